@@ -1,0 +1,1 @@
+"""The hall: settings, wiring, command line, clock."""

@@ -1,0 +1,1 @@
+"""The month: what leaves, what enters, what is published, what looks wrong."""

@@ -1,0 +1,1 @@
+"""Runs a submission behind a wall, and scores it."""

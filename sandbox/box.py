@@ -1,0 +1,137 @@
+"""What a box is: the one protocol that Docker, bubblewrap and the fake in memory all keep.
+
+For each run there are three fresh things, and none of them is ever used again:
+
+    agent --lo--> relay --unix socket--> gateway (our process) --channel--> world
+
+A box makes the world, and the agent with its relay. The gateway is the same process whatever the box
+(`sandbox.gateway`), and only the runner, never the gateway, can freeze a world.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from sandbox.servers.server import Server
+from verifiers.views import Tree
+
+PORT = 8700
+SOCKET_NAME = "gateway.sock"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Caps on one container or process tree. Bytes and seconds."""
+
+    memory: int = 512 * 1024 * 1024
+    pids: int = 256
+    cpus: float = 1.0
+    tmpfs: int = 64 * 1024 * 1024
+    wall: float = 120.0
+    output: int = 64 * 1024  # how much of stdout and stderr together is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a submission runs as.
+
+    Attributes:
+        image: a container image (Docker box), or None.
+        command: the argument vector; empty means the image's own entry point.
+        folder: a folder that the agent may read (bubblewrap box: mounted read-only at its own path), or None.
+        environment: extra variables. `QUARTERTURN_URL` is added by the box.
+    """
+
+    image: str | None = None
+    command: Sequence[str] = ()
+    folder: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the engine or the kernel says about something that ended; no model can write any of it.
+
+    Attributes:
+        running: whether it still ran when we asked.
+        exit_code: its status, negative for a signal, or None while it runs or where nobody knows.
+        out_of_memory: whether the kernel killed it for its memory.
+        lost: whether the engine itself could not be asked.
+    """
+
+    running: bool
+    exit_code: int | None = None
+    out_of_memory: bool = False
+    lost: bool = False
+
+
+class World(Protocol):
+    """Servers and their state, behind one framed channel (`sandbox.frames`)."""
+
+    def channel(self) -> socket.socket:
+        """Give the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
+        ...
+
+    def freeze(self, timeout: float) -> Tree:
+        """Stop the servers, kill everything else, and read the state out.
+
+        Raises:
+            Lost: the world did not answer in time, or its stream was cut.
+        """
+        ...
+
+    def facts(self) -> Facts:
+        """Say how the world's container or process tree stands."""
+        ...
+
+    def close(self) -> None:
+        """Remove it; safe to call twice."""
+        ...
+
+
+class Agent(Protocol):
+    """A relay and the submitted program, which share one loopback and nothing else."""
+
+    def wait(self, timeout: float) -> Facts:
+        """Wait until the agent ends or `timeout` seconds pass; never raises on a timeout."""
+        ...
+
+    def output(self) -> str:
+        """Give what it printed, escaped and cut at the cap."""
+        ...
+
+    def kill(self) -> None:
+        """Kill the agent and its relay and wait until both are gone; safe to call twice."""
+        ...
+
+
+class Box(Protocol):
+    """Somewhere to run things behind a wall.
+
+    Attributes:
+        name: `docker`, `bwrap` or `fake`.
+        official: whether scores made in it may be ranked.
+    """
+
+    name: str
+    official: bool
+
+    def check(self) -> None:
+        """Make sure that the box can be had.
+
+        Raises:
+            Unavailable: it cannot; the message says what to install or start.
+        """
+        ...
+
+    def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> World:
+        """Start a fresh world whose data folder holds `state`, with these servers running in it."""
+        ...
+
+    def agent(self, program: Program, sockets: Path, limits: Limits) -> Agent:
+        """Start a relay to `sockets`/gateway.sock and then the program, which can reach nothing but the relay."""
+        ...

@@ -1,0 +1,1 @@
+"""The process between a hostile agent and its world."""

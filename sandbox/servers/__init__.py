@@ -1,0 +1,1 @@
+"""The MCP servers that a world can hold."""

@@ -1,0 +1,44 @@
+"""What we know about one MCP server: how to start it, seed it, list its tools and spoil its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verifiers.views import Tree
+
+# Where things lie inside every world, whatever the box.
+DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>
+PROGRAMS = "/opt/world"  # the installed servers: python/<name>, npm, node
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One pinned server.
+
+    Attributes:
+        name: its namespace (`filesystem`), which predicates and documents use.
+        package: the distribution it comes from, with the registry's name for it.
+        version: the pinned version.
+        root: its folder below `DATA`.
+        command: the argument vector inside a world, absolute paths.
+        environment: variables that it needs.
+        tools: the recorded tool list: name on the server -> `{"description", "inputSchema"}`.
+        state_schema: JSON Schema of this server's part of `initial_state`.
+        seed: builds the folder's content from that part. Pure: the same state gives the same bytes.
+        mutate: gives a copy of a final state with one thing changed, for admission's mutants.
+        mutations: JSON Schema of what `mutate` takes.
+    """
+
+    name: str
+    package: str
+    version: str
+    root: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    tools: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    state_schema: Mapping[str, Any] = field(repr=False)
+    seed: Callable[[Mapping[str, Any]], Tree]
+    mutate: Callable[[Tree, Mapping[str, Any]], Tree]
+    mutations: Mapping[str, Any] = field(repr=False)

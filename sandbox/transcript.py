@@ -1,0 +1,76 @@
+"""What the gateway saw: every call, the answer, and how the session ended.
+
+A transcript is made by our own process from what passed through it; nothing in it is taken on the agent's word. That of
+a private task is as secret as the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Ended = Literal["answered", "agent-exited", "steps-exceeded", "time-exceeded", "gateway-lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call to make: a step of a reference solution, or of a replay.
+
+    Attributes:
+        tool: the name in documents, `server.tool`.
+        arguments: its arguments as JSON values.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call that came in.
+
+    Attributes:
+        tool: the name that was asked for, as `server.tool` where it is listed, else as sent (escaped, cut).
+        arguments: as sent, within the caps.
+        listed: whether the task lists the tool; an unlisted one reached no server.
+        error: whether the caller got a JSON-RPC error or a result with `isError`.
+        injected: whether the error was the task's scheduled fault.
+        result: the text of the result or error, cut at a cap.
+        seconds: how long the server took, by our own monotonic clock.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] = field(repr=False)
+    listed: bool
+    error: bool
+    injected: bool
+    result: str = field(repr=False)
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The whole session of one agent with one task."""
+
+    calls: tuple[CallRecord, ...]
+    answer: str | None = field(repr=False)
+    ended: Ended
+
+    @property
+    def unlisted(self) -> int:
+        """Count the calls to tools that the task does not list."""
+        return sum(not call.listed for call in self.calls)
+
+    @property
+    def errors(self) -> int:
+        """Count the errors that the agent saw on listed tools."""
+        return sum(call.error for call in self.calls if call.listed)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the transcript as plain JSON values."""
+        return {
+            "ended": self.ended,
+            "answer": self.answer,
+            "calls": [{name: getattr(call, name) for name in CallRecord.__dataclass_fields__} for call in self.calls],
+        }

@@ -1,0 +1,1 @@
+"""The public half of the vault: leaves, tree, checkpoints, bundles and the audit of them."""

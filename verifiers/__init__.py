@@ -1,0 +1,1 @@
+"""What success means: predicates over a frozen state, with evidence."""

@@ -1,0 +1,28 @@
+"""Errors of this room: each message names the thing, the reason and the next step.
+
+`kind` is what the command line turns into an exit code; nothing below it prints or exits.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+
+
+class VerifierError(Exception):
+    """Anything that went wrong in this room."""
+
+    kind: ClassVar[Kind] = "malformed"
+
+
+class Malformed(VerifierError):
+    """A predicate or a state that cannot be understood; the message says where."""
+
+    kind: ClassVar[Kind] = "malformed"
+
+
+class Unreadable(VerifierError):
+    """A probe could not be made for a reason of ours: the verdict is unknown."""
+
+    kind: ClassVar[Kind] = "unavailable"

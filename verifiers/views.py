@@ -1,0 +1,174 @@
+"""The frozen state that predicates look at: a tree of files in memory.
+
+A state is copied out of a world as one tar stream after everything in it was stopped. It is parsed here, with caps,
+into an immutable mapping; symbolic links stay links and are never followed, so nothing that an agent wrote can point
+at the machine that looks.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import stat
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, Literal
+
+from verifiers.errors import Malformed
+
+MAX_ENTRIES = 20_000
+MAX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One entry of a tree: its kind, its permission bits, and the bytes or the link target that it holds."""
+
+    kind: Literal["file", "directory", "symlink", "other"]
+    data: bytes = field(default=b"", repr=False)
+    target: str = field(default="", repr=False)
+    mode: int = 0o644
+
+
+DIRECTORY = Node("directory", mode=0o755)
+
+
+class Tree(Mapping[str, Node]):
+    """An immutable mapping from relative POSIX paths (`a/b.txt`) to nodes; the root itself has no entry."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self._nodes = MappingProxyType(dict(sorted(nodes.items())))
+
+    def __getitem__(self, path: str) -> Node:
+        return self._nodes[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __repr__(self) -> str:
+        return f"Tree({len(self._nodes)} entries)"
+
+    def below(self, prefix: str) -> Tree:
+        """Give the sub-tree under `prefix`, with paths relative to it (empty if there is none)."""
+        start = prefix.strip("/") + "/"
+        return Tree({path[len(start) :]: node for path, node in self.items() if path.startswith(start)})
+
+    def under(self, prefix: str) -> Tree:
+        """Give the same tree moved below `prefix`, with the folders that lead to it."""
+        start = prefix.strip("/")
+        parts = start.split("/")
+        folders = {"/".join(parts[: i + 1]): DIRECTORY for i in range(len(parts))}
+        return Tree(folders | {f"{start}/{path}": node for path, node in self.items()})
+
+    def children(self, folder: str) -> list[str]:
+        """List the names directly inside `folder` (`""` is the root), sorted."""
+        start = folder.strip("/") + "/" if folder.strip("/") else ""
+        names = {path[len(start) :].split("/")[0] for path in self if path.startswith(start) and path != start}
+        return sorted(names - {""})
+
+    def to_tar(self) -> bytes:
+        """Write the tree as an uncompressed tar, with fixed owners and times."""
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for path, node in self.items():
+                info = tarfile.TarInfo(path)
+                info.mode = node.mode
+                if node.kind == "directory":
+                    info.type = tarfile.DIRTYPE
+                elif node.kind == "symlink":
+                    info.type, info.linkname = tarfile.SYMTYPE, node.target
+                info.size = len(node.data) if node.kind == "file" else 0
+                tar.addfile(info, io.BytesIO(node.data) if node.kind == "file" else None)
+        return out.getvalue()
+
+    @classmethod
+    def from_tar(cls, stream: BinaryIO, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> Tree:
+        """Parse a tar stream.
+
+        Raises:
+            Malformed: the stream is no tar, holds a path that leaves the tree, or is larger than the caps.
+        """
+        nodes: dict[str, Node] = {}
+        total = 0
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
+                for info in tar:
+                    path = _inside(info.name)
+                    total += info.size if info.isreg() else 0
+                    if total > max_bytes or len(nodes) >= max_entries:
+                        raise Malformed(f"the state holds more than {max_bytes} bytes or {max_entries} entries")
+                    if path:
+                        nodes[path] = _node(tar, info)
+        except (tarfile.TarError, EOFError, UnicodeError, ValueError, OverflowError) as error:
+            raise Malformed(f"the state is not a readable tar stream: {error}") from error
+        return cls(nodes)
+
+    @classmethod
+    def from_directory(cls, root: Path, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> Tree:
+        """Read a directory without following any link.
+
+        Raises:
+            Malformed: the directory is missing or larger than the caps.
+        """
+        if root.is_symlink() or not root.is_dir():
+            raise Malformed(f"the state {root} is not a directory")
+        nodes: dict[str, Node] = {}
+        total = 0
+        for path in sorted(root.rglob("*")):
+            status = path.lstat()
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+            if total > max_bytes or len(nodes) >= max_entries:
+                raise Malformed(f"the state {root} holds more than {max_bytes} bytes or {max_entries} entries")
+            nodes[path.relative_to(root).as_posix()] = _from_disk(path, status.st_mode)
+        return cls(nodes)
+
+
+def _inside(name: str) -> str:
+    path = posixpath.normpath(name.lstrip("/")) if name.strip("/.") else ""
+    if path == ".." or path.startswith("../"):
+        raise Malformed("the state holds a path that leads out of it")
+    return path
+
+
+def _node(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Node:
+    mode = stat.S_IMODE(info.mode)
+    if info.isdir():
+        return Node("directory", mode=mode)
+    if info.issym():
+        return Node("symlink", target=info.linkname, mode=mode)
+    if info.isreg() and (file := tar.extractfile(info)):
+        return Node("file", data=file.read(), mode=mode)
+    return Node("other", mode=mode)
+
+
+def _from_disk(path: Path, mode: int) -> Node:
+    bits = stat.S_IMODE(mode)
+    if stat.S_ISDIR(mode):
+        return Node("directory", mode=bits)
+    if stat.S_ISLNK(mode):
+        return Node("symlink", target=str(path.readlink()), mode=bits)
+    if stat.S_ISREG(mode):
+        return Node("file", data=path.read_bytes(), mode=bits)
+    return Node("other", mode=bits)
+
+
+@dataclass(frozen=True)
+class Views:
+    """What a predicate may look at.
+
+    Attributes:
+        states: one tree a namespace (`filesystem`, `git`, `sqlite`), as its server left it. A namespace that is
+            missing could not be read for a reason of ours, and every probe of it is *unknown*.
+        answer: the text that the agent gave at the end, or None where it gave none.
+    """
+
+    states: Mapping[str, Tree] = field(default_factory=dict, repr=False)
+    answer: str | None = field(default=None, repr=False)
