@@ -1,0 +1,56 @@
+"""Months of the benchmark, as values.
+
+A month is named `YYYY-MM` everywhere: on the command line, in the ledger and in the name of a release.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from rotation.errors import Malformed
+
+_FORM = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Month:
+    """One month; months sort by time."""
+
+    year: int
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> Month:
+        """Read `YYYY-MM`.
+
+        Raises:
+            Malformed: the text is no such month.
+        """
+        if not (match := _FORM.fullmatch(text)):
+            raise Malformed(f"'{text}' is not a month: write it as YYYY-MM, such as 2026-12")
+        return cls(int(match[1]), int(match[2]))
+
+    @classmethod
+    def of(cls, moment: datetime) -> Month:
+        """Give the month that `moment` lies in."""
+        return cls(moment.year, moment.month)
+
+    def plus(self, months: int) -> Month:
+        """Give the month that lies `months` later."""
+        years, rest = divmod(self.year * 12 + self.number - 1 + months, 12)
+        return Month(years, rest + 1)
+
+    def __str__(self) -> str:
+        return f"{self.year:04d}-{self.number:02d}"
+
+    @property
+    def cohort(self) -> str:
+        """Name the cohort that retires at this month's turn; exactly one does."""
+        return f"cohort-{self}"
+
+    @property
+    def release(self) -> str:
+        """Name what this month's turn publishes."""
+        return f"Historical-{self}"

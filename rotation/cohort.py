@@ -1,0 +1,112 @@
+"""Who goes into which cohort, as a pure decision.
+
+Two promises are kept here. Every cohort gets exactly the mix that the set asks for, and all tasks of one skeleton lie in
+one cohort, since publishing one of them gives the others away. Candidates are taken in the order of their commitments,
+which nobody chose; what is left over becomes the reserve, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rotation.errors import Refused
+from rotation.sets import SetSpec, Stratum
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A reviewed task that could go live.
+
+    Attributes:
+        id: the task's id.
+        stratum: its cell of the mix.
+        skeleton: the opaque tag of its skeleton.
+        commitment: its commitment, 32 bytes.
+    """
+
+    id: str
+    stratum: Stratum
+    skeleton: str
+    commitment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The outcome: the tasks of each cohort in promised order, and the reserve of each stratum in its order."""
+
+    cohorts: Mapping[str, tuple[Candidate, ...]]
+    reserve: Mapping[Stratum, tuple[Candidate, ...]]
+
+
+def allocate(
+    candidates: Iterable[Candidate],
+    spec: SetSpec,
+    cohorts: Sequence[str],
+    *,
+    taken: Mapping[str, str] | None = None,
+    seen: Collection[str] = (),
+) -> Allocation:
+    """Fill `cohorts` with the mix of `spec`.
+
+    Args:
+        candidates: what there is to choose from.
+        spec: the mix that each cohort gets.
+        cohorts: the names of the cohorts to fill.
+        taken: skeleton tag -> cohort, for the skeletons that are live already.
+        seen: skeleton tags that were published or served; their tasks are passed over.
+
+    Raises:
+        Refused: there are too few tasks for a stratum; the message names it and says how many are missing.
+    """
+    home = dict(taken or {})
+    filled: dict[str, dict[Stratum, list[Candidate]]] = {name: defaultdict(list) for name in cohorts}
+    spare: dict[Stratum, list[Candidate]] = defaultdict(list)
+    for candidate in sorted(candidates, key=lambda c: c.commitment):
+        if candidate.skeleton in seen or candidate.stratum not in spec.per_cohort:
+            continue
+        name = _place(candidate, spec, filled, home)
+        if name is None:
+            spare[candidate.stratum].append(candidate)
+        else:
+            home[candidate.skeleton] = name
+            filled[name][candidate.stratum].append(candidate)
+    _refuse_gaps(spec, filled)
+    return Allocation(
+        cohorts={
+            name: tuple(sorted((c for held in by.values() for c in held), key=lambda c: c.commitment))
+            for name, by in filled.items()
+        },
+        reserve={
+            stratum: tuple(c for c in rest if c.skeleton not in home)[: spec.reserve] for stratum, rest in spare.items()
+        },
+    )
+
+
+def _place(
+    candidate: Candidate,
+    spec: SetSpec,
+    filled: Mapping[str, Mapping[Stratum, list[Candidate]]],
+    home: Mapping[str, str],
+) -> str | None:
+    """Choose the emptiest cohort with room; a known skeleton goes to its own cohort or nowhere."""
+    room = {
+        name: spec.per_cohort[candidate.stratum] - len(by.get(candidate.stratum, []))
+        for name, by in filled.items()
+        if home.get(candidate.skeleton, name) == name
+    }
+    best = max(room, key=lambda name: room[name], default=None)
+    return best if best is not None and room[best] > 0 else None
+
+
+def _refuse_gaps(spec: SetSpec, filled: Mapping[str, Mapping[Stratum, list[Candidate]]]) -> None:
+    missing = {
+        stratum: sum(wanted - len(by.get(stratum, [])) for by in filled.values())
+        for stratum, wanted in spec.per_cohort.items()
+    }
+    gaps = [f"{stratum} lacks {count}" for stratum, count in missing.items() if count]
+    if gaps:
+        raise Refused(
+            f"too few reviewed tasks of unseen skeletons: {'; '.join(gaps)}. Draw, admit and review more, then try again"
+        )

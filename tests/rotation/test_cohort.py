@@ -1,0 +1,76 @@
+import hashlib
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotation.cohort import Candidate, allocate
+from rotation.errors import Refused
+from rotation.sets import SetSpec, Stratum
+
+A, B = Stratum("git", "composition", "medium"), Stratum("sqlite", "recovery", "hard")
+SPEC = SetSpec("two strata", {A: 2, B: 1}, reserve=2)
+NAMES = ["cohort-1", "cohort-2", "cohort-3", "cohort-4"]
+
+
+def candidate(number: int, stratum: Stratum, skeleton: str | None = None) -> Candidate:
+    digest = hashlib.sha256(str(number).encode()).digest()
+    return Candidate(f"t-{number}", stratum, skeleton or f"s-{number}", digest)
+
+
+def enough() -> list[Candidate]:
+    return [candidate(i, A) for i in range(11)] + [candidate(100 + i, B) for i in range(7)]
+
+
+def test_every_cohort_gets_the_same_mix() -> None:
+    cohorts = allocate(enough(), SPEC, NAMES).cohorts
+    assert {Counter(c.stratum for c in held) == Counter(SPEC.per_cohort) for held in cohorts.values()} == {True}
+
+
+def test_what_is_promised_is_in_the_order_of_commitments_which_nobody_chose() -> None:
+    allocation = allocate(enough(), SPEC, NAMES)
+    for held in (*allocation.cohorts.values(), *allocation.reserve.values()):
+        assert [c.commitment for c in held] == sorted(c.commitment for c in held)
+
+
+def test_the_input_order_changes_nothing() -> None:
+    assert allocate(enough(), SPEC, NAMES) == allocate(list(reversed(enough())), SPEC, NAMES)
+
+
+def test_the_reserve_shares_no_skeleton_with_the_live_set_and_is_no_longer_than_asked() -> None:
+    allocation = allocate([*enough(), candidate(500, A, "s-0")], SPEC, NAMES)
+    live = {c.skeleton for held in allocation.cohorts.values() for c in held}
+    assert all(len(rest) <= 2 for rest in allocation.reserve.values())
+    assert not live & {c.skeleton for rest in allocation.reserve.values() for c in rest}
+
+
+def test_seen_skeletons_are_passed_over() -> None:
+    seen = {"s-0", "s-100"}
+    cohorts = allocate(enough(), SPEC, NAMES, seen=seen).cohorts
+    assert not seen & {c.skeleton for held in cohorts.values() for c in held}
+
+
+def test_a_skeleton_that_is_live_elsewhere_cannot_enter_a_new_cohort() -> None:
+    taken = {f"s-{i}": "cohort-old" for i in range(9)}
+    cohorts = allocate(enough(), SPEC, ["cohort-new"], taken=taken).cohorts
+    assert not set(taken) & {c.skeleton for c in cohorts["cohort-new"]}
+
+
+def test_too_few_tasks_name_the_stratum_and_the_number() -> None:
+    with pytest.raises(Refused, match=r"sqlite/recovery/hard lacks 2"):
+        allocate([candidate(i, A) for i in range(8)] + [candidate(100 + i, B) for i in range(2)], SPEC, NAMES)
+
+
+@given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(0, 12)), min_size=20, max_size=60))
+def test_no_skeleton_is_ever_split(rows: list[tuple[Stratum, int]]) -> None:
+    pool = [candidate(i, stratum, f"{stratum}-{skeleton}") for i, (stratum, skeleton) in enumerate(rows)]
+    try:
+        cohorts = allocate(pool, SPEC, NAMES).cohorts
+    except Refused:
+        return
+    homes: dict[str, set[str]] = {}
+    for name, held in cohorts.items():
+        for c in held:
+            homes.setdefault(c.skeleton, set()).add(name)
+    assert all(len(names) == 1 for names in homes.values())
