@@ -1,7 +1,7 @@
 """Who goes into which cohort, as a pure decision.
 
-Two promises are kept here. Every cohort gets exactly the mix that the set asks for, and all tasks of one skeleton lie in
-one cohort, since publishing one of them gives the others away. Candidates are taken in the order of their commitments,
+Two promises are kept here. Every cohort gets exactly the mix that the set asks for, and all tasks of one skeleton lie
+in one cohort, since publishing one of them gives the others away. Candidates are taken in the order of their commitments,
 which nobody chose; what is left over becomes the reserve, in the same order.
 """
 
@@ -108,5 +108,5 @@ def _refuse_gaps(spec: SetSpec, filled: Mapping[str, Mapping[Stratum, list[Candi
     gaps = [f"{stratum} lacks {count}" for stratum, count in missing.items() if count]
     if gaps:
         raise Refused(
-            f"too few reviewed tasks of unseen skeletons: {'; '.join(gaps)}. Draw, admit and review more, then try again"
+            f"too few reviewed tasks of unseen skeletons: {'; '.join(gaps)}. Draw and review more, then try again"
         )
