@@ -1,7 +1,7 @@
 """Who goes into which cohort, as a pure decision.
 
 Two promises are kept here. Every cohort gets exactly the mix that the set asks for, and all tasks of one skeleton lie
-in one cohort, since publishing one of them gives the others away. Candidates are taken in the order of their commitments,
+in one cohort, since publishing one of them gives the others away. Candidates come in the order of their commitments,
 which nobody chose; what is left over becomes the reserve, in the same order.
 """
 
