@@ -1,0 +1,49 @@
+"""Salted commitments: what is promised now and opened later.
+
+    HMAC-SHA256(salt, "quarterturn/<label>/v1\\n" || payload)
+
+The payload is canonical JSON (or, for `draw-seed`, the seed's bytes). The salt has exactly SALT_SIZE bytes, because HMAC
+pads a shorter key and hashes a longer one, so another length would let one commitment open in two ways. A salt hides:
+an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a commitment made
+under one never opens under another.
+
+An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
+
+    { printf 'quarterturn/commit/v1\\n'; cat task.json; } | openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Callable
+
+from vault.errors import Malformed
+
+SALT_SIZE = 32
+SIZE = 32
+LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed"})
+
+
+def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:
+    """Draw a salt."""
+    return entropy(SALT_SIZE)
+
+
+def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
+    """Commit to `payload`; gives SIZE bytes.
+
+    Raises:
+        Malformed: the label is not one of LABELS, or the salt is not SALT_SIZE bytes.
+    """
+    if label not in LABELS:
+        raise Malformed(f"There is no commitment label {label!r}; there are {', '.join(sorted(LABELS))}.")
+    if len(salt) != SALT_SIZE:
+        raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
+    return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
+
+
+def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
+    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never does."""
+    return len(salt) == SALT_SIZE and hmac.compare_digest(commitment(label, payload, salt), expected)
