@@ -1,0 +1,82 @@
+"""A task's life, as one table.
+
+`TRANSITIONS` is the whole truth: every state has its row, a row names the events that are open from it, and an event
+that is not in the row is refused. The picture in the docs is drawn from the table by `mermaid`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from vault.errors import Malformed, NotAllowed
+
+
+class State(StrEnum):
+    """Where a task stands."""
+
+    DRAFT = "draft"
+    ADMITTED = "admitted"
+    REVIEWED = "reviewed"
+    LIVE = "live"
+    RETIRED = "retired"
+    PUBLISHED = "published"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+
+
+class Event(StrEnum):
+    """What can happen to a task."""
+
+    ADMIT = "admit"  # it passed the admission gates
+    APPROVE = "approve"  # a second person reviewed it
+    REJECT = "reject"  # a gate or a reviewer said no
+    ACTIVATE = "activate"  # its commitment is under a published checkpoint: it may be served
+    RETIRE = "retire"  # its cohort left at the turn
+    PUBLISH = "publish"  # it is opened to everybody
+    WITHDRAW = "withdraw"  # it leaked or is broken; the ledger says why
+
+
+EVENTS = tuple(Event)
+FIRST = State.DRAFT
+
+TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
+    {
+        State.DRAFT: MappingProxyType({Event.ADMIT: State.ADMITTED, Event.REJECT: State.REJECTED}),
+        State.ADMITTED: MappingProxyType({Event.APPROVE: State.REVIEWED, Event.REJECT: State.REJECTED}),
+        # A reviewed task may already stand in a committed reserve, so it leaves by a withdrawal and not by a rejection.
+        State.REVIEWED: MappingProxyType({Event.ACTIVATE: State.LIVE, Event.WITHDRAW: State.WITHDRAWN}),
+        State.LIVE: MappingProxyType({Event.RETIRE: State.RETIRED, Event.WITHDRAW: State.WITHDRAWN}),
+        State.RETIRED: MappingProxyType({Event.PUBLISH: State.PUBLISHED}),
+        State.PUBLISHED: MappingProxyType({}),
+        State.REJECTED: MappingProxyType({}),
+        State.WITHDRAWN: MappingProxyType({}),
+    }
+)
+
+
+def advance(state: State, event: Event | str) -> State:
+    """Give the state that `event` leads to.
+
+    Raises:
+        NotAllowed: the event is not open from this state; the message says from which states it is.
+        Malformed: there is no such event.
+    """
+    if event not in set(EVENTS):
+        raise Malformed(f"There is no event {event!r} in a task's life; there are {', '.join(EVENTS)}.")
+    known = Event(event)
+    if known not in TRANSITIONS[state]:
+        origins = " or ".join(origin for origin, row in TRANSITIONS.items() if known in row)
+        raise NotAllowed(f"{known.value!r} is not open to a task that is {state.value}, only to one that is {origins}.")
+    return TRANSITIONS[state][known]
+
+
+def mermaid() -> str:
+    """Draw the table as a Mermaid state diagram, for the docs."""
+    lines = ["stateDiagram-v2", f"    [*] --> {FIRST.value}"]
+    for state, row in TRANSITIONS.items():
+        lines += [f"    {state.value} --> {target.value}: {event.value}" for event, target in row.items()]
+        if not row:
+            lines.append(f"    {state.value} --> [*]")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,93 @@
+"""JSON Schema checks (draft 2020-12) whose messages never quote the document.
+
+A validator's own messages repeat the value that is wrong, and the value may be a private task's. The sentences here
+are made from the schema's side and from key names only, and every one carries the JSON path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from vault.canonical import json_path
+from vault.errors import Malformed
+
+_SHOWN = 5
+
+
+def compiled(schema: Mapping[str, Any]) -> Validator:
+    """Check a schema and make a validator of it."""
+    Strict.check_schema(schema)
+    validator: Validator = Strict(schema)
+    return validator
+
+
+def require(document: Any, validator: Validator, what: str) -> None:
+    """Refuse a document that does not keep to its schema.
+
+    Raises:
+        Malformed: the message gives the path of the first thing that is wrong (in document order) and says what
+            belongs there.
+    """
+    faults = sorted(validator.iter_errors(document), key=lambda fault: [str(step) for step in fault.absolute_path])
+    if faults:
+        place = json_path(list(faults[0].absolute_path))
+        raise Malformed(f"{what} is malformed at {place}: {_sentence(faults[0])}.")
+
+
+def _pattern(_: Validator, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
+    # JSON Schema's `$` is ECMA-262's and matches at the very end; Python's would let one line break pass.
+    if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
+        yield ValidationError("pattern")
+
+
+Strict = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]  # the stubs leave it open
+
+
+def _sentence(fault: ValidationError) -> str:
+    describe = _SENTENCES.get(str(fault.validator))
+    if describe is None:
+        return f"it breaks the schema's rule {fault.validator!r}"
+    return describe(fault.validator_value, fault.instance, fault.schema)
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(json_path([name]).removeprefix("$").removeprefix(".") for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _missing(required: Any, found: Any, _: Any) -> str:
+    return f"it lacks {_names([name for name in required if name not in found])}"
+
+
+def _unknown(_: Any, found: Any, schema: Any) -> str:
+    known = schema.get("properties", {})
+    return f"it may not have {_names([name for name in found if name not in known])}"
+
+
+def _counted(noun: str, bound: str) -> Callable[[Any, Any, Any], str]:
+    return lambda limit, found, _: f"it has {len(found)} {noun}; {bound} {limit}"
+
+
+_SENTENCES: Mapping[str, Callable[[Any, Any, Any], str]] = {
+    "additionalProperties": _unknown,
+    "const": lambda value, *_: f"it must be {value!r}",
+    "enum": lambda values, *_: f"it must be one of {', '.join(map(str, values))}",
+    "maximum": lambda limit, *_: f"it must be at most {limit}",
+    "maxItems": _counted("items", "allowed are at most"),
+    "maxLength": _counted("characters", "allowed are at most"),
+    "maxProperties": _counted("keys", "allowed are at most"),
+    "minimum": lambda limit, *_: f"it must be at least {limit}",
+    "minItems": _counted("items", "needed are at least"),
+    "minLength": _counted("characters", "needed are at least"),
+    "minProperties": _counted("keys", "needed are at least"),
+    "pattern": lambda pattern, *_: f"the text does not match {pattern}",
+    "required": _missing,
+    "type": lambda name, *_: f"it must be of type {name}",
+    "uniqueItems": lambda *_: "an item stands there twice",
+}

@@ -1,0 +1,205 @@
+"""What a task is: one JSON document, parsed strictly, that nothing changes afterwards.
+
+`Task.parse` refuses a document that is not strict JSON (`vault.canonical`), does not keep to `schemas/task.json`, or
+contradicts itself: a fault or a server without a listed tool, two faults for one call, a `{{name}}` that `free` does
+not explain. What it means beyond that (does the tool exist, is the predicate one) is for the rooms that know servers
+and predicates. The canonical bytes are fixed at that moment; they are what is committed to and sealed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Self
+
+from vault.canonical import canonical, json_path, parse_object
+from vault.errors import Malformed
+from vault.schema import compiled, require
+
+SPEC_VERSION = "1.0.0"
+"""The version of docs/SPEC.md that tasks made here name."""
+
+SCHEMA: Mapping[str, Any] = json.loads(files("vault").joinpath("schemas/task.json").read_bytes())
+
+WIRE_NAME = 64  # model interfaces accept [A-Za-z0-9_-]{1,64}, and `server.tool` becomes `server__tool`
+_VALIDATOR = compiled(SCHEMA)
+_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error that the gateway gives instead of the `call`-th call (from 1) to `tool`."""
+
+    tool: str
+    call: int
+    error: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A parsed task; its repr shows the id and the server, and nothing else ever shows more.
+
+    Attributes:
+        id: `t-` and 16 characters, random.
+        server: the namespace that it is counted under.
+        category: `single-tool`, `composition` or `recovery`.
+        difficulty: `easy`, `medium` or `hard`.
+        max_steps: how many tool calls are allowed.
+        goal: what the agent is told.
+        initial_state: one part a server.
+        available_tools: 12 to 18 names `server.tool`, in the document's order.
+        faults: the scheduled errors.
+        free: parameter -> the values that it may have.
+        success_predicate: the predicate's document.
+        spec: the version of the rules.
+    """
+
+    id: str
+    server: str
+    category: str = field(repr=False)
+    difficulty: str = field(repr=False)
+    max_steps: int = field(repr=False)
+    goal: str = field(repr=False)
+    initial_state: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    available_tools: tuple[str, ...] = field(repr=False)
+    faults: tuple[Fault, ...] = field(repr=False)
+    free: Mapping[str, tuple[str, ...]] = field(repr=False)
+    success_predicate: Mapping[str, Any] = field(repr=False)
+    spec: str = field(repr=False)
+    _canonical: bytes = field(repr=False)
+
+    @classmethod
+    def parse(cls, data: bytes | Mapping[str, Any], what: str = "the task") -> Self:
+        """Read a task from JSON bytes or from the plain values of one.
+
+        Raises:
+            Malformed: the message names the place and quotes nothing but key names.
+        """
+        raw = canonical(dict(data), what) if isinstance(data, Mapping) else data
+        document = parse_object(raw, what)
+        require(document, _VALIDATOR, what)
+        for place, sentence in _contradictions(document):
+            raise Malformed(f"{what} is malformed at {place}: {sentence}.")
+        return cls._from(canonical(document, what), what)
+
+    @classmethod
+    def _from(cls, raw: bytes, what: str) -> Self:
+        plain = parse_object(raw, what)  # 12.0 has become 12, and nobody else holds these values
+        return cls(
+            **{name: plain[name] for name in _PLAIN},
+            available_tools=tuple(plain["available_tools"]),
+            faults=tuple(Fault(**fault) for fault in plain.get("faults", [])),
+            free={name: tuple(choice["from"]) for name, choice in plain.get("free", {}).items()},
+            _canonical=raw,
+        )
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """A fresh copy of the document as plain JSON values."""
+        return parse_object(self._canonical)
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The namespaces of the listed tools, sorted: every one of them runs and is seeded."""
+        return tuple(sorted({_namespace(tool) for tool in self.available_tools}))
+
+    def canonical(self) -> bytes:
+        """Give the RFC 8785 bytes that are committed to, and hashed when the task is published."""
+        return self._canonical
+
+    def filled(self, values: Mapping[str, str]) -> Task:
+        """Give the variant that one submitter is served: each `{{name}}` replaced, and nothing free any more.
+
+        Raises:
+            Malformed: a free parameter has no value here, or one that the task does not list.
+        """
+        for name, allowed in self.free.items():
+            if values.get(name) not in allowed:
+                raise Malformed(f"Task {self.id} needs a value for {name!r} out of the {len(allowed)} that it lists.")
+        document = self.document
+        document.pop("free", None)
+        return Task.parse(_replaced(document, values), f"the variant of task {self.id}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Task) and self._canonical == other._canonical
+
+    def __hash__(self) -> int:
+        return hash(self._canonical)
+
+
+_PLAIN = ["id", "server", "category", "difficulty", "max_steps", "goal", "initial_state", "success_predicate", "spec"]
+
+
+def _namespace(tool: str) -> str:
+    return tool.partition(".")[0]
+
+
+def _contradictions(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Find what the schema cannot say: the place and a sentence each."""
+    tools = document["available_tools"]
+    listed = {_namespace(tool) for tool in tools}
+    for index, tool in enumerate(tools):
+        if len(tool) + 1 > WIRE_NAME:
+            yield f"$.available_tools[{index}]", f"its name on the wire would be longer than {WIRE_NAME} characters"
+    if document["server"] not in listed:
+        yield "$.server", "no listed tool belongs to this server"
+    for namespace in document["initial_state"]:
+        if namespace not in listed:
+            yield json_path(["initial_state", namespace]), "no listed tool belongs to this server, so it never runs"
+    yield from _fault_contradictions(document, tools)
+    yield from _free_contradictions(document)
+
+
+def _fault_contradictions(document: Mapping[str, Any], tools: list[str]) -> Iterator[tuple[str, str]]:
+    seen = set()
+    for index, fault in enumerate(document.get("faults", [])):
+        place = f"$.faults[{index}]"
+        if fault["tool"] not in tools:
+            yield f"{place}.tool", "the tool is not listed in available_tools"
+        if fault["call"] > document["max_steps"]:
+            yield f"{place}.call", "it is beyond max_steps, so no agent would meet it"
+        if (fault["tool"], fault["call"]) in seen:
+            yield place, "another fault already stands for that call of that tool"
+        seen.add((fault["tool"], fault["call"]))
+
+
+def _free_contradictions(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    free = document.get("free", {})
+    used: set[str] = set()
+    for place, text in _texts({name: part for name, part in document.items() if name != "free"}, ()):
+        names = set(_PLACEHOLDER.findall(text))
+        for name in sorted(names - free.keys()):
+            yield json_path(place), f"{{{{{name}}}}} is not explained in $.free"
+        used |= names
+    for name, choice in free.items():
+        if name not in used:
+            yield json_path(["free", name]), f"{{{{{name}}}}} stands nowhere in the task"
+        if any("{{" in value for value in choice["from"]):
+            yield json_path(["free", name, "from"]), "a value must not hold a parameter itself"
+
+
+def _texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Walk over all text in a document, keys too, each with its place."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield (*place, key), key
+            yield from _texts(part, (*place, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _texts(part, (*place, index))
+
+
+def _replaced(value: Any, values: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return _PLACEHOLDER.sub(lambda match: values[match[1]], value)
+    if isinstance(value, dict):
+        filled = {_replaced(key, values): _replaced(part, values) for key, part in value.items()}
+        if len(filled) < len(value):
+            raise Malformed("A value for a free parameter makes two keys of an object the same.")
+        return filled
+    return [_replaced(part, values) for part in value] if isinstance(value, list) else value
