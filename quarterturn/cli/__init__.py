@@ -1,0 +1,79 @@
+"""The command line: the contract that scripts and tests rely on.
+
+Only this package prints or exits. Verbs import what they need when they run, so that `--help` answers at once. Exit codes:
+0 ok, 1 the check's answer is no, 2 usage or malformed input, 3 not found, 4 not allowed, 5 quota, 6 an engine or a
+remote is unavailable, 7 key locked or missing, 8 refused by policy, 70 a mistake of
+ours, 130 interrupted (run the same command again to go on).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from quarterturn.cli import audit, board, grammar, house, month, plumb, task
+from quarterturn.cli.exits import INTERRUPTED, OK, exit_code
+
+app = typer.Typer(
+    name="quarterturn",
+    help="Keep a benchmark's tasks secret while they count, and fix in public which were used when.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for room in (house, grammar, task, month, board, audit, plumb):
+    room.register(app)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and give its exit code; every error of ours becomes one sentence."""
+    try:
+        return app(list(arguments), standalone_mode=False) or OK
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.TyperException as error:
+        return _failed(arguments, _sentence(error), 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return _failed(arguments, "interrupted; the same command goes on from here", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as error:
+        code = exit_code(error)
+        if code is None and isinstance(error, OSError):
+            return _failed(arguments, f"{error.filename or 'a file'}: {error.strerror or error}", 6)
+        if code is None:
+            return _failed(arguments, _bug(error), 70)
+        return _failed(arguments, str(error), code)
+
+
+def _bug(error: Exception) -> str:
+    """Say where, and not what: the message of a foreign exception might quote a task."""
+    if os.environ.get("QUARTERTURN_TRACE"):
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{type(error).__name__} in {last.name} ({last.filename.rpartition('/')[2]}:{last.lineno})"
+    return f"this is a mistake of ours: {place}. Nothing half-done is kept; QUARTERTURN_TRACE=1 shows the whole way"
+
+
+def _sentence(error: typer.TyperException) -> str:
+    message = error.format_message() or "a command is missing"
+    return f"{message.rstrip('.')}; see `quarterturn --help`"
+
+
+def _failed(arguments: Sequence[str], message: str, code: int) -> int:
+    if "--json" in arguments:
+        print(json.dumps({"ok": False, "data": {"error": message, "exit": code}}, ensure_ascii=False))
+    print(f"quarterturn: {message}", file=sys.stderr)
+    return code

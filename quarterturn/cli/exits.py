@@ -1,0 +1,27 @@
+"""From an error's kind to the exit code of the contract.
+
+Every room's root error has a `kind`; this table is the only place that knows the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OK = 0
+INTERRUPTED = 130
+
+EXITS: Mapping[str, int] = {
+    "no": 1,
+    "malformed": 2,
+    "not-found": 3,
+    "not-allowed": 4,
+    "quota": 5,
+    "unavailable": 6,
+    "locked": 7,
+    "refused": 8,
+}
+
+
+def exit_code(error: BaseException) -> int | None:
+    """Give the exit code of one of our own errors, or None for an error that is not ours."""
+    return EXITS.get(getattr(error, "kind", ""))

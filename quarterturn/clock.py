@@ -1,0 +1,10 @@
+"""The one place where the house reads the time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def now() -> datetime:
+    """Give the current time in UTC, to the second: finer time says more than a record needs."""
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,37 @@
+"""Errors of the hall, in the same form as every other room's."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+
+
+class HallError(Exception):
+    """Anything that went wrong in the hall."""
+
+    kind: ClassVar[Kind] = "malformed"
+
+
+class Malformed(HallError):
+    """A setting, an option or a file given on the command line cannot be understood."""
+
+    kind: ClassVar[Kind] = "malformed"
+
+
+class NotFound(HallError):
+    """The home, or something named on the command line, is not there."""
+
+    kind: ClassVar[Kind] = "not-found"
+
+
+class Unavailable(HallError):
+    """The machine lacks something; the message says what to install."""
+
+    kind: ClassVar[Kind] = "unavailable"
+
+
+class Refused(HallError):
+    """Doing it would overwrite or break something: nothing was done."""
+
+    kind: ClassVar[Kind] = "refused"

@@ -1,0 +1,13 @@
+"""The tables of every room, gathered in one place for comparison with the migrations."""
+
+from __future__ import annotations
+
+from sqlmodel import SQLModel
+
+import grammars.tables
+import rotation.tables
+import sandbox.tables
+import vault.tables
+
+ROOMS = (vault.tables, grammars.tables, sandbox.tables, rotation.tables)
+METADATA = SQLModel.metadata

@@ -1,0 +1,106 @@
+"""What can be set, in `quarterturn.toml` of the home.
+
+Unknown keys are errors with a suggestion: a misspelt limit that is silently ignored would be a hole in the wall.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from quarterturn.errors import Malformed, NotFound
+
+FILE = "quarterturn.toml"
+
+
+class Section(BaseModel):
+    """A table of the file: every key known, nothing changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Benchmark(Section):
+    """What is measured, and who promises it."""
+
+    origin: str = Field(default="quarterturn.example/log", pattern=r"^[^\s+]+$")
+    set: str = "demo"
+    first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")
+
+
+class Store(Section):
+    """Where rows are kept; relative SQLite paths lie in the home."""
+
+    url: str = "sqlite:///quarterturn.db"
+
+
+class Run(Section):
+    """How submissions are run."""
+
+    box: Literal["auto", "docker", "bwrap"] = "auto"
+    workers: int = Field(default=2, ge=1, le=64)
+    wall_seconds: float = Field(default=120.0, gt=0, le=3600)
+
+
+class Settings(Section):
+    """The whole file."""
+
+    benchmark: Benchmark
+    store: Store = Store()
+    run: Run = Run()
+
+
+def load(path: Path) -> Settings:
+    """Read the settings.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is not TOML, or a key or value in it is wrong; the message names it.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotFound(f"{path} is missing: make a home with `quarterturn init --home {path.parent}`") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"{path} is not TOML: {error}") from error
+    try:
+        return Settings.model_validate(document)
+    except ValidationError as error:
+        raise Malformed(f"{path}: {_first(error)}") from error
+
+
+def dump(settings: Settings) -> str:
+    """Write the settings as TOML."""
+    lines: list[str] = []
+    for name, table in settings.model_dump().items():
+        lines.append(f"[{name}]")
+        lines += [f"{key} = {_value(value)}" for key, value in table.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _value(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _first(error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] != "extra_forbidden":
+        return f"'{place}' is wrong: {problem['msg']}"
+    known = _known_beside(problem["loc"])
+    near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"the keys here are: {', '.join(known)}"
+    return f"'{place}' is not a setting; {hint}"
+
+
+def _known_beside(place: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for part in place[:-1]:
+        annotation = model.model_fields[str(part)].annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return sorted(model.model_fields)

@@ -1,0 +1,199 @@
+"""What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, exposure.
+
+Rows stay in here; others get frozen records. Methods that take part in a larger change take its session, so that a step of a
+turn and its leaves are one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from rotation.calendar import Month
+from rotation.cohort import Candidate
+from rotation.errors import NotFound
+from rotation.tables import CohortRow, ExposureRow, MemberRow, SeenRow, TurnRow
+from vault.db import transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A cohort and its tasks.
+
+    Attributes:
+        id: `cohort-YYYY-MM`, after the month at whose turn it retires.
+        retires: that month.
+        entered: the first month in which it counts.
+        state: `promised`, `live`, `retired` or `published`.
+        tasks: task ids in the promised order.
+    """
+
+    id: str
+    retires: Month
+    entered: Month
+    state: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How far a turn has come.
+
+    Attributes:
+        month: the month that it ends.
+        started_at: when its first step began; every date in what it publishes is this one.
+        finished: whether all steps are done.
+        done: the names of the steps that are done.
+        facts: what the steps fixed once and for all, such as the canary.
+    """
+
+    month: Month
+    started_at: datetime
+    finished: bool
+    done: tuple[str, ...]
+    facts: Mapping[str, str]
+
+
+class Months:
+    """The room's store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # -- cohorts ------------------------------------------------------------------------------------------------------
+
+    def promise(self, session: Session, month: Month, retires: Month, tasks: Sequence[Candidate]) -> None:
+        """Write down who enters with `month`, in order; a promise that is written is never changed."""
+        session.add(CohortRow(id=retires.cohort, retires=str(retires), entered=str(month), state="promised"))
+        session.flush()
+        for position, task in enumerate(tasks):
+            member = MemberRow(
+                task_id=task.id, cohort_id=retires.cohort, position=position, skeleton_tag=task.skeleton
+            )
+            session.add(member)
+
+    def cohorts(self, *states: str) -> list[Cohort]:
+        """List the cohorts in these states (all, if none is named), the next to retire first."""
+        with Session(self._engine) as session:
+            rows = session.exec(select(CohortRow).order_by(col(CohortRow.retires))).all()
+            return [self._cohort(session, row) for row in rows if not states or row.state in states]
+
+    def cohort_retiring(self, month: Month) -> Cohort | None:
+        """Give the cohort that this month's turn retires, or None before the first one."""
+        return next((c for c in self.cohorts() if c.retires == month), None)
+
+    def move(self, session: Session, cohort: str, state: str) -> None:
+        """Set a cohort's state."""
+        session.exec(select(CohortRow).where(CohortRow.id == cohort)).one().state = state
+
+    def home_of(self, task_id: str) -> str | None:
+        """Name the cohort that a task belongs to, or None."""
+        with Session(self._engine) as session:
+            row = session.get(MemberRow, task_id)
+            return row.cohort_id if row else None
+
+    def taken(self) -> dict[str, str]:
+        """Map the tag of every skeleton in a cohort that is not published yet to that cohort."""
+        open_ones = {c.id for c in self.cohorts("promised", "live", "retired")}
+        with Session(self._engine) as session:
+            rows = session.exec(select(MemberRow)).all()
+            return {row.skeleton_tag: row.cohort_id for row in rows if row.cohort_id in open_ones}
+
+    @staticmethod
+    def _cohort(session: Session, row: CohortRow) -> Cohort:
+        members = session.exec(
+            select(MemberRow)
+            .where(MemberRow.cohort_id == row.id, col(MemberRow.withdrawn).is_(False))
+            .order_by(col(MemberRow.position))
+        ).all()
+        return Cohort(
+            id=row.id,
+            retires=Month.parse(row.retires),
+            entered=Month.parse(row.entered),
+            state=row.state,
+            tasks=tuple(member.task_id for member in members),
+        )
+
+    # -- turns --------------------------------------------------------------------------------------------------------
+
+    def begin_turn(self, month: Month, now: datetime, facts: Mapping[str, str]) -> Turn:
+        """Start the turn of `month`, or give the one that was started before."""
+        with transaction(self._engine) as session:
+            if session.get(TurnRow, str(month)) is None:
+                session.add(TurnRow(month=str(month), started_at=now, facts=dict(facts)))
+        return self.turn(month)
+
+    def turn(self, month: Month) -> Turn:
+        """Give a turn.
+
+        Raises:
+            NotFound: it was never started.
+        """
+        with Session(self._engine) as session:
+            row = session.get(TurnRow, str(month))
+            if row is None:
+                raise NotFound(f"the turn of {month} was never started; `quarterturn turn run` starts what is due")
+            return _turn(row)
+
+    def turns(self) -> list[Turn]:
+        """List all turns in order."""
+        with Session(self._engine) as session:
+            return [_turn(row) for row in session.exec(select(TurnRow).order_by(col(TurnRow.month))).all()]
+
+    def step_done(self, session: Session, month: Month, step: str, facts: Mapping[str, str]) -> None:
+        """Record that a step is done, with what it fixed."""
+        row = session.exec(select(TurnRow).where(TurnRow.month == str(month))).one()
+        row.done = [*row.done, step]
+        row.facts = {**row.facts, **facts}
+
+    def finish_turn(self, session: Session, month: Month, now: datetime) -> None:
+        """Close the turn."""
+        session.exec(select(TurnRow).where(TurnRow.month == str(month))).one().finished_at = now
+
+    # -- seen and exposed ---------------------------------------------------------------------------------------------
+
+    def mark_seen(self, session: Session, cohort: str, why: str, month: Month) -> None:
+        """Mark the skeletons of a cohort as seen."""
+        for row in session.exec(select(MemberRow).where(MemberRow.cohort_id == cohort)).all():
+            if session.get(SeenRow, row.skeleton_tag) is None:
+                session.add(SeenRow(skeleton_tag=row.skeleton_tag, why=why, month=str(month)))
+                session.flush()
+
+    def seen(self) -> set[str]:
+        """Give the tags of all seen skeletons."""
+        with Session(self._engine) as session:
+            return set(session.exec(select(SeenRow.skeleton_tag)).all())
+
+    def expose(self, session: Session, tasks: Mapping[str, str], submitter: str, channel: str) -> None:
+        """Count one more serving of each task (id -> skeleton tag) to `submitter` through `channel`."""
+        for task_id, tag in tasks.items():
+            row = session.exec(
+                select(ExposureRow).where(
+                    ExposureRow.task_id == task_id, ExposureRow.submitter == submitter, ExposureRow.channel == channel
+                )
+            ).one_or_none()
+            row = row or ExposureRow(task_id=task_id, skeleton_tag=tag, submitter=submitter, channel=channel)
+            row.times += 1
+            session.add(row)
+
+    def exposures(self, task_id: str | None = None) -> list[tuple[str, str, str, int]]:
+        """List (task id, submitter, channel, times)."""
+        with Session(self._engine) as session:
+            rows = session.exec(select(ExposureRow).order_by(col(ExposureRow.id))).all()
+            return [
+                (row.task_id, row.submitter, row.channel, row.times) for row in rows if task_id in (None, row.task_id)
+            ]
+
+
+def _turn(row: TurnRow) -> Turn:
+    return Turn(
+        month=Month.parse(row.month),
+        started_at=row.started_at,
+        finished=row.finished_at is not None,
+        done=tuple(row.done),
+        facts=dict(row.facts),
+    )
