@@ -26,3 +26,15 @@ class Unreadable(VerifierError):
     """A probe could not be made for a reason of ours: the verdict is unknown."""
 
     kind: ClassVar[Kind] = "unavailable"
+
+
+class Spoiled(VerifierError):
+    """The state itself is wreckage (a corrupt database, a broken repository): the probe counts against it."""
+
+    kind: ClassVar[Kind] = "no"
+
+
+class Lacking(VerifierError):
+    """What the predicate asks about is not there (no such file, no such table): the predicate is false."""
+
+    kind: ClassVar[Kind] = "no"

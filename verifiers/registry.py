@@ -1,0 +1,119 @@
+"""What a predicate is made of, and the decorator that registers one.
+
+A predicate is a function `(context, **arguments) -> Finding` with a schema for its arguments, a sentence for reviewers,
+and an example that must hold on one state and fail on another. One that lacks any of them cannot be registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from jsonschema import Draft202012Validator
+
+from verifiers.errors import VerifierError
+from verifiers.views import Views
+
+Schema: TypeAlias = Mapping[str, Any]
+
+
+class Finding(NamedTuple):
+    """Whether the predicate holds, and one sentence about what was there."""
+
+    holds: bool
+    found: str
+
+
+Probe: TypeAlias = Callable[..., Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Arguments, a state on which they hold and a state on which they do not."""
+
+    arguments: Mapping[str, Any]
+    holds: Callable[[], Views]
+    fails: Callable[[], Views]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A registered predicate.
+
+    Attributes:
+        name: `namespace.predicate`.
+        schema: JSON Schema (draft 2020-12) of its arguments.
+        words: a sentence for reviewers, with `{argument}` where a value goes.
+        doc: what exactly it means.
+        example: shown in the reference, and run by a test.
+        probe: the function.
+    """
+
+    name: str
+    schema: Schema = field(repr=False)
+    words: str = field(repr=False)
+    doc: str = field(repr=False)
+    example: Example = field(repr=False)
+    probe: Probe = field(repr=False)
+    validator: Draft202012Validator = field(repr=False)
+
+
+REGISTRY: dict[str, Entry] = {}
+
+# Argument schemas that several predicates share. A path is relative, and none of its parts is empty, `.` or `..`.
+TEXT: Schema = {"type": "string"}
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+FLAG: Schema = {"type": "boolean"}
+PATH: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 1024,
+    "pattern": r"^(?!/)(?!.*//)(?!.*/$)(?!(.*/)?\.\.?(/|$))[^\u0000]+$",
+    "description": "relative path",
+}
+SCALAR: Schema = {"type": ["string", "number", "null"]}
+
+
+def names(item: Schema = NAME, *, least: int = 0) -> Schema:
+    """Give the schema of a list without repeats."""
+    return {"type": "array", "items": item, "minItems": least, "uniqueItems": True}
+
+
+def predicate(
+    name: str,
+    *,
+    words: str,
+    takes: Mapping[str, Schema],
+    example: Example,
+    may_take: Mapping[str, Schema] | None = None,
+    one_of: Sequence[str] = (),
+) -> Callable[[Probe], Probe]:
+    """Register the decorated function.
+
+    Args:
+        name: `namespace.predicate`.
+        words: see `Entry.words`.
+        takes: the schemas of the arguments that it must have.
+        example: see `Example`.
+        may_take: the schemas of those that it may have.
+        one_of: names from `may_take`, exactly one of which must be there.
+    """
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {**takes, **(may_take or {})},
+        "required": list(takes),
+        "additionalProperties": False,
+    }
+    if one_of:
+        schema["oneOf"] = [{"required": [key]} for key in one_of]
+
+    def register(probe: Probe) -> Probe:
+        if name in REGISTRY or not probe.__doc__:
+            raise VerifierError(f"the predicate {name} is registered twice or says nothing about itself")
+        Draft202012Validator.check_schema(schema)
+        REGISTRY[name] = Entry(name, schema, words, probe.__doc__, example, probe, Draft202012Validator(schema))
+        return probe
+
+    return register
