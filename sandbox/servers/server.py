@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from verifiers.views import Tree
 
@@ -29,6 +29,8 @@ class Server:
         seed: builds the folder's content from that part. Pure: the same state gives the same bytes.
         mutate: gives a copy of a final state with one thing changed, for admission's mutants.
         mutations: JSON Schema of what `mutate` takes.
+        mode: how a client connects: `legacy` is the initialize handshake that every server answers; probing for a
+            newer one makes old servers log an error for each guess.
     """
 
     name: str
@@ -42,3 +44,4 @@ class Server:
     seed: Callable[[Mapping[str, Any]], Tree]
     mutate: Callable[[Tree, Mapping[str, Any]], Tree]
     mutations: Mapping[str, Any] = field(repr=False)
+    mode: Literal["legacy", "auto"] = "legacy"

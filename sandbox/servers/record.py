@@ -1,0 +1,77 @@
+"""Records what the installed servers say of themselves: `python -m sandbox.servers.record [FOLDER]`.
+
+Writes `recorded/<server>.json` from each server's own answer to tools/list, with the version of the distribution that
+is installed. Run it after a pin has moved and read the difference: it is what agents will be shown. A server is started
+from the environment `world` beside this one, on an empty folder. The record of a new server starts as
+`{"package": "npm:name", "version": "", "tools": {}}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, StdioServerParameters
+
+from sandbox.errors import Unavailable
+from sandbox.servers import SERVERS
+from sandbox.servers.recorded import FOLDER
+from sandbox.servers.server import DATA, PROGRAMS, Server
+
+WORLD = Path(sys.prefix) / "world"
+
+
+def installed_version(package: str, world: Path = WORLD) -> str:
+    """Give the version of an installed server.
+
+    Raises:
+        Unavailable: it is not installed.
+    """
+    registry, _, name = package.partition(":")
+    manifest = world / "npm/node_modules" / name / "package.json"
+    if registry == "npm" and manifest.is_file():
+        return str(json.loads(manifest.read_text(encoding="utf-8"))["version"])
+    libraries = [str(path) for path in world.glob("python/*/lib/python3*/site-packages")]
+    for found in importlib.metadata.distributions(name=name, path=libraries):
+        return found.version
+    raise Unavailable(f"{package} is not installed in {world}; run the set-up first")
+
+
+def here(command: Sequence[str], folder: Path) -> list[str]:
+    """Turn a command of a world into one of this machine, with `folder` for the world's data."""
+    return [part.replace(PROGRAMS, str(WORLD)).replace(DATA, str(folder)) for part in command]
+
+
+async def listed(server: Server) -> dict[str, dict[str, Any]]:
+    """Ask a server for its tools: name -> description and input schema."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / server.root).mkdir()
+        program, *arguments = here(server.command, Path(folder))
+        parameters = StdioServerParameters(command=program, args=arguments, env=dict(server.environment))
+        async with Client(parameters, mode=server.mode, read_timeout_seconds=30) as client:
+            tools = (await client.list_tools()).tools
+    return {tool.name: {"description": tool.description or "", "inputSchema": tool.input_schema} for tool in tools}
+
+
+def record(server: Server) -> str:
+    """Give one server's record as the text of its file."""
+    version, tools = installed_version(server.package), asyncio.run(listed(server))
+    return (
+        json.dumps({"package": server.package, "version": version, "tools": tools}, indent=1, ensure_ascii=False) + "\n"
+    )
+
+
+def main(folder: Path) -> None:
+    """Write every record into `folder`."""
+    for name, server in SERVERS.items():
+        (folder / f"{name}.json").write_text(record(server), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

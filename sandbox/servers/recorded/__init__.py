@@ -1,0 +1,26 @@
+"""The tool lists of the pinned servers, one JSON file a server, as `python -m sandbox.servers.record` wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What one server said of itself when it was recorded."""
+
+    package: str
+    version: str
+    tools: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+
+def load(name: str) -> Recorded:
+    """Read the record of one server."""
+    content = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return Recorded(package=content["package"], version=content["version"], tools=content["tools"])
