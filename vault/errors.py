@@ -50,3 +50,9 @@ class Broken(VaultError):
     """A check of signatures, hashes or chains came out wrong."""
 
     kind: ClassVar[Kind] = "no"
+
+
+class Unavailable(VaultError):
+    """The database cannot be reached, or was busy for too long."""
+
+    kind: ClassVar[Kind] = "unavailable"

@@ -1,0 +1,278 @@
+"""The log's only writer.
+
+It appends in an order in which a crash at any point loses nothing and says nothing twice; the caller's row comes first:
+
+1. entry bundles and tiles, each whole or absent (write, fsync, rename, fsync folder)
+2. the signed head, in a file outside of the public folder and of the database
+3. the public copy: `checkpoints/<size>`, then `checkpoint`
+
+Starting again finishes step 3, and `append` with the same leaves finishes step 1 and 2. It refuses to sign a tree that
+does not extend the last head that it signed (a database or a folder that was put back from a backup), and a lock file
+beside the head keeps a second process from signing at the same time. So there are never two roots at one size.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from vault.errors import Malformed, Refused, Unavailable
+from vault.ledger import fsck as check
+from vault.ledger.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
+from vault.ledger.note import Signer
+from vault.ledger.tiles import (
+    HEIGHT,
+    MAX_LEAF,
+    WIDTH,
+    Frontier,
+    TileTree,
+    bundles_of,
+    entries_path,
+    folder_reader,
+    pack_entries,
+    tile_path,
+    unpack_entries,
+    write_atomically,
+)
+
+HEAD = check.HEAD
+KEPT = check.KEPT
+_SCRATCH = ".new"
+_PAUSE = 0.02
+
+
+class LogWriter:
+    """Appends to the log in `folder` and signs its head.
+
+    Args:
+        folder: what a web server may serve: `checkpoint`, `checkpoints/`, `tile/`.
+        head_file: where the last signed head is kept, outside of `folder`.
+        signer: the log's key; its name is the origin.
+        origin: the log's origin line.
+        patience: seconds to wait for another process that is writing.
+    """
+
+    def __init__(self, folder: Path, head_file: Path, signer: Signer, origin: str, *, patience: float = 10.0) -> None:
+        if signer.name != origin:
+            raise Malformed(f"the log {origin} is signed by a key of its name, not by {signer.name}")
+        if head_file.resolve().is_relative_to(folder.resolve()):
+            raise Malformed("the signed head is kept outside of the public folder")
+        self.folder = folder
+        self.origin = origin
+        self._head_file = head_file
+        self._signer = signer
+        self._patience = patience
+
+    @property
+    def size(self) -> int:
+        """The number of leaves under the last signed head."""
+        return self.checkpoint().size
+
+    def checkpoint(self) -> Checkpoint:
+        """Give the last signed head (size 0 if nothing was ever signed)."""
+        note = self.note()
+        return self._open(note) if note else Checkpoint.empty(self.origin)
+
+    def note(self) -> str | None:
+        """Give the last signed head as a note, or None if nothing was ever signed."""
+        return _text(self._head_file)
+
+    def append(self, leaves: Sequence[bytes], start: int) -> Checkpoint:
+        """Append leaves, sign and publish the new head.
+
+        Args:
+            leaves: their bytes, in order.
+            start: the index of the first one. Leaves that are in the log already are compared and not written twice.
+
+        Raises:
+            Refused: the leaves contradict the log or leave a gap, or the log is not what was last signed.
+            Malformed: a leaf is longer than 65,535 bytes.
+            Unavailable: the disk failed or another process is writing; nothing is lost, call again.
+        """
+        if any(len(leaf) > MAX_LEAF for leaf in leaves):
+            raise Malformed(f"a leaf has at most {MAX_LEAF} bytes")
+        with self._alone():
+            head = self._finish()
+            fresh = self._fresh(head, leaves, start)
+            return self._grow(head, fresh) if fresh else head
+
+    def recover(self) -> Checkpoint:
+        """Finish a publication that was interrupted after signing."""
+        with self._alone():
+            return self._finish()
+
+    def leaf(self, index: int) -> bytes:
+        """Read a leaf's bytes."""
+        size = self.size
+        if not 0 <= index < size:
+            raise Malformed(f"there is no leaf {index} in a log of {size}")
+        return self._bundle(index // WIDTH, size)[index % WIDTH]
+
+    def prove_inclusion(self, index: int, size: int | None = None) -> list[bytes]:
+        """Prove that a leaf is in the tree of `size` leaves (default: under the last signed head)."""
+        tree = self._tree()
+        return inclusion_proof(tree.node, index, self._within(tree, size))
+
+    def prove_consistency(self, old: int, new: int | None = None) -> list[bytes]:
+        """Prove that the tree of `old` leaves is the beginning of the tree of `new`."""
+        tree = self._tree()
+        return consistency_proof(tree.node, old, self._within(tree, new))
+
+    def fsck(self) -> list[str]:
+        """Re-hash the public folder; gives one sentence a problem, none if all is well."""
+        head = self.checkpoint()
+        if not head.size:
+            return []
+        published, problems = check.fsck(self.folder, [self._signer.verifier])
+        if published != head:
+            problems.append(f"the public checkpoint has size {published.size}, the last signed head {head.size}")
+        return problems
+
+    def _finish(self) -> Checkpoint:
+        """Check what is on disk against the last signed head and publish that head if it is not."""
+        note, public = self.note(), _text(self.folder / HEAD)
+        if not note:
+            if public:
+                raise Refused(
+                    f"the log {self.origin} has a published checkpoint but no signed head at {self._head_file}: "
+                    "put the head back from a backup; a log is never started anew under the same name"
+                )
+            return Checkpoint.empty(self.origin)
+        head = self._open(note)
+        tree = TileTree(head.size, folder_reader(self.folder))
+        self._require_extends(tree, head, head, "the tiles do not give the root of the last signed head")
+        if public and public != note:
+            shown = self._open(public)
+            if shown.size >= head.size:
+                raise Refused(f"the published checkpoint (size {shown.size}) is no older than the last signed head "
+                              f"(size {head.size}): the head file was put back from a backup")  # fmt: skip
+            self._require_extends(tree, shown, head, "the published checkpoint is not the beginning of the signed tree")
+        if public != note:
+            self._publish(note, head.size)
+        return head
+
+    def _require_extends(self, tree: TileTree, old: Checkpoint, head: Checkpoint, otherwise: str) -> None:
+        found = root_from(tree.node, old.size)
+        if found != old.root:
+            raise Refused(f"{otherwise}: at size {old.size} of {head.size} they give {found.hex()}, "
+                          f"it says {old.root.hex()}; nothing was signed")  # fmt: skip
+
+    def _fresh(self, head: Checkpoint, leaves: Sequence[bytes], start: int) -> Sequence[bytes]:
+        """Give the leaves that are not in the log yet; the others must be the ones that are."""
+        if start > head.size:
+            raise Refused(f"the log ends at leaf {head.size}; leaves from {start} on would leave a gap")
+        known = leaves[: head.size - start]
+        tree = TileTree(head.size, folder_reader(self.folder))
+        for index, leaf in enumerate(known, start):
+            if tree.node(0, index) != leaf_hash(leaf):
+                raise Refused(f"leaf {index} is signed already with other bytes; the rows were changed or put back")
+        return leaves[len(known) :]
+
+    def _grow(self, head: Checkpoint, fresh: Sequence[bytes]) -> Checkpoint:
+        frontier = Frontier.load(head.size, folder_reader(self.folder))
+        full = list(frontier.extend([leaf_hash(leaf) for leaf in fresh]))
+        self._write_entries(head.size, fresh)
+        for level, index, hashes in [*full, *frontier.partial_tiles()]:
+            self._clear(tile_path(level, index), (head.size >> HEIGHT * level) - index * WIDTH)
+            self._write(tile_path(level, index, len(hashes)), b"".join(hashes))
+        checkpoint = Checkpoint(self.origin, frontier.size, frontier.root())
+        note = checkpoint.sign(self._signer)
+        write_atomically(self._head_file, note.encode(), self._head_file.with_name(_SCRATCH))
+        self._publish(note, checkpoint.size)
+        return checkpoint
+
+    def _write_entries(self, size: int, fresh: Sequence[bytes]) -> None:
+        begun = self._bundle(size // WIDTH, size) if size % WIDTH else []
+        leaves = [*begun, *fresh]
+        base = size - len(begun)
+        for index, width in bundles_of(base + len(leaves), base):
+            at = index * WIDTH - base
+            self._clear(entries_path(index), size - index * WIDTH)
+            self._write(entries_path(index, width), pack_entries(leaves[at : at + width]))
+
+    def _clear(self, whole: str, signed: int) -> None:
+        """Remove what a crash before signing left of a tile of which only `signed` entries are under a signed head."""
+        if signed < WIDTH:
+            (self.folder / whole).unlink(missing_ok=True)
+        for path in (self.folder / f"{whole}.p").glob("*"):
+            if path.name.isdigit() and int(path.name) > signed:
+                path.unlink()
+
+    def _bundle(self, index: int, size: int) -> list[bytes]:
+        width = min(WIDTH, size - index * WIDTH)
+        path = entries_path(index, width)
+        leaves = unpack_entries(folder_reader(self.folder)(path), width, path)
+        tree = TileTree(size, folder_reader(self.folder))
+        for place, leaf in enumerate(leaves):
+            if leaf_hash(leaf) != tree.node(0, index * WIDTH + place):
+                raise Refused(f"{path} was changed: its entry {place} is not the leaf that was signed")
+        return leaves
+
+    def _publish(self, note: str, size: int) -> None:
+        self._write(f"{KEPT}/{size}", note.encode())
+        self._write(HEAD, note.encode())
+
+    def _write(self, path: str, data: bytes) -> None:
+        write_atomically(self.folder / path, data, self.folder / _SCRATCH)
+
+    def _tree(self) -> TileTree:
+        return TileTree(self.size, folder_reader(self.folder))
+
+    def _within(self, tree: TileTree, size: int | None) -> int:
+        if size is not None and size > tree.size:
+            raise Malformed(f"the log has {tree.size} leaves, not {size}")
+        return tree.size if size is None else size
+
+    def _open(self, note: str) -> Checkpoint:
+        checkpoint, _ = open_checkpoint(note, [self._signer.verifier])
+        if checkpoint.origin != self.origin:
+            raise Refused(f"the signed head is of the log {checkpoint.origin}, not of {self.origin}")
+        return checkpoint
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock; a failing disk becomes a sentence."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._head_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _locked(self._head_file.with_name("lock"), self._patience, time.monotonic, time.sleep):
+                (self.folder / _SCRATCH).unlink(missing_ok=True)
+                yield
+        except OSError as error:
+            raise Unavailable(
+                f"the log in {self.folder} cannot be written: {error.strerror or error}; nothing is lost, call again"
+            ) from error
+
+
+@contextmanager
+def _locked(path: Path, patience: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = clock() + patience
+        while not _taken(descriptor):
+            if clock() > deadline:
+                raise Unavailable(f"another process is writing the log (lock {path}); wait for it to end")
+            sleep(_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,304 @@
+"""The log's leaves: canonical in-toto Statements (in-toto Attestation Framework, Statement v1).
+
+    {"_type": "https://in-toto.io/Statement/v1", "subject": [{"name": ..., "digest": {...}}],
+     "predicateType": "urn:quarterturn:<kind>:v1", "predicate": {...}}
+
+There is one builder a kind, and one strict parser: exactly these keys, exactly these shapes, exactly the canonical
+bytes. No statement holds an unsalted function of a live task, nor names a submitter. The formats are described in
+`docs/reference/ledger-formats.md`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vault.errors import Malformed
+from vault.ledger import jcs
+from vault.ledger.note import Verifier
+from vault.ledger.shape import (
+    Shape,
+    boolean,
+    cohort,
+    list_of,
+    mapping_of,
+    matching,
+    month,
+    natural,
+    one_of,
+    optional,
+    positive,
+    record,
+    sha256,
+    task_id,
+    text,
+    version,
+)
+from vault.ledger.tiles import MAX_LEAF
+
+TYPE = "https://in-toto.io/Statement/v1"
+_URN = "urn:quarterturn:{}:v1"
+HMAC = "hmac-sha256"
+SHA = "sha256"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A leaf that was read.
+
+    Attributes:
+        kind: `commit`, `set`, `run-open`, `score`, `abort`, `retire`, `withdraw`, `key`.
+        name: the subject's name.
+        digest: the subject's digest in hex, by algorithm (`hmac-sha256` or `sha256`).
+        predicate: what it states, of the kind's shape.
+    """
+
+    kind: str
+    name: str
+    digest: Mapping[str, str]
+    predicate: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def parse(cls, data: bytes, what: str = "the leaf") -> Statement:
+        """Read a leaf.
+
+        Raises:
+            Malformed: it is not canonical JSON, or not a statement of one of the kinds; the message says where.
+        """
+        document = jcs.parse_canonical(data, what)
+        try:
+            _ENVELOPE(document, "$")
+            kind = document["predicateType"].split(":")[2]
+            subject = document["subject"]
+            if len(subject) != 1:
+                raise Malformed("$.subject must have exactly one item")
+            name, algorithm, shape = KINDS[kind]
+            name(subject[0]["name"], "$.subject[0].name")
+            if sorted(subject[0]["digest"]) != [algorithm]:
+                raise Malformed(f"$.subject[0].digest must hold {algorithm} alone")
+            shape(document["predicate"], "$.predicate")
+        except Malformed as error:
+            raise Malformed(f"{what} is no statement: {error}") from None
+        return cls(kind, subject[0]["name"], subject[0]["digest"], document["predicate"])
+
+    def document(self) -> dict[str, Any]:
+        """Give the statement as JSON values."""
+        return {
+            "_type": TYPE,
+            "subject": [{"name": self.name, "digest": dict(self.digest)}],
+            "predicateType": _URN.format(self.kind),
+            "predicate": dict(self.predicate),
+        }
+
+
+def statement(kind: str, name: str, digest: str, predicate: Mapping[str, Any]) -> bytes:
+    """Build a leaf of any kind.
+
+    Args:
+        kind: one of `KINDS`.
+        name: the subject's name.
+        digest: the subject's digest in lower-case hex.
+        predicate: JSON values of the kind's shape.
+
+    Raises:
+        Malformed: a part has not the kind's shape, or the leaf would be longer than 65,535 bytes.
+    """
+    if kind not in KINDS:
+        raise Malformed(f"there is no statement {kind!r}; there are {', '.join(KINDS)}")
+    leaf = jcs.canonical(Statement(kind, name, {KINDS[kind][1]: digest}, predicate).document())
+    Statement.parse(leaf, f"the {kind} statement")
+    if len(leaf) > MAX_LEAF:
+        raise Malformed(f"the {kind} statement has {len(leaf)} bytes; a leaf has at most {MAX_LEAF}")
+    return leaf
+
+
+def commit(task: str, commitment: bytes, *, spec: str, provenance: bytes, public_grammar: bool) -> bytes:
+    """Promise a task: its id, its commitment, and a commitment to where it came from."""
+    predicate = {"spec": spec, "provenance": provenance.hex(), "public_grammar": public_grammar}
+    return statement("commit", task, commitment.hex(), predicate)
+
+
+def set_of_tasks(
+    *,
+    month: str,
+    root: bytes,
+    previous: int | None,
+    cohorts: Sequence[Mapping[str, Any]],
+    reserve: Mapping[str, Sequence[str]],
+    counts: Mapping[str, int],
+    next_draw: bytes,
+    public_grammar: bool,
+) -> bytes:
+    """State which tasks are live, what will retire when, and the order of the reserve.
+
+    Args:
+        month: `YYYY-MM` that the set is for.
+        root: root over all live tasks' commitments (`merkle.set_root`).
+        previous: index of the last `set` leaf, None for the first.
+        cohorts: the live cohorts, `{"id", "retires", "count", "root", "tasks"}` each: `tasks` are ids in the order in
+            which they will retire, `root` (hex) is `merkle.set_root` over their commitments.
+        reserve: commitments (hex) by stratum, in the order in which they will be used.
+        counts: `{"unseen": n, "seen": n}`: live tasks of skeletons that nobody has seen, and of others.
+        next_draw: commitment to the next cohort's draw seed.
+        public_grammar: whether any live task was drawn from a public grammar.
+    """
+    predicate = {
+        "month": month,
+        "previous": previous,
+        "count": sum(item["count"] for item in cohorts),
+        "cohorts": [dict(item) for item in cohorts],
+        "reserve": {stratum: list(items) for stratum, items in reserve.items()},
+        "counts": dict(counts),
+        "next_draw": next_draw.hex(),
+        "public_grammar": public_grammar,
+    }
+    return statement("set", f"set/{month}", root.hex(), predicate)
+
+
+def run_open(
+    *,
+    run: int,
+    commitment: bytes,
+    month: str,
+    track: str,
+    set_root: bytes,
+    cohorts: Sequence[str],
+    size: int,
+    root: bytes,
+) -> bytes:
+    """Announce a run before its first task is served.
+
+    Args:
+        run: its number; `commitment` hides whose it is.
+        commitment: to `{"submitter", "submission", "attempt"}`, label `run-open`.
+        month: `YYYY-MM`.
+        track: `docker`, `endpoint` or `docker-model-gateway`, or another word.
+        set_root: root of the last `set` statement.
+        cohorts: ids of the cohorts that it is served.
+        size: size of an earlier checkpoint that covers the commits of these cohorts and the `set` statement.
+        root: that checkpoint's root.
+    """
+    predicate = {
+        "run": run,
+        "month": month,
+        "track": track,
+        "set": set_root.hex(),
+        "cohorts": list(cohorts),
+        "checkpoint": {"size": size, "root": root.hex()},
+    }
+    return statement("run-open", f"run/{run}", commitment.hex(), predicate)
+
+
+def score(
+    *, run: int, month: str, track: str, count: int, results_root: bytes, totals: Sequence[tuple[str, bytes]]
+) -> bytes:
+    """Bind a run's results: `count` of them under `results_root`, and a commitment to the totals of each cohort."""
+    predicate = {
+        "run": run,
+        "month": month,
+        "track": track,
+        "count": count,
+        "results_root": results_root.hex(),
+        "totals": [{"cohort": name, "commitment": commitment.hex()} for name, commitment in totals],
+    }
+    return statement("score", f"run/{run}", results_root.hex(), predicate)
+
+
+def abort(*, run: int, month: str, reason: str, commitment: bytes) -> bytes:
+    """Close a run without a score; `commitment` repeats the `run-open` statement's."""
+    return statement("abort", f"run/{run}", commitment.hex(), {"run": run, "month": month, "reason": reason})
+
+
+def retire(*, month: str, cohort: str, manifest: str, tasks: Sequence[Mapping[str, str]]) -> bytes:
+    """Open a cohort.
+
+    Args:
+        month: `YYYY-MM`.
+        cohort: its id.
+        manifest: sha256 (hex) of the bundle's manifest.
+        tasks: `{"id", "commitment", "sha256"}` (hex; the hash of the canonical task), in the promised order.
+    """
+    predicate = {"month": month, "cohort": cohort, "tasks": [dict(task) for task in tasks]}
+    return statement("retire", f"Historical-{month}", manifest, predicate)
+
+
+def withdraw(task: str, commitment: bytes, *, month: str, reason: str, replacement: str | None) -> bytes:
+    """Take a task out in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
+    predicate = {"month": month, "reason": reason, "replacement": replacement}
+    return statement("withdraw", task, commitment.hex(), predicate)
+
+
+def sha256_hex(data: bytes) -> str:
+    """Hash bytes for a digest field."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def key(*, old: Verifier, new: Verifier) -> bytes:
+    """Announce a change of the log's key."""
+    return statement("key", new.name, new.public.hex(), {"old": old.vkey, "new": new.vkey})
+
+
+_RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")
+_VKEY = matching(r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key")
+_STRATUM = matching(r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum as server/category/difficulty")
+_CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
+
+_ENVELOPE = record(
+    _type=one_of(TYPE),
+    subject=list_of(record(name=text, digest=mapping_of(text, sha256))),
+    predicateType=matching(r"urn:quarterturn:[a-z-]+:v1", "urn:quarterturn:KIND:v1"),
+    predicate=mapping_of(text, lambda _value, _path: None),
+)
+
+# kind: (shape of the subject's name, algorithm of its digest, shape of the predicate)
+KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
+    "commit": (task_id, HMAC, record(spec=version, provenance=sha256, public_grammar=boolean)),
+    "set": (
+        matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
+        SHA,
+        record(
+            month=month,
+            previous=optional(natural),
+            count=natural,
+            cohorts=list_of(record(id=cohort, retires=month, count=natural, root=sha256, tasks=list_of(task_id))),
+            reserve=mapping_of(_STRATUM, list_of(sha256)),
+            counts=record(unseen=natural, seen=natural),
+            next_draw=sha256,
+            public_grammar=boolean,
+        ),
+    ),
+    "run-open": (
+        _RUN,
+        HMAC,
+        record(
+            run=positive,
+            month=month,
+            track=_CODE,
+            set=sha256,
+            cohorts=list_of(cohort),
+            checkpoint=record(size=positive, root=sha256),
+        ),
+    ),
+    "score": (
+        _RUN,
+        SHA,
+        record(
+            run=positive,
+            month=month,
+            track=_CODE,
+            count=positive,
+            results_root=sha256,
+            totals=list_of(record(cohort=cohort, commitment=sha256)),
+        ),
+    ),
+    "abort": (_RUN, HMAC, record(run=positive, month=month, reason=_CODE)),
+    "retire": (
+        matching(r"Historical-[0-9]{4}-(0[1-9]|1[0-2])", "Historical- and a month"),
+        SHA,
+        record(month=month, cohort=cohort, tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256))),
+    ),
+    "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
+    "key": (text, SHA, record(old=_VKEY, new=_VKEY)),
+}

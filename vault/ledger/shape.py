@@ -1,0 +1,129 @@
+"""Shapes of ledger documents: small checks that compose, and say where a document is wrong.
+
+A shape is a callable `(value, path)` that raises `Malformed` with the JSON path of what is wrong, and returns nothing
+when all is well. Objects are closed: a missing key and an unknown key are both refused. The statements, the manifest
+and every line of a bundle are described with them, so that what a parser lets through needs no second look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vault.errors import Malformed
+
+Shape = Callable[[Any, str], None]
+
+MAX_TEXT = 1024
+
+
+def matching(pattern: str, words: str) -> Shape:
+    """Text that fully matches a pattern; `words` says in English what that is."""
+    compiled = re.compile(pattern, re.ASCII)
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, str) or not compiled.fullmatch(value):
+            raise Malformed(f"{path} must be {words}")
+
+    return check
+
+
+def text(value: Any, path: str) -> None:
+    """Any text from 1 to 1,024 characters."""
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_TEXT:
+        raise Malformed(f"{path} must be text of 1 to {MAX_TEXT} characters")
+
+
+def boolean(value: Any, path: str) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise Malformed(f"{path} must be true or false")
+
+
+def natural(value: Any, path: str) -> None:
+    """A whole number, zero or more."""
+    if type(value) is not int or value < 0:
+        raise Malformed(f"{path} must be a whole number, zero or more")
+
+
+def positive(value: Any, path: str) -> None:
+    """A whole number, one or more."""
+    if type(value) is not int or value < 1:
+        raise Malformed(f"{path} must be a whole number, one or more")
+
+
+def anything(value: Any, path: str) -> None:
+    """Any JSON object: its contents are somebody else's format."""
+    if not isinstance(value, Mapping):
+        raise Malformed(f"{path} must be an object")
+
+
+def optional(shape: Shape) -> Shape:
+    """Null, or the shape."""
+
+    def check(value: Any, path: str) -> None:
+        if value is not None:
+            shape(value, path)
+
+    return check
+
+
+def list_of(shape: Shape) -> Shape:
+    """A list, each item of the shape."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, list):
+            raise Malformed(f"{path} must be a list")
+        for index, item in enumerate(value):
+            shape(item, f"{path}[{index}]")
+
+    return check
+
+
+def mapping_of(key: Shape, shape: Shape) -> Shape:
+    """An object with free keys: each key of one shape, each value of another."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            raise Malformed(f"{path} must be an object")
+        for name, item in value.items():
+            key(name, f"a key of {path}")
+            shape(item, f"{path}.{name}")
+
+    return check
+
+
+def record(**fields: Shape) -> Shape:
+    """A closed object: exactly these keys."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            raise Malformed(f"{path} must be an object")
+        if missing := sorted(fields.keys() - value.keys()):
+            raise Malformed(f"{path}.{missing[0]} is missing")
+        if unknown := sorted(map(str, value.keys() - fields.keys())):
+            raise Malformed(f"{path}.{unknown[0][:60]} is not a key of this format")
+        for name, shape in fields.items():
+            shape(value[name], f"{path}.{name}")
+
+    return check
+
+
+def one_of(*values: str) -> Shape:
+    """One of these words."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, str) or value not in values:
+            raise Malformed(f"{path} must be one of {', '.join(values)}")
+
+    return check
+
+
+sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")
+month = matching(r"[0-9]{4}-(0[1-9]|1[0-2])", "a month as YYYY-MM")
+cohort = matching(r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort as cohort-YYYY-MM")
+task_id = matching(r"t-[a-z2-7]{16}", "a task's id: t- and 16 letters or digits of base 32")
+guid = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GUID in lower case")
+fraction = matching(r"(0|[1-9][0-9]*)/[1-9][0-9]*", "an exact fraction such as 7/12")
+version = matching(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}", "a semantic version such as 1.0.0")
