@@ -1,0 +1,87 @@
+"""Whatever else is sealed: traces, evidence, salts of runs, the key of the blind index. One row each, one name each."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from vault.canonical import canonical
+from vault.db import joined
+from vault.errors import Refused
+from vault.keys import KeyRing
+from vault.seal import seal, unseal
+from vault.tables import BlobRow
+
+OWN = "vault/"
+"""Names that begin like this are the vault's own and are never handed out."""
+
+MAX_NAME = 290
+_INDEX_KEY = f"{OWN}index-key"
+_TAG = b"quarterturn/tag/v1\n"
+
+
+def require_free(name: str) -> None:
+    """Refuse a name that is the vault's own, or none."""
+    if name.startswith(OWN) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise Refused(f"{name[:40]!r} is no name for a sealed thing: 1 to {MAX_NAME} printable characters, not {OWN}*.")
+
+
+def put(
+    session: Session, name: str, data: bytes, *, ring: KeyRing, now: datetime, entropy: Callable[[int], bytes]
+) -> BlobRow:
+    """Seal bytes under a new name, in the caller's transaction.
+
+    Raises:
+        Refused: the name is taken.
+    """
+    if session.get(BlobRow, name) is not None:
+        raise Refused(f"There is a sealed {name!r} already; it was left as it is.")
+    row = BlobRow(name=name, created_at=now, **seal(data, context(name, now), ring, entropy).columns())
+    session.add(row)
+    session.flush()
+    return row
+
+
+def context(name: str, created_at: datetime) -> bytes:
+    """Give what a blob is bound to."""
+    moment = created_at.astimezone(UTC).isoformat(timespec="microseconds")
+    return canonical({"kind": "quarterturn/blob-row/v1", "name": name, "created_at": moment})
+
+
+class BlindIndex:
+    """Tags that are equal for equal values, and say nothing to whoever lacks the key.
+
+    The key is made when the first tag is, and kept as a blob. It is remembered only once it is committed, so that no
+    tag outlives a transaction that was rolled back.
+    """
+
+    def __init__(self, engine: Engine, ring: KeyRing) -> None:
+        self._engine = engine
+        self._ring = ring
+        self._key: bytes | None = None
+
+    def tag(
+        self, label: str, value: str, now: datetime, entropy: Callable[[int], bytes], session: Session | None
+    ) -> str:
+        """Give a tag as hexadecimal digits."""
+        key = self._key or self._committed() or self._new(now, entropy, session)
+        return hmac.digest(key, _TAG + canonical([label, value], "what is tagged"), "sha256").hex()
+
+    def _committed(self) -> bytes | None:
+        with Session(self._engine) as session:
+            row = session.get(BlobRow, _INDEX_KEY)
+            if row is not None:
+                self._key = self._opened(row)
+        return self._key
+
+    def _new(self, now: datetime, entropy: Callable[[int], bytes], session: Session | None) -> bytes:
+        with joined(self._engine, session) as own:
+            row = own.get(BlobRow, _INDEX_KEY)
+            return self._opened(row or put(own, _INDEX_KEY, entropy(32), ring=self._ring, now=now, entropy=entropy))
+
+    def _opened(self, row: BlobRow) -> bytes:
+        return unseal(row.sealed(), context(row.name, row.created_at), self._ring)

@@ -1,0 +1,146 @@
+"""The database half of the public log: what was promised, before and after it is signed.
+
+A leaf is a row first, in the same transaction as whatever it promises; its index is the row's number, contiguous from
+0, and never changes. `publish` hands the rows that the log does not have yet to its writer, which writes tiles, signs
+the head and publishes it. Killed anywhere in between, the next `publish` finishes the same job.
+
+When it is opened, the rows are compared with the signed head: a database that was put back from a backup, or in which a
+leaf was edited, is refused before anything is added to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
+
+from vault.db import joined
+from vault.errors import Broken, Malformed, NotFound, Refused
+from vault.ledger import merkle
+from vault.ledger.append import LogWriter
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.tiles import MAX_LEAF
+from vault.tables import LeafRow
+
+_MAX_KEY = 300
+
+
+class Ledger:
+    """The log of one home.
+
+    Args:
+        engine: from `vault.db.open_engine`.
+        writer: the log's only writer.
+        clock: the present moment, with its time zone.
+
+    Raises:
+        Refused: the rows are not what the last signed head was signed over.
+    """
+
+    def __init__(self, engine: Engine, writer: LogWriter, clock: Callable[[], datetime]) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._clock = clock
+        self._require_rows_under(writer.recover())
+
+    @property
+    def size(self) -> int:
+        """How many leaves are recorded, published or not."""
+        with Session(self._engine) as session:
+            return _size(session)
+
+    @property
+    def published(self) -> Checkpoint:
+        """The last signed head."""
+        return self._writer.checkpoint()
+
+    def record(self, key: str, leaf: bytes, session: Session | None = None) -> int:
+        """Record a leaf and give its index; recording it again under the same key gives the same index.
+
+        Args:
+            key: what the leaf is about, once and for all (`commit/<task>`, `score/<run>`).
+            leaf: the statement's bytes.
+            session: the caller's transaction, which also holds what the leaf promises.
+
+        Raises:
+            Refused: other bytes are recorded under this key.
+            Malformed: the key or the leaf is too long for the log.
+        """
+        if not 0 < len(key) <= _MAX_KEY or not 0 < len(leaf) <= MAX_LEAF:
+            raise Malformed(f"Leaf {key[:40]!r} has {len(leaf)} bytes; 1 to {MAX_LEAF} fit, under a key of {_MAX_KEY}.")
+        with joined(self._engine, session) as own:
+            known = own.exec(select(LeafRow).where(LeafRow.key == key)).one_or_none()
+            if known is None:
+                known = LeafRow(number=_size(own), key=key, leaf=leaf, recorded_at=self._clock().astimezone(UTC))
+                own.add(known)
+                own.flush()
+            elif known.leaf != leaf:
+                raise Refused(f"Leaf {known.number}, {key!r}, is promised already and says something else.")
+            return known.number
+
+    def publish(self) -> Checkpoint:
+        """Put every recorded leaf under a signed and published head, and give that head.
+
+        Raises:
+            Refused: the rows contradict what was signed; nothing was signed.
+            Unavailable: the disk failed or another process is writing; call again.
+        """
+        start = self._writer.size
+        return self._writer.append(self._leaves(start), start)
+
+    def leaf(self, index: int) -> bytes:
+        """Give a leaf's bytes.
+
+        Raises:
+            NotFound: no leaf has this index.
+        """
+        with Session(self._engine) as session:
+            row = session.get(LeafRow, index)
+            if row is None:
+                raise NotFound(f"The log has no leaf {index}; {_size(session)} are recorded.")
+            return row.leaf
+
+    def find(self, key: str) -> int | None:
+        """Give the index of the leaf that was recorded under `key`, or None."""
+        with Session(self._engine) as session:
+            return session.exec(select(LeafRow.number).where(LeafRow.key == key)).one_or_none()
+
+    def verify(self) -> None:
+        """Read the whole log again: rows against the head, and every published file against its hashes.
+
+        Raises:
+            Refused: a row is not what was signed.
+            Broken: a published file is not what was signed; the message names the first.
+        """
+        self._require_rows_under(self._writer.recover())
+        if problems := self._writer.fsck():
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            raise Broken(f"The public log is damaged: {problems[0]}{more}.")
+
+    def _require_rows_under(self, head: Checkpoint) -> None:
+        leaves = self._leaves(0)
+        if len(leaves) < head.size:
+            raise Refused(
+                f"The database holds {len(leaves)} leaves and the log was signed over {head.size}: it was put back from a "
+                "backup. Use the newest database; nothing can be promised from an older one."
+            )
+        if merkle.root([merkle.leaf_hash(leaf) for leaf in leaves[: head.size]]) != head.root:
+            place = next((n for n in range(head.size) if leaves[n] != self._writer.leaf(n)), 0)
+            raise Refused(f"Leaf {place} in the database is not the leaf that was signed. Put the database back.")
+
+    def _leaves(self, start: int) -> list[bytes]:
+        """Give the recorded leaves from `start` on, without a gap."""
+        with Session(self._engine) as session:
+            query = select(LeafRow.number, LeafRow.leaf).where(LeafRow.number >= start).order_by(col(LeafRow.number))
+            rows = session.exec(query).all()
+        for expected, (number, _) in enumerate(rows, start):
+            if number != expected:
+                raise Refused(f"The database has no leaf {expected}: after it comes {number}. Put the database back.")
+        return [leaf for _, leaf in rows]
+
+
+def _size(session: Session) -> int:
+    last = session.exec(select(func.max(LeafRow.number))).one()
+    return 0 if last is None else last + 1

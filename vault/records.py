@@ -1,0 +1,76 @@
+"""A task's record: what may be known without opening it, and how it is bound to what is sealed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from vault.canonical import canonical
+from vault.errors import Broken
+from vault.lifecycle import State
+from vault.seal import Sealed
+from vault.tables import TaskRow
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """What may be known about a task without opening it.
+
+    Attributes:
+        id: the task's id.
+        state: where it stands in its life.
+        server: with `category` and `difficulty`, its place in the public mix.
+        category: see `server`.
+        difficulty: see `server`.
+        skeleton_tag: `Vault.tag("skeleton", ...)`: equal for the tasks of one skeleton.
+        template_tag: `Vault.tag("template", ...)`.
+        author: who wrote it, or the draw that made it.
+        public_grammar: whether anybody may read the grammar that it was drawn from.
+        commitment: 32 bytes.
+        provenance_commitment: 32 bytes.
+        created_at: when it was added, in UTC.
+    """
+
+    id: str
+    state: State
+    server: str
+    category: str
+    difficulty: str
+    skeleton_tag: str
+    template_tag: str
+    author: str
+    public_grammar: bool
+    commitment: bytes
+    provenance_commitment: bytes
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: TaskRow) -> Self:
+        """Read a row.
+
+        Raises:
+            Broken: its state does not exist.
+        """
+        if row.state not in set(State):
+            raise Broken(f"Task {row.id} is in the state {row.state!r}, which does not exist: the row was changed.")
+        columns = {name: getattr(row, name) for name in cls.__dataclass_fields__}
+        return cls(**columns | {"state": State(row.state)})
+
+    def row(self, sealed: Sealed) -> TaskRow:
+        """Make the row that holds this record and a sealed content."""
+        return TaskRow(**self._columns(), **sealed.columns())
+
+    def context(self) -> bytes:
+        """Give what the sealed content is bound to: all of the record except the state, which changes."""
+        bound = self._columns() | {
+            "kind": "quarterturn/task-row/v1",
+            "commitment": self.commitment.hex(),
+            "provenance_commitment": self.provenance_commitment.hex(),
+            "created_at": self.created_at.astimezone(UTC).isoformat(timespec="microseconds"),
+        }
+        del bound["state"]
+        return canonical(bound)
+
+    def _columns(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"state": self.state.value}

@@ -1,0 +1,41 @@
+"""The log's signing key, kept sealed under the key ring.
+
+The file is useless without the ring, and the key is bound to its use: a sealed task put in its place does not open.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from vault import private_files
+from vault.errors import Malformed
+from vault.keys import KeyRing
+from vault.seal import Sealed, seal, unseal
+
+KEY_SIZE = 32
+_CONTEXT = b"quarterturn/log-signing-key/v1"
+_WHAT = "signing key"
+
+
+def store(path: Path, key: Ed25519PrivateKey, ring: KeyRing) -> None:
+    """Seal a signing key into a new file of mode 0600.
+
+    Raises:
+        Refused: there is a file at `path` already.
+    """
+    private_files.create(path, seal(key.private_bytes_raw(), _CONTEXT, ring).to_json() + b"\n", _WHAT)
+
+
+def load(path: Path, ring: KeyRing) -> Ed25519PrivateKey:
+    """Open a signing key.
+
+    Raises:
+        Locked: the file is missing or open to others, or the ring does not hold the key that sealed it.
+        Malformed, Broken: the file is not one that `store` wrote.
+    """
+    raw = unseal(Sealed.from_json(private_files.read(path, _WHAT), f"the {_WHAT} at {path}"), _CONTEXT, ring)
+    if len(raw) != KEY_SIZE:
+        raise Malformed(f"The {_WHAT} at {path} holds {len(raw)} bytes instead of {KEY_SIZE}.")
+    return Ed25519PrivateKey.from_private_bytes(raw)

@@ -1,0 +1,221 @@
+"""The vault: tasks and other secrets at rest, and the log of who opened them.
+
+1. What is private is sealed before it meets the database; what must be compared is a tag under a sealed key.
+2. A task is committed to when it is added, and an opening recomputes the commitment.
+3. Whatever stands beside a sealed task and must not change (author, mix, tags, commitments) is bound into the seal.
+4. An opening is written to the access log and committed there first: one that cannot be logged does not open.
+5. A task's state changes only along the table in `vault.lifecycle`, by compare-and-swap.
+
+Methods that take a `session` take part in the caller's transaction. `open` and `open_blob` take none, because the log
+entry must outlive a caller's rollback; call them before a transaction or after it, not inside.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Engine, update
+from sqlmodel import Session, col, select
+
+from vault import access, blobs
+from vault.access import AccessEntry
+from vault.blobs import BlindIndex
+from vault.commitment import new_salt
+from vault.db import joined, transaction
+from vault.errors import NotAllowed, NotFound, Refused
+from vault.keys import KeyRing
+from vault.lifecycle import FIRST, Event, State, advance
+from vault.opened import Opened
+from vault.records import TaskRecord
+from vault.seal import seal, unseal
+from vault.tables import BlobRow, TaskRow
+from vault.task import Task
+
+__all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault"]
+
+
+class Vault:
+    """The store of one home.
+
+    Args:
+        engine: from `vault.db.open_engine`.
+        ring: what wraps the data keys.
+        clock: the present moment, with its time zone.
+        entropy: random bytes.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        ring: KeyRing,
+        clock: Callable[[], datetime],
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._engine = engine
+        self._ring = ring
+        self._clock = clock
+        self._entropy = entropy
+        self._index = BlindIndex(engine, ring)
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        task: Task,
+        provenance: Mapping[str, Any],
+        *,
+        author: str,
+        public_grammar: bool,
+        skeleton: str,
+        template: str,
+        session: Session | None = None,
+    ) -> TaskRecord:
+        """Commit to a task and its provenance, and keep both sealed, as a draft.
+
+        Raises:
+            Refused: there is a task with this id.
+            Malformed: the provenance has no canonical form.
+        """
+        opened = Opened(task, new_salt(self._entropy), dict(provenance), new_salt(self._entropy))
+        with joined(self._engine, session) as own:
+            if own.get(TaskRow, task.id) is not None:
+                raise Refused(f"There is a task {task.id} already; it was left as it is.")
+            record = TaskRecord(
+                id=task.id,
+                state=FIRST,
+                server=task.server,
+                category=task.category,
+                difficulty=task.difficulty,
+                skeleton_tag=self.tag("skeleton", skeleton, session=own),
+                template_tag=self.tag("template", template, session=own),
+                author=author,
+                public_grammar=public_grammar,
+                commitment=opened.commitment,
+                provenance_commitment=opened.provenance_commitment,
+                created_at=self._now(),
+            )
+            own.add(record.row(seal(opened.pack(), record.context(), self._ring, self._entropy)))
+            own.flush()
+        return record
+
+    def record(self, task_id: str) -> TaskRecord:
+        """Give what is known about a task.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with Session(self._engine) as session:
+            return TaskRecord.of(_found(session, task_id))
+
+    def records(self, state: State | str | None = None) -> list[TaskRecord]:
+        """List the tasks in a state, or all, in the order in which they were added."""
+        query = select(TaskRow).order_by(col(TaskRow.created_at), col(TaskRow.id))
+        if state is not None:
+            query = query.where(TaskRow.state == State(state).value)
+        with Session(self._engine) as session:
+            return [TaskRecord.of(row) for row in session.exec(query).all()]
+
+    def open(self, task_id: str, *, who: str, why: str) -> Opened:
+        """Open a task, after writing down who does and why.
+
+        Raises:
+            NotFound: there is none.
+            NotAllowed: it was not said who or why.
+            Locked: the ring does not hold the key.
+            Broken: the row was changed, or the task is not the one that was promised.
+        """
+        with transaction(self._engine) as session:
+            row = _found(session, task_id)
+            record, sealed = TaskRecord.of(row), row.sealed()
+            access.append(session, self._now(), who=who, what=f"task/{task_id}", why=why)
+        data = unseal(sealed, record.context(), self._ring)
+        return Opened.unpack(data, record.commitment, record.provenance_commitment)
+
+    def advance(self, task_id: str, event: Event | str, session: Session | None = None) -> TaskRecord:
+        """Move a task along its life.
+
+        Raises:
+            NotFound: there is none.
+            NotAllowed: the event is not open from its state, or somebody else moved it at the same moment.
+        """
+        with joined(self._engine, session) as own:
+            row = _found(own, task_id)
+            before = TaskRecord.of(row).state
+            try:
+                after = advance(before, event)
+            except NotAllowed as error:
+                raise NotAllowed(f"Task {task_id}: {error}") from None
+            change = update(TaskRow).where(col(TaskRow.id) == task_id, col(TaskRow.state) == before.value)
+            if own.exec(change.values(state=after.value)).rowcount != 1:
+                raise NotAllowed(f"Task {task_id} was {before.value} and is no longer; look at it again.")
+            own.refresh(row)
+            return TaskRecord.of(row)
+
+    def tag(self, label: str, value: str, session: Session | None = None) -> str:
+        """Give the keyed tag of a value: equal values have equal tags, and without the key a tag says nothing."""
+        return self._index.tag(label, value, self._now(), self._entropy, session)
+
+    # -- blobs --------------------------------------------------------------------------------------------------------
+
+    def seal_blob(self, name: str, data: bytes, session: Session | None = None) -> None:
+        """Keep bytes sealed under a name, once and for all.
+
+        Raises:
+            Refused: the name is taken, or is one of the vault's own.
+        """
+        blobs.require_free(name)
+        with joined(self._engine, session) as own:
+            blobs.put(own, name, data, ring=self._ring, now=self._now(), entropy=self._entropy)
+
+    def open_blob(self, name: str, *, who: str, why: str) -> bytes:
+        """Open what `seal_blob` kept, after writing down who does and why.
+
+        Raises:
+            NotFound: nothing is kept under that name.
+            NotAllowed: it was not said who or why.
+            Locked: the ring does not hold the key.
+            Broken: the row was changed.
+        """
+        blobs.require_free(name)
+        with transaction(self._engine) as session:
+            row = session.get(BlobRow, name)
+            if row is None:
+                raise NotFound(f"Nothing is sealed under the name {name!r}.")
+            access.append(session, self._now(), who=who, what=f"blob/{name}", why=why)
+            sealed, context = row.sealed(), blobs.context(row.name, row.created_at)
+        return unseal(sealed, context, self._ring)
+
+    def has_blob(self, name: str, session: Session | None = None) -> bool:
+        """Say whether something is kept under a name; nothing is opened."""
+        if session is not None:
+            return session.get(BlobRow, name) is not None
+        with Session(self._engine) as own:
+            return own.get(BlobRow, name) is not None
+
+    # -- the access log -----------------------------------------------------------------------------------------------
+
+    def access_log(self) -> list[AccessEntry]:
+        """List every opening, the oldest first."""
+        with Session(self._engine) as session:
+            return access.entries(session)
+
+    def verify_access_log(self, known: str | None = None) -> None:
+        """Check the chain of openings, and that the entry with the digest `known` is still in it.
+
+        Raises:
+            Broken: an entry was changed, left out, moved or cut off.
+        """
+        access.verify(self.access_log(), known)
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+
+def _found(session: Session, task_id: str) -> TaskRow:
+    row = session.get(TaskRow, task_id)
+    if row is None:
+        raise NotFound(f"There is no task {task_id}.")
+    return row

@@ -1,0 +1,90 @@
+"""Rows of the vault; they never leave `store.py`, `access.py` and `ledger_store.py`.
+
+No column holds a word of a task: what is private is sealed, what must be compared is a keyed tag. Server, category and
+difficulty stand open, because the mix is public.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, Integer, LargeBinary, String, UniqueConstraint
+from sqlmodel import Field, SQLModel
+from sqlmodel.sql.sqltypes import UTCDateTime
+
+import vault.db  # noqa: F401 - names the constraints of every table
+from vault.seal import Sealed
+
+Counter = BigInteger().with_variant(Integer(), "sqlite")  # SQLite gives a key of its own only to INTEGER
+_DIGEST = 64  # hexadecimal digits of a SHA-256
+
+
+class SealedColumns(SQLModel):
+    """What a row with a sealed content has; rotating the ring's key changes the first two."""
+
+    key_id: str = Field(max_length=200, index=True)
+    wrapped_key: bytes = Field(sa_type=LargeBinary)
+    nonce: bytes = Field(sa_type=LargeBinary)
+    ciphertext: bytes = Field(sa_type=LargeBinary)
+
+    def sealed(self) -> Sealed:
+        """Give the content, still sealed."""
+        return Sealed(self.key_id, self.wrapped_key, self.nonce, self.ciphertext)
+
+
+class TaskRow(SealedColumns, table=True):
+    """A task: its state and its mix in the open, the rest sealed."""
+
+    __tablename__ = "vault_task"
+
+    id: str = Field(primary_key=True, max_length=18)
+    state: str = Field(max_length=16, index=True)
+    server: str = Field(max_length=32)
+    category: str = Field(max_length=16)
+    difficulty: str = Field(max_length=16)
+    skeleton_tag: str = Field(max_length=_DIGEST, index=True)
+    template_tag: str = Field(max_length=_DIGEST, index=True)
+    author: str = Field(max_length=200)
+    public_grammar: bool
+    commitment: bytes = Field(sa_type=LargeBinary, unique=True)
+    provenance_commitment: bytes = Field(sa_type=LargeBinary, unique=True)
+    created_at: datetime = Field(sa_type=UTCDateTime)
+
+
+class BlobRow(SealedColumns, table=True):
+    """Something else that is sealed: a trace, evidence, the salts of a run."""
+
+    __tablename__ = "vault_blob"
+
+    name: str = Field(primary_key=True, max_length=300)
+    created_at: datetime = Field(sa_type=UTCDateTime)
+
+
+class AccessRow(SQLModel, table=True):
+    """One opening of something sealed, chained to the one before."""
+
+    __tablename__ = "vault_access"
+    __table_args__ = (CheckConstraint("number > 0", name="number_positive"),)
+
+    number: int = Field(primary_key=True, sa_type=Counter, sa_column_kwargs={"autoincrement": False})
+    at: datetime = Field(sa_type=UTCDateTime)
+    who: str = Field(max_length=200)
+    what: str = Field(max_length=300)
+    why: str = Field(max_length=500)
+    previous: str = Field(max_length=_DIGEST)
+    digest: str = Field(max_length=_DIGEST, unique=True)
+
+
+class LeafRow(SQLModel, table=True):
+    """One leaf of the public log; indexes are contiguous from 0."""
+
+    __tablename__ = "vault_ledger_leaf"
+    __table_args__ = (
+        UniqueConstraint("key"),
+        CheckConstraint("number >= 0", name="number_not_negative"),
+    )
+
+    number: int = Field(primary_key=True, sa_type=Counter, sa_column_kwargs={"autoincrement": False})
+    key: str = Field(sa_type=String(300))
+    leaf: bytes = Field(sa_type=LargeBinary)
+    recorded_at: datetime = Field(sa_type=UTCDateTime)
