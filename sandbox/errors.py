@@ -28,6 +28,12 @@ class NotFound(SandboxError):
     kind: ClassVar[Kind] = "not-found"
 
 
+class NotAllowed(SandboxError):
+    """This step is not open from this state, or not to this attempt."""
+
+    kind: ClassVar[Kind] = "not-allowed"
+
+
 class Unavailable(SandboxError):
     """A box, an engine or a program is missing; the message says what to install."""
 

@@ -1,0 +1,179 @@
+"""What is submitted, and the digest that a `run-open` leaf binds it to.
+
+Three kinds:
+
+- `image`: a container image. Its digest is the engine's own word for its content, never computed here.
+- `command`: an argument vector and the folder that it may read. Its digest covers every file in that folder (names and
+  bytes, in order) and the vector, so changing either is another submission.
+- `reference`: an agent that is handed the solutions. It plays in admission and in the demo; `must_be_submittable`
+  refuses it everywhere else, and it can be made by `reference()` alone, never from something a user typed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from sandbox.box import Program
+from sandbox.errors import Malformed, NotFound, Refused
+
+Kind = Literal["image", "command", "reference"]
+
+MAX_FILES = 5_000
+MAX_BYTES = 256 * 1024 * 1024
+
+_PSEUDONYM = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt")  # a program found here is an interpreter, not the agent
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One thing that can be run against a set.
+
+    Attributes:
+        kind: `image`, `command` or `reference`.
+        name: how the board calls it.
+        submitter: the pseudonym of whoever answers for it.
+        program: what a box starts.
+        digest: `sha256:` and 64 hexadecimal digits.
+    """
+
+    kind: Kind
+    name: str
+    submitter: str
+    program: Program
+    digest: str
+
+    def __post_init__(self) -> None:
+        """Refuse names that could not stand on a board or in a statement.
+
+        Raises:
+            Malformed: the name, the pseudonym or the digest has another form.
+        """
+        for what, value in (("name", self.name), ("submitter", self.submitter)):
+            if not _PSEUDONYM.fullmatch(value):
+                raise Malformed(f"the {what} {value!r} must be 1 to 40 of a-z, 0-9 and '-', and not begin with '-'")
+        if not _DIGEST.fullmatch(self.digest):
+            raise Malformed(f"the digest {self.digest!r} of {self.name} is not 'sha256:' and 64 hexadecimal digits")
+
+    @property
+    def submittable(self) -> bool:
+        """Whether it may be run for a score of its own."""
+        return self.kind != "reference"
+
+
+def must_be_submittable(submission: Submission) -> None:
+    """Refuse what is handed the solutions.
+
+    Raises:
+        Refused: it is the reference agent.
+    """
+    if not submission.submittable:
+        raise Refused(f"{submission.name} is handed the solutions and cannot be submitted; it only checks a set")
+
+
+def image(reference: str, *, submitter: str, resolve: Callable[[str], str], name: str | None = None) -> Submission:
+    """Make a submission of a container image; `resolve` asks the engine for the image's digest."""
+    if not reference or reference.startswith("-") or any(c.isspace() for c in reference):
+        raise Malformed(f"{reference!r} is not the name of an image; give one as `docker image ls` shows it")
+    name = name or _slug(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
+    return Submission("image", name, submitter, Program(image=reference), resolve(reference))
+
+
+def command(line: str, *, submitter: str, name: str | None = None) -> Submission:
+    """Make a submission of a command line, `python examples/agents/rulebook/agent.py` for one.
+
+    The folder of the first argument that names a file becomes the one folder of ours that the agent may read.
+
+    Raises:
+        Malformed: the line cannot be split, or is empty.
+        NotFound: its program is a path and is not there.
+        Refused: the folder is one that no agent should be given.
+    """
+    arguments, folder = _parse(line)
+    program = Program(command=arguments, folder=folder)
+    name = name or _slug(folder.name if folder else Path(arguments[0]).name)
+    return Submission("command", name, submitter, program, _digest(program))
+
+
+def reference(line: str, *, name: str = "oracle") -> Submission:
+    """Make the agent that is handed the solutions, for admission and the demo."""
+    return replace(command(line, submitter="reference", name=name), kind="reference")
+
+
+def _parse(line: str) -> tuple[tuple[str, ...], Path | None]:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise Malformed(f"the agent's command cannot be split into words ({error}); check its quotes") from error
+    if not words:
+        raise Malformed("the agent's command is empty; give one such as 'python agent.py'")
+    if "/" in words[0] and not Path(words[0]).is_file():
+        raise NotFound(f"the agent's program {words[0]} is not a file; give a path from here, or a name on PATH")
+    found = next((i for i, word in enumerate(words) if _names_a_file(word, first=i == 0)), None)
+    if found is None:
+        return tuple(words), None
+    file = Path(words[found]).resolve()
+    words[found] = str(file)
+    return tuple(words), _readable(file.parent)
+
+
+def _names_a_file(word: str, *, first: bool) -> bool:
+    if first and ("/" not in word or Path(word).absolute().is_relative_to(sys.prefix)):
+        return False
+    if first and any(Path(word).absolute().is_relative_to(root) for root in _SYSTEM):
+        return False
+    return Path(word).is_file()
+
+
+def _readable(folder: Path) -> Path:
+    """Refuse a folder that holds more than an agent: the agent reads all of it."""
+    if folder in (Path("/"), Path.home().resolve(), Path("/tmp"), Path("/dev/shm")):  # noqa: S108 refused, not used
+        raise Refused(f"the agent would be given all of {folder}; put its files into a folder of their own")
+    if (folder / "quarterturn.toml").exists():
+        raise Refused(f"the agent would be given the home {folder} with its keys; put its files somewhere else")
+    return folder
+
+
+def _digest(program: Program) -> str:
+    """Hash the argument vector (paths relative to the folder) and every file, each part with its length before it."""
+    folder = program.folder
+    state = hashlib.sha256(b"quarterturn/command/v1\n")
+    for word in program.command:
+        inside = folder is not None and Path(word).is_absolute() and Path(word).is_relative_to(folder)
+        _absorb(state, (Path(word).relative_to(folder).as_posix() if inside and folder else word).encode())
+    _absorb(state, b"")  # no argument of a command is the end of the vector: the files follow
+    for name, content in _files(folder) if folder else ():
+        _absorb(state, name.encode(errors="surrogateescape"))
+        _absorb(state, content)
+    return "sha256:" + state.hexdigest()
+
+
+def _absorb(state: hashlib._Hash, part: bytes) -> None:
+    state.update(len(part).to_bytes(8, "big") + part)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Give each file's relative name and bytes; of a link, where it points (it leads nowhere inside the box)."""
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    total = 0
+    for count, name in enumerate(names):
+        path = folder / name
+        content = b"-> " + str(path.readlink()).encode() if path.is_symlink() else b""
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes()
+        total += len(content)
+        if count >= MAX_FILES or total > MAX_BYTES:
+            raise Refused(f"the agent's folder {folder} holds more than {MAX_FILES} files or {MAX_BYTES} bytes")
+        yield name, content
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "agent"

@@ -1,0 +1,134 @@
+"""Stories about what may be submitted, and what its digest stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox import submission
+from sandbox.errors import Malformed, NotFound, Refused
+
+DIGEST = "sha256:" + "ab" * 32
+
+
+def an_agent(folder: Path, *, program: str = "print('hello')\n") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "agent.py").write_text(program)
+    (folder / "rules").mkdir(exist_ok=True)
+    (folder / "rules" / "one.txt").write_text("look first")
+    return folder / "agent.py"
+
+
+def test_the_folder_of_the_first_file_is_what_the_agent_may_read(tmp_path, monkeypatch):
+    an_agent(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    made = submission.command("python mine/agent.py --fast", submitter="ada")
+    assert made.program.folder == tmp_path / "mine"
+    assert list(made.program.command) == ["python", str(tmp_path / "mine" / "agent.py"), "--fast"]
+    assert (made.name, made.kind, made.submittable) == ("mine", "command", True)
+
+
+def test_an_interpreter_given_by_its_path_is_not_taken_for_the_agent(tmp_path):
+    file = an_agent(tmp_path / "mine")
+    made = submission.command(f"/usr/bin/env python3 {file}", submitter="ada")
+    assert made.program.folder == tmp_path / "mine"
+
+
+def test_a_command_of_no_file_has_no_folder():
+    made = submission.command("sleep 1", submitter="ada")
+    assert made.program.folder is None
+    assert made.name == "sleep"
+
+
+def test_a_program_of_ones_own_may_be_started_directly(tmp_path):
+    file = an_agent(tmp_path / "mine")
+    assert submission.command(str(file), submitter="ada").program.folder == tmp_path / "mine"
+
+
+def test_the_digest_is_the_same_wherever_the_folder_lies(tmp_path):
+    here = submission.command(f"python {an_agent(tmp_path / 'a' / 'mine')}", submitter="ada")
+    there = submission.command(f"python {an_agent(tmp_path / 'b' / 'mine')}", submitter="bob")
+    assert here.digest == there.digest
+
+
+@pytest.mark.parametrize("change", ["content", "name", "new file", "argument", "boundary", "link"])
+def test_any_change_is_another_submission(tmp_path, change):
+    file = an_agent(tmp_path / "mine")
+    before = submission.command(f"python {file}", submitter="ada").digest
+    line = f"python {file}"
+    if change == "content":
+        file.write_text("print('other')\n")
+    elif change == "name":
+        (file.parent / "rules" / "one.txt").rename(file.parent / "rules" / "two.txt")
+    elif change == "new file":
+        (file.parent / "empty").touch()
+    elif change == "argument":
+        line += " --fast"
+    elif change == "boundary":  # the same bytes in a row, cut elsewhere
+        (file.parent / "rules" / "one.txt").rename(file.parent / "rules" / "one.txtlook")
+        (file.parent / "rules" / "one.txtlook").write_text(" first")
+    else:
+        (file.parent / "link").symlink_to("/etc/hostname")
+    assert submission.command(line, submitter="ada").digest != before
+
+
+def test_a_link_is_digested_as_a_link_and_never_followed(tmp_path):
+    file = an_agent(tmp_path / "mine")
+    secret = tmp_path / "secret"
+    secret.write_text("one")
+    (file.parent / "link").symlink_to(secret)
+    before = submission.command(f"python {file}", submitter="ada").digest
+    secret.write_text("two")
+    assert submission.command(f"python {file}", submitter="ada").digest == before
+
+
+def test_a_folder_that_holds_a_home_is_never_given_to_an_agent(tmp_path):
+    file = an_agent(tmp_path / "home")
+    (file.parent / "quarterturn.toml").touch()
+    with pytest.raises(Refused, match="with its keys"):
+        submission.command(f"python {file}", submitter="ada")
+
+
+def test_a_program_lying_in_the_users_own_folder_is_refused(tmp_path, monkeypatch):
+    file = an_agent(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(Refused, match="a folder of their own"):
+        submission.command(f"python {file}", submitter="ada")
+
+
+@pytest.mark.parametrize(("line", "error"), [("", Malformed), ("python 'open", Malformed), ("./gone.sh", NotFound)])
+def test_a_command_that_cannot_be_is_refused_in_a_sentence(line, error):
+    with pytest.raises(error, match="the agent's"):
+        submission.command(line, submitter="ada")
+
+
+def test_an_image_is_bound_by_the_digest_that_the_engine_gives():
+    made = submission.image("registry.invalid:5000/team/My_Agent:v2", submitter="ada", resolve=lambda _: DIGEST)
+    assert (made.kind, made.name, made.digest) == ("image", "my-agent", DIGEST)
+    assert made.program.image == "registry.invalid:5000/team/My_Agent:v2"
+
+
+@pytest.mark.parametrize("reference", ["", "--privileged", "a b"])
+def test_what_an_engine_could_take_for_an_option_is_no_image(reference):
+    with pytest.raises(Malformed, match="not the name of an image"):
+        submission.image(reference, submitter="ada", resolve=lambda _: DIGEST)
+
+
+def test_an_engine_that_gives_no_digest_is_not_believed():
+    with pytest.raises(Malformed, match="64 hexadecimal digits"):
+        submission.image("agent", submitter="ada", resolve=lambda _: "latest")
+
+
+@pytest.mark.parametrize("submitter", ["", "Ada", "a b", "-a", "a" * 41, "a\n"])
+def test_a_pseudonym_must_be_able_to_stand_in_a_statement(submitter):
+    with pytest.raises(Malformed, match="submitter"):
+        submission.command("sleep 1", submitter=submitter)
+
+
+def test_the_reference_agent_cannot_be_submitted(tmp_path):
+    oracle = submission.reference(f"python {an_agent(tmp_path / 'oracle')}")
+    assert (oracle.kind, oracle.submitter) == ("reference", "reference")
+    with pytest.raises(Refused, match="handed the solutions"):
+        submission.must_be_submittable(oracle)
+    submission.must_be_submittable(submission.command("sleep 1", submitter="ada"))
