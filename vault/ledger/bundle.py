@@ -53,6 +53,7 @@ class RunOpening:
     """One run that named the retired cohort, opened as far as this retirement opens it.
 
     Attributes:
+        run: its number.
         open_leaf: index of its `run-open` leaf.
         close_leaf: index of its `score` or `abort` leaf.
         opening: `{"submitter": pseudonym, "submission": digest, "attempt": n}`, what the `run-open` leaf commits to.
@@ -65,6 +66,7 @@ class RunOpening:
         totals_salt: their salt, 32 bytes; None for an aborted run.
     """
 
+    run: int
     open_leaf: int
     close_leaf: int
     opening: Mapping[str, Any]
@@ -85,7 +87,8 @@ class BundleContent:
         origin: the log's origin line.
         canary: the GUID of this retirement (a random UUID in lower case), so that a text that contains it was taken
             from here.
-        first: index of the first leaf that the bundle must show: the cohort's first `commit` leaf, or anything before.
+        first: index of the first leaf that the bundle must show: the first `commit` leaf of any task that was ever in
+            the cohort, withdrawn ones too, or anything before it.
         tasks: the retired tasks, in the order in which the last `set` statement promised them.
         runs: every run whose `run-open` names the cohort, by run number, aborted ones too.
     """

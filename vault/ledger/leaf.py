@@ -20,6 +20,7 @@ from vault.ledger import jcs
 from vault.ledger.note import Verifier
 from vault.ledger.shape import (
     Shape,
+    anything,
     boolean,
     cohort,
     list_of,
@@ -32,6 +33,7 @@ from vault.ledger.shape import (
     positive,
     record,
     sha256,
+    single,
     task_id,
     text,
     version,
@@ -69,19 +71,37 @@ class Statement:
         """
         document = jcs.parse_canonical(data, what)
         try:
-            _ENVELOPE(document, "$")
-            kind = document["predicateType"].split(":")[2]
-            subject = document["subject"]
-            if len(subject) != 1:
-                raise Malformed("$.subject must have exactly one item")
-            name, algorithm, shape = KINDS[kind]
-            name(subject[0]["name"], "$.subject[0].name")
-            if sorted(subject[0]["digest"]) != [algorithm]:
-                raise Malformed(f"$.subject[0].digest must hold {algorithm} alone")
-            shape(document["predicate"], "$.predicate")
+            return cls._checked(document)
         except Malformed as error:
             raise Malformed(f"{what} is no statement: {error}") from None
-        return cls(kind, subject[0]["name"], subject[0]["digest"], document["predicate"])
+
+    @classmethod
+    def _checked(cls, document: Any) -> Statement:
+        _ENVELOPE(document, "$")
+        kind = document["predicateType"].split(":")[2]
+        name_shape, algorithm, shape = KINDS[kind]
+        record(name=name_shape, digest=record(**{algorithm: sha256}))(document["subject"][0], "$.subject[0]")
+        shape(document["predicate"], "$.predicate")
+        found = cls(kind, document["subject"][0]["name"], document["subject"][0]["digest"], document["predicate"])
+        found.require_agreement()
+        return found
+
+    def require_agreement(self) -> None:
+        """Refuse a statement whose subject and predicate speak of different things."""
+        says = self.predicate
+        expected = {
+            "set": f"set/{says.get('month')}",
+            "run-open": f"run/{says.get('run')}",
+            "score": f"run/{says.get('run')}",
+            "abort": f"run/{says.get('run')}",
+            "retire": f"Historical-{says.get('month')}",
+        }
+        if self.name != expected.get(self.kind, self.name):
+            raise Malformed(f"$.subject[0].name must be {expected[self.kind]}")
+        if self.kind == "score" and self.digest[SHA] != says["results_root"]:
+            raise Malformed("$.subject[0].digest must be the results_root")
+        if self.kind == "set":
+            _require_counts(says)
 
     def document(self) -> dict[str, Any]:
         """Give the statement as JSON values."""
@@ -240,17 +260,19 @@ def key(*, old: Verifier, new: Verifier) -> bytes:
     return statement("key", new.name, new.public.hex(), {"old": old.vkey, "new": new.vkey})
 
 
+def _require_counts(says: Mapping[str, Any]) -> None:
+    for place, item in enumerate(says["cohorts"]):
+        if item["count"] != len(item["tasks"]) or item["id"] != f"cohort-{item['retires']}":
+            raise Malformed(f"$.predicate.cohorts[{place}] must count its tasks and be named after its month")
+    listed = [task for item in says["cohorts"] for task in item["tasks"]]
+    if len(set(listed)) != len(listed) or says["count"] != len(listed):
+        raise Malformed("$.predicate.count must be the number of tasks, each in one cohort")
+
+
 _RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")
 _VKEY = matching(r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key")
 _STRATUM = matching(r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum as server/category/difficulty")
 _CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
-
-_ENVELOPE = record(
-    _type=one_of(TYPE),
-    subject=list_of(record(name=text, digest=mapping_of(text, sha256))),
-    predicateType=matching(r"urn:quarterturn:[a-z-]+:v1", "urn:quarterturn:KIND:v1"),
-    predicate=mapping_of(text, lambda _value, _path: None),
-)
 
 # kind: (shape of the subject's name, algorithm of its digest, shape of the predicate)
 KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
@@ -302,3 +324,10 @@ KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
     "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
     "key": (text, SHA, record(old=_VKEY, new=_VKEY)),
 }
+
+_ENVELOPE = record(
+    _type=one_of(TYPE),
+    subject=single(anything),
+    predicateType=one_of(*(_URN.format(kind) for kind in KINDS)),
+    predicate=anything,
+)

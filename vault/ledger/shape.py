@@ -81,6 +81,17 @@ def list_of(shape: Shape) -> Shape:
     return check
 
 
+def single(shape: Shape) -> Shape:
+    """A list of exactly one item of the shape."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, list) or len(value) != 1:
+            raise Malformed(f"{path} must be a list of exactly one item")
+        shape(value[0], f"{path}[0]")
+
+    return check
+
+
 def mapping_of(key: Shape, shape: Shape) -> Shape:
     """An object with free keys: each key of one shape, each value of another."""
 
