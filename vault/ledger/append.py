@@ -26,6 +26,8 @@ from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
 from vault.ledger.note import Signer
 from vault.ledger.tiles import (
+    HEAD,
+    KEPT,
     HEIGHT,
     MAX_LEAF,
     WIDTH,
@@ -40,8 +42,6 @@ from vault.ledger.tiles import (
     write_atomically,
 )
 
-HEAD = check.HEAD
-KEPT = check.KEPT
 _SCRATCH = ".new"
 _PAUSE = 0.02
 

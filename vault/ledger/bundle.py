@@ -8,10 +8,50 @@ the `retire` leaf binds: so the order is content → `manifest_digest` → `reti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from vault.commitment import commitment
+from vault.errors import Refused, Unavailable
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.contents import (
+    AGGREGATE,
+    ATTESTATION,
+    FORMAT,
+    HEAD,
+    KEPT,
+    LOG,
+    MANIFEST,
+    MANIFEST_SHAPE,
+    OPENING_LINE,
+    OPENINGS,
+    README,
+    RESULT_LINE,
+    RESULTS,
+    RUN_LINE,
+    RUNS,
+    TASKS,
+    aggregate,
+    attestation,
+    readme,
+)
+from vault.ledger.jcs import canonical
+from vault.ledger.leaf import Statement, sha256_hex
+from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.note import take_apart
+from vault.ledger.tiles import (
+    bundles_of,
+    entries_path,
+    folder_reader,
+    sync_folder,
+    tile_path,
+    tiles_of,
+    unpack_entries,
+    write_atomically,
+)
 
 
 @dataclass(frozen=True)
@@ -101,9 +141,29 @@ class BundleContent:
     tasks: Sequence[TaskOpening]
     runs: Sequence[RunOpening] = ()
 
+    def files(self) -> dict[str, bytes]:
+        """Give every content file by name, and `manifest.json`, which lists them.
+
+        Raises:
+            Malformed: a part has not its shape, or a task and its salt do not belong to it.
+        """
+        content = _content_files(self)
+        listed = {name: {"bytes": len(data), "sha256": sha256_hex(data)} for name, data in content.items()}
+        manifest = {
+            "format": FORMAT,
+            "month": self.month,
+            "cohort": self.cohort,
+            "origin": self.origin,
+            "canary": self.canary,
+            "first": self.first,
+            "files": listed,
+        }
+        MANIFEST_SHAPE(manifest, "the manifest")
+        return content | {MANIFEST: canonical(manifest)}
+
     def manifest_digest(self) -> str:
         """Give the sha256 (hex) of `manifest.json`: the digest that the `retire` leaf names."""
-        raise NotImplementedError
+        return sha256_hex(self.files()[MANIFEST])
 
 
 def write_bundle(folder: Path, content: BundleContent, log: Path) -> None:
@@ -111,5 +171,131 @@ def write_bundle(folder: Path, content: BundleContent, log: Path) -> None:
 
     Call it when the public checkpoint covers the `retire` leaf. A bundle that is already there with the same manifest
     is left as it is.
+
+    Raises:
+        Refused: the checkpoint covers no `retire` leaf with this manifest, or another bundle is there already.
+        Malformed: a part has not its shape.
+        Unavailable: the disk failed; nothing is there, call again.
     """
-    raise NotImplementedError
+    files = content.files()
+    try:
+        if folder.exists():
+            _require_same(folder, files[MANIFEST])
+            return
+        _write_whole(folder, files | _log_files(log, content))
+    except OSError as error:
+        raise Unavailable(f"the bundle {folder} cannot be written: {error.strerror or error}; call again") from error
+
+
+def _content_files(content: BundleContent) -> dict[str, bytes]:
+    runs = sorted(content.runs, key=lambda run: run.run)
+    totals = [(run, run.totals) for run in runs if run.totals is not None]
+    return {
+        README: readme(content.month, content.cohort, content.origin, content.canary).encode(),
+        TASKS: _lines(canonical(task.document) for task in content.tasks),
+        OPENINGS: _lines(_task_line(task, content.canary) for task in content.tasks),
+        RUNS: _lines(_run_line(run) for run in runs),
+        RESULTS: _lines(line for run in runs for line in _result_lines(run)),
+        AGGREGATE: aggregate(
+            content.month, content.cohort, [(dict(run.opening), dict(found)) for run, found in totals]
+        ),
+        ATTESTATION: attestation(
+            content.month,
+            content.cohort,
+            [(str(task.document["id"]), sha256_hex(canonical(task.document))) for task in content.tasks],
+        ),
+    }
+
+
+def _task_line(task: TaskOpening, canary: str) -> bytes:
+    line = {
+        "id": task.document["id"],
+        "salt": task.salt.hex(),
+        "commitment": commitment("commit", canonical(task.document), task.salt).hex(),
+        "commit": task.commit,
+        "provenance": task.provenance,
+        "provenance_salt": task.provenance_salt.hex() if task.provenance_salt else None,
+        "canary": canary,
+    }
+    OPENING_LINE(line, f"the opening of {task.document['id']}")
+    return canonical(line)
+
+
+def _run_line(run: RunOpening) -> bytes:
+    line = {
+        "run": run.run,
+        "open": run.open_leaf,
+        "close": run.close_leaf,
+        "opening": dict(run.opening),
+        "salt": run.salt.hex(),
+        "totals": run.totals,
+        "totals_salt": run.totals_salt.hex() if run.totals_salt else None,
+    }
+    RUN_LINE(line, f"the opening of run {run.run}")
+    return canonical(line)
+
+
+def _result_lines(run: RunOpening) -> Iterator[bytes]:
+    tree = Tree(map(leaf_hash, run.commitments))
+    for opened in sorted(run.results, key=lambda result: result.position):
+        line = {
+            "run": run.run,
+            "position": opened.position,
+            "result": dict(opened.result),
+            "salt": opened.salt.hex(),
+            "proof": [item.hex() for item in inclusion_proof(tree.node, opened.position, len(tree))],
+        }
+        RESULT_LINE(line, f"result {opened.position} of run {run.run}")
+        yield canonical(line)
+
+
+def _lines(items: Iterable[bytes]) -> bytes:
+    return b"".join(item + b"\n" for item in items)
+
+
+def _log_files(log: Path, content: BundleContent) -> dict[str, bytes]:
+    """Copy what proves: the head, every hash tile, the leaves from `first` on, the checkpoints that runs name."""
+    read = folder_reader(log)
+    note = read(HEAD)
+    head = Checkpoint.parse(take_apart(note)[0])
+    found = {HEAD: note}
+    for level, index, width in tiles_of(head.size):
+        path = tile_path(level, index, width)
+        found[path] = read(path)
+    leaves: list[bytes] = []
+    for index, width in bundles_of(head.size, content.first):
+        path = entries_path(index, width)
+        found[path] = read(path)
+        leaves += unpack_entries(found[path], width, path)
+    statements = [Statement.parse(leaf) for leaf in leaves]
+    _require_retired(statements, content, head.size)
+    for size in {item.predicate["checkpoint"]["size"] for item in statements if item.kind == "run-open"}:
+        found[f"{KEPT}/{size}"] = read(f"{KEPT}/{size}")
+    return {f"{LOG}/{path}": data for path, data in found.items()}
+
+
+def _require_retired(statements: Sequence[Statement], content: BundleContent, size: int) -> None:
+    digest = content.manifest_digest()
+    if not any(item.kind == "retire" and item.digest == {"sha256": digest} for item in statements):
+        raise Refused(
+            f"the published checkpoint (size {size}) covers no retire statement with the manifest {digest}: "
+            "record the statement and publish the log first"
+        )
+
+
+def _require_same(folder: Path, manifest: bytes) -> None:
+    there = folder / MANIFEST
+    if not there.is_file() or there.read_bytes() != manifest:
+        raise Refused(f"{folder} is there already and holds something else; move it away first")
+
+
+def _write_whole(folder: Path, files: Mapping[str, bytes]) -> None:
+    sibling = folder.with_name(f".{folder.name}.new")
+    if sibling.exists():
+        shutil.rmtree(sibling)
+    sibling.mkdir(parents=True)
+    for path, data in files.items():
+        write_atomically(sibling / path, data, sibling / ".new")
+    sync_folder(sibling)
+    sibling.rename(folder)
+    sync_folder(folder.parent)

@@ -17,6 +17,8 @@ from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.merkle import leaf_hash, root_from
 from vault.ledger.note import Verifier
 from vault.ledger.tiles import (
+    HEAD,
+    KEPT,
     Frontier,
     TileTree,
     bundles_of,
@@ -28,8 +30,6 @@ from vault.ledger.tiles import (
     unpack_entries,
 )
 
-HEAD = "checkpoint"
-KEPT = "checkpoints"
 _PARTIAL = re.compile(r"tile/(entries|[0-9]+)/((?:x[0-9]{3}/)*[0-9]{3})\.p/([0-9]+)")
 
 

@@ -124,7 +124,7 @@ def open_note(note: str | bytes, verifiers: Sequence[Verifier]) -> Note:
         Malformed: it is no signed note.
         Broken: a named key's signature does not verify, or no named key signed.
     """
-    text, lines = _take_apart(note)
+    text, lines = take_apart(note)
     verified: list[str] = []
     ignored: list[str] = []
     for line in lines:
@@ -152,7 +152,12 @@ def decode_base64(text: str, what: str) -> bytes:
     return data
 
 
-def _take_apart(note: str | bytes) -> tuple[str, list[str]]:
+def take_apart(note: str | bytes) -> tuple[str, list[str]]:
+    """Split a note into its text and its signature lines, and verify nothing.
+
+    Raises:
+        Malformed: it is no signed note.
+    """
     try:
         whole = note if isinstance(note, str) else note.decode()
         size = len(whole.encode())

@@ -76,7 +76,7 @@ def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> di
     """Sum up the results of one run on one cohort.
 
     `efficiency_sum` is the sum of calls / max_steps over passed tasks, as an exact fraction in lowest terms;
-    `recovery_seen` counts the recovery tasks in which the agent saw an error, `recovery_passed` those of them it passed.
+    `recovery_seen` counts the recovery tasks in which the agent saw an error, `recovery_passed` those that it passed.
     """
     rows = list(results)
     passed = [row for row in rows if row["passed"]]
@@ -97,7 +97,7 @@ def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> di
 
 
 def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
-    """Give the four axes of a run on one cohort, as decimals with four places; None where there is nothing to divide."""
+    """Give the four axes of a run on one cohort as decimals with four places, None where nothing can be divided."""
     return {
         "success_rate": _rate(totals["passed"], totals["attempted"]),
         "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),

@@ -18,6 +18,8 @@ from pathlib import Path
 from vault.errors import Broken, Malformed
 from vault.ledger.merkle import EMPTY_ROOT, HASH_BYTES, level_up, node_hash
 
+HEAD = "checkpoint"
+KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
 WIDTH = 256
 HEIGHT = 8
 MAX_LEAF = 0xFFFF
