@@ -1,0 +1,154 @@
+"""Puts what a skeleton's parts contribute together into a task document and its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from grammars.checks import calls_of
+from grammars.derivation import Derived
+from grammars.errors import Malformed
+from grammars.expressions import Scope
+from grammars.forms import fill
+from grammars.functions import capital
+from grammars.grammar import Draft, Grammar
+from vault.task import SPEC_VERSION
+
+_ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def assemble(grammar: Grammar, derived: Derived, scope: Scope, dice: Random, parameters: Mapping[str, Any]) -> Draft:
+    """Make the draft from names that have all been given values.
+
+    Raises:
+        Malformed: the parts contradict each other, or a value has the wrong type.
+    """
+    who = derived.skeleton.id
+    faults = [fault for part in derived.parts for fault in fill(part.faults, scope)]
+    answer = next((fill(part.answer, scope) for part in derived.parts if part.answer is not None), None)
+    solutions = [
+        {"name": name, "calls": _with_retries(list(_calls(derived, name, scope)), faults), "answer": _text(answer, who)}
+        for name in derived.template.steps.solutions
+    ]
+    conjuncts = [node for part in derived.parts for node in fill(part.predicate, scope)]
+    task: dict[str, Any] = {
+        "schema": "quarterturn/task/v1",
+        "spec": SPEC_VERSION,
+        "id": "t-" + "".join(dice.choice(_ID_LETTERS) for _ in range(16)),
+        "server": grammar.server,
+        "category": derived.skeleton.category,
+        "difficulty": scope["difficulty"],
+        "max_steps": _steps(derived.template.max_steps.at(scope), who),
+        "goal": _goal(derived, scope, dice),
+        "initial_state": merged([piece for part in derived.parts for piece in fill(part.state, scope)], who),
+        "available_tools": _listed(grammar, derived, solutions, dice),
+        "success_predicate": {"all": conjuncts},
+    }
+    servers = {tool.partition(".")[0] for tool in task["available_tools"]}
+    task["initial_state"] = {server: part for server, part in task["initial_state"].items() if server in servers}
+    if faults:
+        task["faults"] = faults
+    return Draft(
+        task,
+        {
+            "grammar": grammar.server,
+            "grammar_digest": grammar.digest,
+            "template": f"{grammar.server}/{derived.template.name}",
+            "skeleton": who,
+            "parameters": dict(parameters),
+            "solutions": solutions,
+            "mutants": [_mutant(mutant) for part in derived.parts for mutant in fill(part.mutants, scope)],
+            "given": [value for part in derived.parts for value in fill(part.given, scope)],
+        },
+    )
+
+
+def _goal(derived: Derived, scope: Scope, dice: Random) -> str:
+    said = {
+        slot: {
+            "name": production.name,
+            "phrase": (phrase := str(fill(production.phrase, scope))),
+            "Phrase": capital(phrase),
+        }
+        for slot, production in derived.productions.items()
+    }
+    with scope.inside(**said):
+        return str(fill(dice.choice(derived.template.phrasings), scope))
+
+
+def _steps(value: Any, who: str) -> int:
+    if type(value) is int and value > 0:
+        return value
+    raise Malformed(f"{who}: max_steps: a positive integer is expected here")
+
+
+def _text(value: Any, who: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise Malformed(f"{who}: answer: text or an integer is expected here")
+
+
+def _calls(derived: Derived, solution: str, scope: Scope) -> Iterator[dict[str, Any]]:
+    for call in fill(derived.template.steps.solutions[solution], scope):
+        if "step" in call:
+            yield from map(_call, fill(calls_of(derived.productions[call["step"]].steps, solution), scope))
+        else:
+            yield _call(call)
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {"tool": call["tool"], "arguments": call.get("arguments", {})}
+
+
+def _with_retries(calls: Sequence[dict[str, Any]], faults: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Repeat every call that meets a scheduled error, which is what a good agent does."""
+    planned = {(fault["tool"], fault["call"]) for fault in faults}
+    made: dict[str, int] = {}
+    out: list[dict[str, Any]] = []
+    for call in calls:
+        while True:
+            made[call["tool"]] = made.get(call["tool"], 0) + 1
+            out.append(call)
+            if (call["tool"], made[call["tool"]]) not in planned:
+                break
+    return out
+
+
+def _mutant(spec: Mapping[str, Any]) -> dict[str, Any]:
+    ((key, value),) = ((key, value) for key, value in spec.items() if key != "name")
+    if key == "answer":
+        return {"name": spec["name"], "answer": str(value)}
+    return {"name": spec["name"], "server": key, "change": value}
+
+
+def merged(pieces: Sequence[Mapping[str, Any]], who: str) -> dict[str, Any]:
+    """Merge maps deeply: maps key by key, lists end to end.
+
+    Raises:
+        Malformed: two pieces give different values for one thing.
+    """
+    out: dict[str, Any] = {}
+    for piece in pieces:
+        for key, value in piece.items():
+            there = out.get(key)
+            if isinstance(there, dict) and isinstance(value, Mapping):
+                out[key] = merged([there, value], who)
+            elif isinstance(there, list) and isinstance(value, list):
+                out[key] = there + value
+            elif key in out and there != value:
+                raise Malformed(f"{who}: state: two pieces give {key!r}; one of them must go")
+            else:
+                out[key] = merged([value], who) if isinstance(value, Mapping) else value
+    return out
+
+
+def _listed(grammar: Grammar, derived: Derived, solutions: Sequence[Mapping[str, Any]], dice: Random) -> list[str]:
+    used = {call["tool"] for solution in solutions for call in solution["calls"]}
+    tools = set(used)
+    for server, number in derived.template.distract.items():
+        others = [tool for name in grammar.tools[server] if (tool := f"{server}.{name}") not in used]
+        tools |= set(others if number is None else dice.sample(others, min(number, len(others))))
+    return sorted(tools)

@@ -1,0 +1,157 @@
+"""What must hold for every skeleton of a grammar before anything is drawn from it.
+
+Every name that an expression mentions is given by the skeleton's own parts; there is a predicate, a solution, two
+mutants, one answer at most; every tool and every predicate is known; and each phrasing says what each step says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from grammars.derivation import PREDEFINED, Derived, derive, names_of
+from grammars.errors import Malformed
+from grammars.forms import Node, Repeat, names_in
+from grammars.grammar import FEWEST_MUTANTS, FEWEST_TOOLS, MOST_TOOLS, Grammar, Skeleton, Steps
+
+FEWEST_NEEDED, MOST_NEEDED = 3, 7
+_CONNECTIVES = {"all", "any", "not"}
+
+
+def check_skeletons(
+    grammar: Grammar,
+    skeletons: Sequence[Skeleton],
+    *,
+    tools: Collection[str] | None,
+    predicates: Collection[str] | None,
+) -> None:
+    """Refuse a grammar with a skeleton that could not make a task.
+
+    Raises:
+        Malformed: one sentence with the skeleton, which names template and productions, and the field.
+    """
+    listed = {f"{server}.{name}" for server, names in grammar.tools.items() for name in names}
+    if tools is not None and (strange := sorted(listed - set(tools))):
+        raise Malformed(f"grammar {grammar.server}: tools: no server has a tool {strange[0]!r}")
+    for template in grammar.templates.values():
+        for server in template.distract:
+            if server not in grammar.tools:
+                raise Malformed(f"{grammar.server}/{template.name}: distract: `tools` lists none of server {server!r}")
+    for skeleton in skeletons:
+        derived = derive(grammar, skeleton)
+        _check_names(derived)
+        _check_parts(derived)
+        _check_phrasings(derived)
+        _check_tools(grammar, derived, listed)
+        for name in _predicates(node for part in derived.parts for node in part.predicate):
+            if predicates is not None and name not in predicates:
+                raise Malformed(f"{skeleton.id}: predicate: there is no predicate {name!r}")
+
+
+def _check_names(derived: Derived) -> None:
+    known = {name for name, _ in derived.names} | set(derived.productions) | PREDEFINED
+    for name, how in derived.names:
+        _all_known(derived, f"let or parameters, {name}", names_of(how), known)
+    for part in derived.parts:
+        for field in ("constraints", "state", "solutions", "predicate", "mutants", "faults", "answer", "given"):
+            value = getattr(part, field)
+            _all_known(derived, field, names_in(value), known)
+    _all_known(derived, "max_steps", derived.template.max_steps.names, known)
+    for text in (*derived.template.phrasings, *(production.phrase for production in derived.productions.values())):
+        _all_known(derived, "phrasings", names_in(text), known)
+
+
+def _all_known(derived: Derived, field: str, used: Collection[str], known: Collection[str]) -> None:
+    if missing := sorted(set(used) - set(known)):
+        raise Malformed(f"{derived.skeleton.id}: {field}: there is no name {missing[0]!r} in this skeleton")
+
+
+def _check_parts(derived: Derived) -> None:
+    who, template = derived.skeleton.id, derived.template.steps
+    if not any(part.predicate for part in derived.parts):
+        raise Malformed(f"{who}: predicate: there is none; a task that asks for nothing passes by doing nothing")
+    if not template.solutions:
+        raise Malformed(f"{who}: solution: there is none; a template needs at least one reference solution")
+    if sum(len(part.mutants) for part in derived.parts) < FEWEST_MUTANTS:
+        raise Malformed(f"{who}: mutants: at least {FEWEST_MUTANTS} are needed")
+    if sum(part.answer is not None for part in derived.parts) > 1:
+        raise Malformed(f"{who}: answer: two parts give one; leave one out")
+    if bool(derived.template.category == "recovery") != any(part.faults for part in derived.parts):
+        raise Malformed(f"{who}: faults: a recovery template needs some, and no other may have any")
+    for part in derived.parts[1:]:
+        if strange := sorted(set(part.solutions) - set(template.solutions) - {"reference"}):
+            raise Malformed(f"{who}: solutions.{strange[0]}: the template has no solution of that name")
+    for mutant in _members(node for part in derived.parts for node in part.mutants):
+        if not isinstance(mutant, Mapping) or "name" not in mutant or len(mutant) != 2:  # noqa: PLR2004
+            raise Malformed(f"{who}: mutants: each is a map with `name` and either a server's name or `answer`")
+
+
+def _check_phrasings(derived: Derived) -> None:
+    for slot, production in derived.productions.items():
+        for phrasing in derived.template.phrasings:
+            if production.phrase and slot not in names_in(phrasing):
+                raise Malformed(f"{derived.skeleton.id}: phrasings: one of them does not say {{{slot}.phrase}}")
+
+
+def _check_tools(grammar: Grammar, derived: Derived, listed: Collection[str]) -> None:
+    who = derived.skeleton.id
+    used: list[set[str]] = []
+    for name in derived.template.steps.solutions:
+        calls = list(_calls(derived, name))
+        used.append({call["tool"] for call in calls})
+        if strange := sorted(used[-1] - set(listed)):
+            raise Malformed(f"{who}: solutions.{name}: the grammar's `tools` do not list {strange[0]!r}")
+    fewest, most = (1, 1) if derived.template.category == "single-tool" else (FEWEST_NEEDED, MOST_NEEDED)
+    if not fewest <= len(used[0]) <= most:
+        kind = derived.template.category
+        raise Malformed(f"{who}: solutions: a {kind} task needs {fewest} to {most} tools, and this one {len(used[0])}")
+    count = len(set().union(*used)) + sum(
+        len(grammar.tools[server]) - len([tool for tool in set().union(*used) if tool.startswith(f"{server}.")])
+        if number is None
+        else number
+        for server, number in derived.template.distract.items()
+    )
+    if not FEWEST_TOOLS <= count <= MOST_TOOLS:
+        raise Malformed(f"{who}: distract: it lists {count} tools; {FEWEST_TOOLS} to {MOST_TOOLS} are wanted")
+
+
+def calls_of(part: Steps, solution: str) -> Node:
+    """Give what a production contributes to one solution: its own of that name, else its only one."""
+    return part.solutions.get(solution, part.solutions.get("reference", ()))
+
+
+def _calls(derived: Derived, solution: str) -> Iterator[Mapping[str, Any]]:
+    who = f"{derived.skeleton.id}: solutions.{solution}"
+    for call in _members(derived.template.steps.solutions[solution]):
+        if isinstance(call, Mapping) and set(call) == {"step"}:
+            production = derived.productions.get(call["step"])
+            if production is None:
+                raise Malformed(f"{who}: step: there is no nonterminal {call['step']!r}")
+            yield from (_checked(inner, who) for inner in _members(calls_of(production.steps, solution)))
+        else:
+            yield _checked(call, who)
+
+
+def _checked(call: Any, who: str) -> Mapping[str, Any]:
+    if isinstance(call, Mapping) and set(call) <= {"tool", "arguments"} and isinstance(call.get("tool"), str):
+        return call
+    raise Malformed(f"{who}: a call is a map with `tool` (plain text) and `arguments`")
+
+
+def _members(nodes: Any) -> Iterator[Node]:
+    for node in nodes:
+        if isinstance(node, Repeat):
+            yield from _members(node.body)
+        else:
+            yield node
+
+
+def _predicates(nodes: Any) -> Iterator[str]:
+    for node in _members(nodes):
+        if not isinstance(node, Mapping) or len(node) != 1:
+            raise Malformed("a predicate is a map with exactly one key")
+        ((name, argument),) = node.items()
+        if name in _CONNECTIVES:
+            yield from _predicates([argument] if name == "not" else argument)
+        else:
+            yield str(name)

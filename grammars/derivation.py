@@ -1,0 +1,94 @@
+"""From a template to its skeletons, and from a skeleton to the order in which its names are given values.
+
+Names of a template and of the chosen productions live in one space and may refer to each other whatever the order they
+stand in: each is given its value after those that it mentions (Kahn's algorithm, ties in the order of the file, so that
+the same seed always makes the same draws).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grammars.errors import Malformed
+from grammars.forms import Node, names_in
+from grammars.grammar import Grammar, Production, Skeleton, Steps, Template
+from grammars.ranges import Range
+
+PREDEFINED = frozenset({"difficulty"})
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A skeleton with its parts at hand.
+
+    Attributes:
+        skeleton: which one.
+        template: its template.
+        productions: the chosen one of each nonterminal, in order.
+        names: (name, how it gets its value) in the order in which they must be drawn or derived.
+    """
+
+    skeleton: Skeleton
+    template: Template
+    productions: dict[str, Production]
+    names: tuple[tuple[str, Range | Node], ...]
+
+    @property
+    def parts(self) -> tuple[Steps, ...]:
+        """Give all that contributes: the template first, then the productions in order."""
+        return (self.template.steps, *(production.steps for production in self.productions.values()))
+
+
+def skeletons(grammar: Grammar) -> list[Skeleton]:
+    """List every skeleton of a grammar, ordered by id."""
+    found = (skeleton for template in grammar.templates.values() for skeleton in of_template(grammar.server, template))
+    return sorted(found, key=lambda skeleton: skeleton.id)
+
+
+def of_template(server: str, template: Template) -> Iterator[Skeleton]:
+    """List the skeletons of one template, without those that no difficulty allows."""
+    for chosen in itertools.product(*(list(options.values()) for options in template.nonterminals.values())):
+        levels = tuple(
+            level for level in template.difficulties if all(level in production.difficulties for production in chosen)
+        )
+        if levels:
+            names = tuple(production.name for production in chosen)
+            tail = ":" + "/".join(names) if names else ""
+            choices = tuple(zip(template.nonterminals, names, strict=True))
+            yield Skeleton(f"{server}/{template.name}{tail}", template.name, choices, template.category, levels)
+
+
+def derive(grammar: Grammar, skeleton: Skeleton) -> Derived:
+    """Put the parts of a skeleton together.
+
+    Raises:
+        Malformed: two parts give the same name, or names depend on each other in a circle.
+    """
+    template = grammar.templates[skeleton.template]
+    productions = {slot: template.nonterminals[slot][name] for slot, name in skeleton.choices}
+    parts = (template.steps, *(production.steps for production in productions.values()))
+    own: dict[str, Range | Node] = {}
+    for part in parts:
+        for name, how in (*part.parameters.items(), *part.let.items()):
+            if name in own or name in productions or name in PREDEFINED:
+                raise Malformed(f"{skeleton.id}: the name {name!r} is given twice; rename one of them")
+            own[name] = how
+    return Derived(skeleton, template, productions, tuple(_in_order(skeleton.id, own)))
+
+
+def _in_order(skeleton: str, own: dict[str, Range | Node]) -> Iterator[tuple[str, Range | Node]]:
+    waiting = {name: names_of(how) & set(own) for name, how in own.items()}
+    while waiting:
+        ready = next((name for name, needed in waiting.items() if not needed & set(waiting)), None)
+        if ready is None:
+            circle = ", ".join(sorted(waiting))
+            raise Malformed(f"{skeleton}: these names depend on each other in a circle: {circle}")
+        del waiting[ready]
+        yield ready, own[ready]
+
+
+def names_of(how: Range | Node) -> frozenset[str]:
+    """Give the names that a range or a derived value depends on."""
+    return how.names if isinstance(how, Range) else names_in(how)

@@ -1,0 +1,185 @@
+"""Values with expressions in them, as they stand in a grammar file.
+
+Three spellings, and no others:
+
+    "=size(files)"            the whole value is an expression and keeps its type
+    "reports/{month}.txt"     text with expressions in it, each of which gives text or an integer; {{ and }} are braces
+    {each: files, ...}        in a list: the rest once for every item, which is called `it` (or as `as` says);
+    {when: "n > 3", ...}      in a list: the rest only where it holds. `do: [...]` may stand for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from grammars.errors import Malformed
+from grammars.expressions import Expression, Scope
+
+Node: TypeAlias = Any  # a value whose expressions are compiled: Expression, Text, Repeat, or JSON made of them
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text with expressions in it."""
+
+    where: str
+    parts: tuple[str | Expression, ...]
+
+    def fill(self, scope: Scope) -> str:
+        """Put the values in.
+
+        Raises:
+            Malformed: a value is neither text nor an integer.
+        """
+        return "".join(part if isinstance(part, str) else _as_text(part, scope) for part in self.parts)
+
+
+def _as_text(expression: Expression, scope: Scope) -> str:
+    value = expression.evaluate(scope)
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise Malformed(
+        f"{expression.where}: {{{expression.source}}} gives a {type(value).__name__}, not text or an integer"
+    )
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A member of a list that stands for none, one or many."""
+
+    items: Expression | None
+    name: str
+    when: Expression | None
+    body: tuple[Node, ...]
+
+    def fill(self, scope: Scope) -> Iterator[Any]:
+        """Give the members that it stands for."""
+        for item in self.items.evaluate(scope) if self.items else [None]:
+            with scope.inside(**({self.name: item} if self.items else {})):
+                if self.when is None or _holds(self.when, scope):
+                    yield from fill(self.body, scope)
+
+
+def _holds(condition: Expression, scope: Scope) -> bool:
+    value = condition.evaluate(scope)
+    if not isinstance(value, bool):
+        raise Malformed(f"{condition.where}: {condition.source!r} must give true or false")
+    return value
+
+
+def compile_value(value: Any, where: str) -> Node:
+    """Compile every expression in a value from a grammar file.
+
+    Raises:
+        Malformed: one of them is not one; the message says where.
+    """
+    if isinstance(value, str):
+        return Expression.parse(value[1:].strip(), where) if value.startswith("=") else compile_text(value, where)
+    if isinstance(value, Mapping):
+        return {
+            (compile_text(key, where) if "{" in key or "}" in key else key): compile_value(item, f"{where}.{key}")
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return tuple(_compile_member(item, f"{where}[{index}]") for index, item in enumerate(value))
+    return value
+
+
+def _compile_member(item: Any, where: str) -> Node:
+    if not isinstance(item, Mapping) or not {"each", "when"} & set(item):
+        return compile_value(item, where)
+    rest = {key: value for key, value in item.items() if key not in {"each", "as", "when", "do"}}
+    if ("do" in item) == bool(rest):
+        raise Malformed(f"{where}: each and when need either `do` with a list or the member itself beside them")
+    body = item.get("do", [rest])
+    if not isinstance(body, list):
+        raise Malformed(f"{where}.do: a list is expected here")
+    return Repeat(
+        items=Expression.parse(item["each"], f"{where}.each") if "each" in item else None,
+        name=str(item.get("as", "it")),
+        when=Expression.parse(item["when"], f"{where}.when") if "when" in item else None,
+        body=tuple(_compile_member(member, f"{where}.do[{index}]") for index, member in enumerate(body)),
+    )
+
+
+def compile_text(source: str, where: str) -> Node:
+    """Compile text with `{expressions}` in it; text without any stays plain text.
+
+    Raises:
+        Malformed: a brace is not closed or not opened.
+    """
+    parts: list[str | Expression] = []
+    literal, position = "", 0
+    while position < len(source):
+        pair, character = source[position : position + 2], source[position]
+        if pair in {"{{", "}}"}:
+            literal, position = literal + character, position + 2
+        elif character == "{":
+            end = _closing(source, position, where)
+            parts += [literal, Expression.parse(source[position + 1 : end].strip(), where)]
+            literal, position = "", end + 1
+        elif character == "}":
+            raise Malformed(f"{where}: a closing brace without an opening one; write }}}} for a brace")
+        else:
+            literal, position = literal + character, position + 1
+    return Text(where, (*parts, literal)) if parts else literal
+
+
+def _closing(source: str, start: int, where: str) -> int:
+    depth, quote = 0, ""
+    for position in range(start, len(source)):
+        character = source[position]
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "{}":
+            depth += 1 if character == "{" else -1
+            if depth == 0:
+                return position
+    raise Malformed(f"{where}: an opening brace that is never closed; write {{{{ for a brace")
+
+
+def fill(node: Node, scope: Scope) -> Any:
+    """Evaluate a compiled value: plain JSON values come out.
+
+    Raises:
+        Malformed: an expression in it cannot be evaluated over these names.
+    """
+    if isinstance(node, Expression):
+        return node.evaluate(scope)
+    if isinstance(node, Text):
+        return node.fill(scope)
+    if isinstance(node, Mapping):
+        return {(key.fill(scope) if isinstance(key, Text) else key): fill(item, scope) for key, item in node.items()}
+    if isinstance(node, tuple):
+        out: list[Any] = []
+        for member in node:
+            if isinstance(member, Repeat):
+                out.extend(member.fill(scope))
+            else:
+                out.append(fill(member, scope))
+        return out
+    return node
+
+
+def names_in(node: Node) -> frozenset[str]:
+    """Collect the names that a compiled value takes from the scope."""
+    if isinstance(node, Expression):
+        return node.names
+    if isinstance(node, Text):
+        return _union(part.names for part in node.parts if isinstance(part, Expression))
+    if isinstance(node, Repeat):
+        inner = _union(names_in(member) for member in node.body) | (node.when.names if node.when else frozenset())
+        return (inner - {node.name} if node.items else inner) | (node.items.names if node.items else frozenset())
+    if isinstance(node, Mapping):
+        return _union(names_in(part) for pair in node.items() for part in pair)
+    if isinstance(node, tuple):
+        return _union(names_in(member) for member in node)
+    return frozenset()
+
+
+def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*sets)

@@ -1,0 +1,162 @@
+"""What a grammar is once it is loaded: frozen, checked, with every expression compiled.
+
+A template and a production contribute the same things (`Steps`): names and how they are drawn, the initial state, the
+reference calls, the predicate, the mutants. A *skeleton* is a template with one production for each of its
+nonterminals; put together, the steps of both make a task whose parts cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from grammars.expressions import Expression
+from grammars.forms import Node
+from grammars.ranges import Leveled, Range
+
+Category = Literal["single-tool", "composition", "recovery"]
+Difficulty = Literal["easy", "medium", "hard"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
+
+FEWEST_TOOLS, MOST_TOOLS = 12, 18
+FEWEST_MUTANTS, FEWEST_PHRASINGS = 2, 3
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a template or a production contributes to a task.
+
+    Attributes:
+        parameters: names that are drawn, each from a bounded range.
+        let: names that are derived in CEL from other names, whatever the order they stand in.
+        constraints: conditions on the names; a draw that breaks one is thrown away and drawn again.
+        state: pieces of `initial_state`, merged in order.
+        solutions: for each path, the calls in order; in a template `{step: NONTERMINAL}` stands for a production's.
+        predicate: the conjuncts of the success predicate.
+        mutants: spoilt final states and wrong answers.
+        faults: the errors that the gateway injects.
+        answer: what a right agent says at the end, or None.
+        given: values that a right result holds and that may be found in the goal or the state all the same.
+    """
+
+    parameters: Mapping[str, Range] = field(default_factory=dict)
+    let: Mapping[str, Node] = field(default_factory=dict)
+    constraints: tuple[Expression, ...] = ()
+    state: Node = ()
+    solutions: Mapping[str, Node] = field(default_factory=dict)
+    predicate: Node = ()
+    mutants: Node = ()
+    faults: Node = ()
+    answer: Node | None = None
+    given: Node = ()
+
+
+@dataclass(frozen=True)
+class Production:
+    """One alternative of a nonterminal.
+
+    Attributes:
+        name: its name, a part of the skeleton's id.
+        phrase: what it adds to the goal; a phrasing says `{nonterminal.phrase}`.
+        difficulties: the difficulties at which it may be chosen.
+        steps: what it contributes.
+    """
+
+    name: str
+    phrase: Node
+    difficulties: tuple[Difficulty, ...]
+    steps: Steps
+
+
+@dataclass(frozen=True)
+class Template:
+    """A goal pattern with steps.
+
+    Attributes:
+        name: unique in the grammar.
+        category: of every task it makes.
+        difficulties: those it can be drawn at.
+        max_steps: the most calls that an agent may make.
+        phrasings: at least three ways to say the goal.
+        nonterminals: for each, its productions by name, in the order in which they contribute.
+        distract: how many tools of each server are listed beside those that the solutions use; None means all.
+        steps: what the template itself contributes.
+    """
+
+    name: str
+    category: Category
+    difficulties: tuple[Difficulty, ...]
+    max_steps: Leveled
+    phrasings: tuple[Node, ...]
+    nonterminals: Mapping[str, Mapping[str, Production]]
+    distract: Mapping[str, int | None]
+    steps: Steps
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The templates of one server.
+
+    Attributes:
+        server: the namespace whose tasks it makes.
+        version: the author's number.
+        digest: SHA-256 over the canonical form of everything that it was made from, in lower-case hex.
+        templates: by name.
+        tools: for each server, the tools that may be listed.
+    """
+
+    server: str
+    version: int
+    digest: str
+    templates: Mapping[str, Template] = field(repr=False)
+    tools: Mapping[str, tuple[str, ...]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A template with one production for each nonterminal.
+
+    Attributes:
+        id: stable, such as `filesystem/tidy-up:by-word/move/nothing`.
+        template: the template's name.
+        choices: (nonterminal, production) in order.
+        category: of every task it makes.
+        difficulties: those it can be drawn at.
+    """
+
+    id: str
+    template: str
+    choices: tuple[tuple[str, str], ...]
+    category: Category
+    difficulties: tuple[Difficulty, ...]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A task that was drawn and that nobody has proven yet.
+
+    Attributes:
+        task: the task document.
+        provenance: `grammar`, `grammar_digest`, `template`, `skeleton`, `parameters`, `solutions` (each with `name`,
+            `calls` and `answer`), `mutants` (each with `name` and either `server` and `change` or `answer`), `given`.
+    """
+
+    task: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """Give the task's id."""
+        return str(self.task["id"])
+
+    @property
+    def skeleton(self) -> str:
+        """Give the skeleton's id, `server/template:choice/choice`."""
+        return str(self.provenance["skeleton"])
+
+    @property
+    def template(self) -> str:
+        """Give the template's name with its grammar, `server/template`."""
+        return str(self.provenance["template"])

@@ -1,0 +1,112 @@
+"""Does the right result lie where an agent could pick it up without working for it?
+
+What a task's predicate wants *produced* (an answer, a computed text, a computed cell) must not be found in the initial
+state, a file's name, a commit's message, a tool's description or the goal. Numbers are looked for as whole numbers and
+texts as whole words, whatever their case. Values of one or two characters are left out: small numbers lie everywhere
+and tell nothing. What the template declares as `given` may be found: the goal says it, or finding it is the task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+SHORTEST = 3
+_PRODUCED = {
+    "answer.equals": ("text",),
+    "answer.contains": ("text",),
+    "answer.number": ("value",),
+    "answer.set": ("items",),
+    "filesystem.fileTextEquals": ("text",),
+    "filesystem.fileContains": ("text",),
+    "filesystem.fileLines": ("lines",),
+    "filesystem.fileJsonEquals": ("value",),
+    "git.headMessage": ("equals", "contains"),
+    "sqlite.cellEquals": ("value",),
+    "sqlite.sumEquals": ("value",),
+}
+
+
+def leaks(
+    document: Mapping[str, Any], given: Iterable[Any] = (), descriptions: Mapping[str, str] | None = None
+) -> list[str]:
+    """Name the places where a value that must be produced can be found; no value is quoted."""
+    allowed = {str(value).strip().casefold() for value in given}
+    wanted = {text for text in produced(document) if text.casefold() not in allowed}
+    pieces = list(_pieces(document, descriptions or {}))
+    contents = {text.strip() for place, text in pieces if place != "the goal"}
+    found = []
+    for text in sorted(wanted):
+        if len(text) < SHORTEST or ("\n" in text and text in contents):
+            continue  # too short to tell, or a whole text that is moved or kept
+        pattern = _pattern(text)
+        found += [place for place, piece in pieces if pattern.search(piece)]
+    return list(dict.fromkeys(found))
+
+
+def produced(document: Mapping[str, Any]) -> set[str]:
+    """Collect what the predicate wants made, as texts without white space at their ends."""
+    unchanged = _initial_files(document)
+    return {
+        text.strip()
+        for name, arguments in _probes(document["success_predicate"])
+        if unchanged.get(str(arguments.get("path"))) != arguments.get("text", "")
+        for key in _PRODUCED.get(name, ())
+        if key in arguments
+        for text in _scalars(arguments[key])
+    }
+
+
+def _initial_files(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    files: Mapping[str, Any] = document["initial_state"].get("filesystem", {}).get("files", {})
+    return files
+
+
+def _probes(predicate: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    ((name, argument),) = predicate.items()
+    if name in {"all", "any"}:
+        for operand in argument:
+            yield from _probes(operand)
+    elif name != "not":
+        yield name, argument
+
+
+def _scalars(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _scalars(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from _scalars(item)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    if re.fullmatch(r"-?\d+(\.\d+)?", text):
+        return re.compile(rf"(?<![\d.]){re.escape(text)}(?!\.?\d)")
+    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
+
+
+def _pieces(document: Mapping[str, Any], descriptions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    yield "the goal", document["goal"]
+    for server, state in document["initial_state"].items():
+        for place, text in _texts(state, f"initial_state.{server}"):
+            yield place, text
+    for tool, text in descriptions.items():
+        yield f"the description of {tool}", text
+
+
+def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield f"a name in {place}", str(key)
+            yield from _texts(item, place)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, place)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield place, str(value)

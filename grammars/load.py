@@ -1,0 +1,148 @@
+"""Grammar files in, a checked `Grammar` out.
+
+A grammar is a folder of YAML files that all say `grammar: SERVER`, with its dictionaries in `dictionaries/`. Nothing
+that is read is run; whatever cannot be understood is refused in one sentence that names file, template and field. What
+whole skeletons must satisfy is checked in `grammars.checks`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grammars.checks import check_skeletons
+from grammars.derivation import skeletons
+from grammars.errors import Malformed, NotFound
+from grammars.grammar import Grammar
+from grammars.source import read
+from grammars.templates import as_map, as_texts, only_known, read_templates
+from vault.canonical import canonical
+
+LIBRARY = Path(__file__).parent / "library"
+DICTIONARIES = "dictionaries"
+
+_FILE = {"grammar", "version", "tools", "dictionaries", "productions", "templates"}
+
+
+def library() -> list[str]:
+    """List the servers whose grammars are shipped."""
+    return sorted(folder.name for folder in LIBRARY.iterdir() if folder.is_dir() and folder.name != DICTIONARIES)
+
+
+def load(
+    source: Path | str, *, tools: Collection[str] | None = None, predicates: Collection[str] | None = None
+) -> Grammar:
+    """Load a grammar from a folder, a file, or by the name of a shipped one.
+
+    Args:
+        source: a folder, a file, or a server's name.
+        tools: the tools (`server.tool`) that exist, if the caller knows them.
+        predicates: the predicates (`server.name`) that exist, if the caller knows them.
+
+    Raises:
+        NotFound: there is nothing at that place.
+        Malformed: a file cannot be understood; the message names file, template and field.
+    """
+    path = LIBRARY / source if isinstance(source, str) and source in library() else Path(source)
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    if not files or not all(file.is_file() for file in files):
+        raise NotFound(f"there is no grammar at {path}; the shipped ones are {', '.join(library())}")
+    dictionaries = _read_all(sorted((LIBRARY / DICTIONARIES).glob("*.yaml")))
+    own = path if path.is_dir() else path.parent
+    dictionaries |= _read_all(sorted((own / DICTIONARIES).glob("*.yaml")))
+    return parse(_read_all(files, suffix=True), dictionaries, tools=tools, predicates=predicates)
+
+
+def _read_all(files: Sequence[Path], *, suffix: bool = False) -> dict[str, str]:
+    try:
+        return {(file.name if suffix else file.stem): file.read_text(encoding="utf-8") for file in files}
+    except (OSError, UnicodeError) as error:
+        raise Malformed(f"a grammar file cannot be read: {error.__class__.__name__}") from None
+
+
+def parse(
+    files: Mapping[str, str],
+    dictionaries: Mapping[str, str],
+    *,
+    tools: Collection[str] | None = None,
+    predicates: Collection[str] | None = None,
+) -> Grammar:
+    """Make a grammar from the texts of its files and dictionaries, by name.
+
+    Raises:
+        Malformed: a file cannot be understood; the message names file, template and field.
+    """
+    documents = {name: _file(read(text, name), name) for name, text in files.items()}
+    lists = _Lists(
+        {name: _dictionary(read(text, name), f"dictionaries/{name}.yaml") for name, text in dictionaries.items()}
+    )
+    for name, document in documents.items():
+        for key, entries in as_map(document.get("dictionaries"), f"{name}: dictionaries").items():
+            lists[key] = _dictionary(entries, f"{name}: dictionaries.{key}")
+    grammar = _grammar(documents, lists)
+    check_skeletons(grammar, skeletons(grammar), tools=tools, predicates=predicates)
+    return grammar
+
+
+def _grammar(documents: Mapping[str, dict[str, Any]], lists: _Lists) -> Grammar:
+    names = {document["grammar"] for document in documents.values()}
+    if len(names) != 1:
+        raise Malformed(f"{', '.join(documents)}: one folder holds one grammar, and these name {sorted(names)}")
+    head = [name for name, document in documents.items() if "version" in document]
+    if len(head) != 1 or type(documents[head[0]]["version"]) is not int:
+        raise Malformed(f"{', '.join(documents)}: exactly one file must give the grammar's version, an integer")
+    templates = read_templates(documents, lists)
+    return Grammar(
+        server=names.pop(),
+        version=documents[head[0]]["version"],
+        digest=_digest(documents, lists),
+        templates=templates,
+        tools=_tools(documents),
+    )
+
+
+class _Lists(dict[str, Sequence[Any]]):
+    """Dictionaries that remember which of them were looked into."""
+
+    def __init__(self, lists: Mapping[str, Sequence[Any]]) -> None:
+        super().__init__(lists)
+        self.used: set[str] = set()
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        self.used.add(name)
+        return super().__getitem__(name)
+
+
+def _digest(documents: Mapping[str, Any], lists: _Lists) -> str:
+    """Hash what the grammar was made from: every file, and the dictionaries that it uses."""
+    parts = {f"files/{name}": document for name, document in documents.items()}
+    parts |= {f"dictionaries/{name}": list(lists[name]) for name in sorted(lists.used)}
+    digests = {name: hashlib.sha256(canonical(part, name)).hexdigest() for name, part in parts.items()}
+    return hashlib.sha256(canonical(digests)).hexdigest()
+
+
+def _file(document: Any, name: str) -> dict[str, Any]:
+    document = as_map(document, name)
+    only_known(document, _FILE, f"{name}:")
+    if not isinstance(document.get("grammar"), str):
+        raise Malformed(f"{name}: a grammar file starts with `grammar: SERVER`")
+    return document
+
+
+def _dictionary(entries: Any, where: str) -> Sequence[Any]:
+    if not isinstance(entries, list) or not entries:
+        raise Malformed(f"{where}: a dictionary is a list of entries that is not empty")
+    shapes = {tuple(sorted(entry)) if isinstance(entry, Mapping) else type(entry).__name__ for entry in entries}
+    if len(shapes) != 1:
+        raise Malformed(f"{where}: all entries of a dictionary must have the same keys")
+    return entries
+
+
+def _tools(documents: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    out: dict[str, tuple[str, ...]] = {}
+    for name, document in documents.items():
+        for server, names in as_map(document.get("tools"), f"{name}: tools").items():
+            out[server] = tuple(as_texts(names, f"{name}: tools.{server}"))
+    return out

@@ -1,0 +1,130 @@
+"""Drawing: `(grammar, dice) -> draft`, pure and repeatable.
+
+A draw chooses a template, one of its skeletons that is still wanted, a difficulty, and then the parameters. A draw that
+breaks a constraint or lets its own result lie about (`grammars.leaks`) is thrown away whole and made again, which keeps
+the rest equally likely; after TRIES of them the template is to blame and says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from grammars.assemble import assemble
+from grammars.derivation import Derived, derive, skeletons
+from grammars.errors import Exhausted, Malformed
+from grammars.expressions import Scope
+from grammars.forms import fill
+from grammars.grammar import Category, Difficulty, Draft, Grammar, Skeleton
+from grammars.leaks import leaks
+from grammars.ranges import Range
+
+TRIES = 200
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A draft with how it came about.
+
+    Attributes:
+        draft: the draft.
+        bits: log2 of the number of values that its parameters could have had.
+        tries: how many draws it took, this one included.
+    """
+
+    draft: Draft
+    bits: float
+    tries: int
+
+
+def sample(
+    grammar: Grammar,
+    dice: Random,
+    *,
+    category: Category | None = None,
+    difficulty: Difficulty | None = None,
+    exclude: Collection[str] = (),
+    only: Collection[str] | None = None,
+) -> Draft:
+    """Draw one task.
+
+    Args:
+        grammar: what to draw from.
+        dice: the only source of chance; the same state gives the same draft, byte for byte.
+        category: draw from its templates only.
+        difficulty: draw at this one only.
+        exclude: ids of skeletons that may not be used (seen, or live in another cohort).
+        only: ids of the skeletons that may be used, if not all.
+
+    Raises:
+        Exhausted: no skeleton is left.
+        Malformed: the template cannot be drawn from; the message says why.
+    """
+    wanted = [
+        skeleton
+        for skeleton in skeletons(grammar)
+        if category in {None, skeleton.category}
+        and (difficulty is None or difficulty in skeleton.difficulties)
+        and skeleton.id not in exclude
+        and (only is None or skeleton.id in only)
+    ]
+    if not wanted:
+        stratum = " ".join(part for part in (difficulty, category) if part)
+        raise Exhausted(f"the {grammar.server} grammar has no unseen skeleton left for {stratum or 'any task'}")
+    template = dice.choice(sorted({skeleton.template for skeleton in wanted}))
+    skeleton = dice.choice([skeleton for skeleton in wanted if skeleton.template == template])
+    level = difficulty if difficulty is not None else dice.choice(skeleton.difficulties)
+    return draw(grammar, skeleton, level, dice).draft
+
+
+def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Random) -> Draw:
+    """Draw one task of a skeleton at a difficulty that it allows.
+
+    Raises:
+        Malformed: TRIES draws were thrown away, or an expression cannot be evaluated.
+    """
+    derived = derive(grammar, skeleton)
+    reasons: Counter[str] = Counter()
+    for tries in range(1, TRIES + 1):
+        scope = Scope({"difficulty": difficulty} | {slot: {"name": name} for slot, name in skeleton.choices})
+        parameters, bits = _give_values(derived, scope, dice)
+        if broken := _broken(derived, scope):
+            reasons[broken] += 1
+            continue
+        draft = assemble(grammar, derived, scope, dice, parameters)
+        places = leaks(draft.task, draft.provenance["given"])
+        if not places:
+            return Draw(draft, bits, tries)
+        reasons[f"what the predicate wants produced lies in {places[0]}"] += 1
+    reason, count = reasons.most_common(1)[0]
+    raise Malformed(f"{skeleton.id}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
+
+
+def _give_values(derived: Derived, scope: Scope, dice: Random) -> tuple[dict[str, Any], float]:
+    parameters: dict[str, Any] = {}
+    bits = 0.0
+    for name, how in derived.names:
+        if isinstance(how, Range):
+            parameters[name], more = how.draw(dice, scope)
+            scope.bind(name, parameters[name])
+            bits += more
+        else:
+            scope.bind(name, fill(how, scope))
+    return parameters, bits
+
+
+def _broken(derived: Derived, scope: Scope) -> str | None:
+    for part in derived.parts:
+        for constraint in part.constraints:
+            value = constraint.evaluate(scope)
+            if not isinstance(value, bool):
+                raise Malformed(f"{constraint.where}: {constraint.source!r} must give true or false")
+            if not value:
+                return f"{constraint.source!r} did not hold"
+    return None
+
+
+__all__ = ["Draw", "draw", "sample", "skeletons"]

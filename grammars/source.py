@@ -1,0 +1,73 @@
+"""Grammar files as plain values, read strictly.
+
+YAML with the traps taken out: only `true` and `false` are booleans (so `no` is Norway), nothing becomes a date by
+itself, a key that stands twice is refused, and so are aliases (a few of them make a gigabyte) and tags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+from grammars.errors import Malformed
+
+MAX_CHARACTERS = 512 * 1024
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's core schema: fewer things turn into something else."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("bool", r"true|false", "tf"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:0|[1-9][0-9]*)\.[0-9]+", "-+0123456789"),
+    ("null", r"null|~|", ["n", "~", ""]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    pairs = [(loader.construct_object(key), value) for key, value in node.value]
+    seen: set[Any] = set()
+    for (key, _), (key_node, _) in zip(pairs, node.value, strict=True):
+        if not isinstance(key, str):
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not text", key_node.start_mark)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
+        seen.add(key)
+    return {key: loader.construct_object(value, deep=True) for key, value in pairs}
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read(text: str, name: str) -> Any:
+    """Read one file's text.
+
+    Raises:
+        Malformed: it is no YAML, too long, or uses what is refused here; the message names file, line and column.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise Malformed(f"{name}: longer than {MAX_CHARACTERS} characters; split it into several files")
+    try:
+        _refuse_aliases(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a SafeLoader with less in it
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise Malformed(f"{name}: {error.problem}{place}") from None
+    except (yaml.YAMLError, RecursionError, ValueError):
+        raise Malformed(f"{name}: this is not YAML") from None
+
+
+def _refuse_aliases(text: str) -> None:
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
+            raise yaml.MarkedYAMLError(
+                problem="anchors, aliases and tags are refused in grammars", problem_mark=token.start_mark
+            )

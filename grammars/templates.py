@@ -1,0 +1,208 @@
+"""Templates and productions out of the plain values of grammar files.
+
+Every key is known, every value has the type that its field wants, every expression is compiled. A refusal is one
+sentence: file, template (or production), field, and what was expected there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from grammars.errors import Malformed
+from grammars.expressions import Expression
+from grammars.forms import Node, compile_text, compile_value
+from grammars.grammar import (
+    CATEGORIES,
+    DIFFICULTIES,
+    FEWEST_PHRASINGS,
+    Category,
+    Difficulty,
+    Production,
+    Steps,
+    Template,
+)
+from grammars.ranges import Dictionaries, Leveled
+from grammars.rows import parse_parameter
+
+_STEPS = {
+    "parameters", "let", "constraints", "state", "solution", "solutions", "predicate", "mutants", "faults", "answer",
+    "given",
+}  # fmt: skip
+_PRODUCTION = _STEPS | {"phrase", "difficulty"}
+_TEMPLATE = _STEPS | {
+    "category", "difficulty", "max_steps", "phrasings", "nonterminals", "productions", "distract",
+}  # fmt: skip
+
+
+def read_templates(documents: Mapping[str, dict[str, Any]], lists: Dictionaries) -> dict[str, Template]:
+    """Read the templates of all files of one grammar.
+
+    Raises:
+        Malformed: something in them cannot be understood.
+    """
+    return _Reader(documents, lists).templates()
+
+
+def as_map(value: Any, where: str) -> dict[str, Any]:
+    """Take a map, or nothing for an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Malformed(f"{where}: a map is expected here")
+    return dict(value)
+
+
+def as_texts(value: Any, where: str) -> list[str]:
+    """Take a list of texts that is not empty."""
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        raise Malformed(f"{where}: a list of texts that is not empty is expected here")
+    return value
+
+
+def only_known(value: Mapping[str, Any], keys: set[str], where: str) -> None:
+    """Refuse a map with a key that means nothing."""
+    if extra := set(value) - keys:
+        raise Malformed(f"{where} unknown key {min(extra)!r}; known are {', '.join(sorted(keys))}")
+
+
+def _is_level(value: Any) -> TypeGuard[Difficulty]:
+    return value in DIFFICULTIES
+
+
+def _levels(value: Any, where: str) -> tuple[Difficulty, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not values:
+        raise Malformed(f"{where}: one of {', '.join(DIFFICULTIES)}, or a list of them, is expected here")
+    found = tuple(level for level in values if _is_level(level))
+    if len(found) != len(values) or len(set(found)) != len(found):
+        raise Malformed(f"{where}: one of {', '.join(DIFFICULTIES)}, or a list of them, is expected here")
+    return found
+
+
+class _Reader:
+    """Turns the templates of all files into objects; holds what they share."""
+
+    def __init__(self, documents: Mapping[str, dict[str, Any]], lists: Dictionaries) -> None:
+        self.documents = documents
+        self.lists = lists
+        self.shared: dict[str, tuple[str, Any]] = {}
+        for file, document in documents.items():
+            for name, spec in as_map(document.get("productions"), f"{file}: productions").items():
+                if name in self.shared:
+                    raise Malformed(f"{file}: production {name}: {self.shared[name][0]} has one of that name already")
+                self.shared[name] = (f"{file}: production {name}", spec)
+
+    def templates(self) -> dict[str, Template]:
+        out: dict[str, Template] = {}
+        for file, document in self.documents.items():
+            for name, spec in as_map(document.get("templates"), f"{file}: templates").items():
+                if name in out:
+                    raise Malformed(f"{file}: template {name}: another file has one of that name already")
+                out[name] = self._template(name, spec, f"{file}: template {name}")
+        if not out:
+            raise Malformed(f"{', '.join(self.documents)}: there is no template in it")
+        return out
+
+    def _template(self, name: str, spec: Any, where: str) -> Template:
+        spec = as_map(spec, where)
+        only_known(spec, _TEMPLATE, f"{where}:")
+        if spec.get("category") not in CATEGORIES:
+            raise Malformed(f"{where}: category: one of {', '.join(CATEGORIES)} is expected here")
+        category: Category = spec["category"]
+        levels = _levels(spec.get("difficulty"), f"{where}: difficulty")
+        phrasings = as_texts(spec.get("phrasings"), f"{where}: phrasings")
+        if len(set(phrasings)) < FEWEST_PHRASINGS:
+            raise Malformed(f"{where}: phrasings: at least {FEWEST_PHRASINGS} different ones are needed")
+        local = as_map(spec.get("productions"), f"{where}: productions")
+        return Template(
+            name=name,
+            category=category,
+            difficulties=levels,
+            max_steps=Leveled.parse(spec.get("max_steps"), f"{where}: max_steps", levels),
+            phrasings=tuple(compile_text(text, f"{where}: phrasings") for text in phrasings),
+            nonterminals={
+                slot: {
+                    option: self._production(option, local, f"{where}: nonterminals.{slot}", where, levels)
+                    for option in as_texts(options, f"{where}: nonterminals.{slot}")
+                }
+                for slot, options in as_map(spec.get("nonterminals"), f"{where}: nonterminals").items()
+            },
+            distract=_distract(spec.get("distract"), f"{where}: distract"),
+            steps=self._steps(spec, where, levels),
+        )
+
+    def _production(
+        self, name: str, local: Mapping[str, Any], field: str, template: str, levels: Sequence[Difficulty]
+    ) -> Production:
+        if name in local:
+            where, spec = f"{template}: productions.{name}", local[name]
+        elif name in self.shared:
+            where, spec = self.shared[name]
+        else:
+            raise Malformed(f"{field}: there is no production {name!r}")
+        spec = as_map(spec, where)
+        only_known(spec, _PRODUCTION, f"{where}:")
+        if not isinstance(spec.get("phrase", ""), str):
+            raise Malformed(f"{where}: phrase: text is expected here")
+        own = _levels(spec["difficulty"], f"{where}: difficulty") if "difficulty" in spec else DIFFICULTIES
+        reach = [level for level in levels if level in own]
+        return Production(
+            name, compile_text(spec.get("phrase", ""), f"{where}: phrase"), own, self._steps(spec, where, reach)
+        )
+
+    def _steps(self, spec: Mapping[str, Any], where: str, levels: Sequence[Difficulty]) -> Steps:
+        return Steps(
+            parameters={
+                name: parse_parameter(value, f"{where}: parameters.{name}", self.lists, levels)
+                for name, value in as_map(spec.get("parameters"), f"{where}: parameters").items()
+            },
+            let={
+                name: compile_value(value, f"{where}: let.{name}")
+                for name, value in as_map(spec.get("let"), f"{where}: let").items()
+            },
+            constraints=tuple(
+                Expression.parse(source, f"{where}: constraints[{index}]")
+                for index, source in enumerate(_list(spec.get("constraints"), f"{where}: constraints"))
+            ),
+            state=_members(spec, "state", where),
+            solutions=_solutions(spec, where),
+            predicate=_members(spec, "predicate", where),
+            mutants=_members(spec, "mutants", where),
+            faults=_members(spec, "faults", where),
+            answer=compile_value(spec["answer"], f"{where}: answer") if "answer" in spec else None,
+            given=_members(spec, "given", where),
+        )
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Malformed(f"{where}: a list is expected here")
+    return value
+
+
+def _members(spec: Mapping[str, Any], key: str, where: str) -> Node:
+    value = spec.get(key)
+    if isinstance(value, dict):
+        value = [value]
+    return compile_value(_list(value, f"{where}: {key}"), f"{where}: {key}")
+
+
+def _solutions(spec: Mapping[str, Any], where: str) -> dict[str, Node]:
+    if "solution" in spec and "solutions" in spec:
+        raise Malformed(f"{where}: solutions: give either `solution` or `solutions`")
+    if "solution" in spec:
+        return {"reference": _members(spec, "solution", where)}
+    named = as_map(spec.get("solutions"), f"{where}: solutions")
+    return {name: compile_value(_list(calls, where), f"{where}: solutions.{name}") for name, calls in named.items()}
+
+
+def _distract(value: Any, where: str) -> dict[str, int | None]:
+    out: dict[str, int | None] = {}
+    for server, count in as_map(value, where).items():
+        if count != "all" and (type(count) is not int or count < 0):
+            raise Malformed(f"{where}.{server}: a number of tools or `all` is expected here")
+        out[server] = None if count == "all" else count
+    return out
