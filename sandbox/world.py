@@ -6,17 +6,17 @@ that no world can be made from is refused before anything is started, with the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sandbox.errors import Malformed, NotFound
-from sandbox.servers import SERVERS
+from sandbox.errors import Malformed
+from sandbox.servers import SERVERS, Server
 from sandbox.servers.check import check
 from verifiers.views import DIRECTORY, Node, Tree, Views
 
 
-def servers_of(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the servers of which the task lists a tool, sorted.
+def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
+    """Give the servers of which the task lists a tool, sorted by name.
 
     Raises:
         Malformed: a listed tool is not one of the pinned servers'.
@@ -25,28 +25,29 @@ def servers_of(document: Mapping[str, Any]) -> tuple[str, ...]:
         server, _, name = tool.partition(".")
         if server not in SERVERS or name not in SERVERS[server].tools:
             raise Malformed(f"the task at $.available_tools[{place}] names {tool!r}, which no pinned server has")
-    return tuple(sorted({tool.partition(".")[0] for tool in document["available_tools"]}))
+    names = sorted({tool.partition(".")[0] for tool in document["available_tools"]})
+    return tuple(SERVERS[name] for name in names)
 
 
-def seed(servers: Sequence[str], initial_state: Mapping[str, Any]) -> Tree:
-    """Build the whole data folder of a world with these servers.
+def seed(document: Mapping[str, Any]) -> Tree:
+    """Build the whole data folder of a task's world.
 
     Raises:
-        Malformed: a state does not fit its server's schema, contradicts itself, or is for a server that does not run.
-        NotFound: there is no server of one of these names.
+        Malformed: the initial state does not fit its server's schema, contradicts itself, or is for a server of which
+            no tool is listed.
     """
-    if extra := sorted(initial_state.keys() - set(servers)):
+    servers = servers_of(document)
+    states: Mapping[str, Any] = document.get("initial_state", {})
+    if extra := sorted(states.keys() - {server.name for server in servers}):
         raise Malformed(f"the task at $.initial_state.{extra[0]} seeds a server of which no tool is listed")
     nodes: dict[str, Node] = {}
-    for name in servers:
-        if name not in SERVERS:
-            raise NotFound(f"there is no server {name!r}; the servers are {', '.join(SERVERS)}")
-        server, state = SERVERS[name], initial_state.get(name, {})
-        check(server.state_schema, state, f"the initial state of {name}")
+    for server in servers:
+        state = states.get(server.name, {})
+        check(server.state_schema, state, f"the initial state of {server.name}")
         nodes |= {server.root: DIRECTORY, **server.seed(state).under(server.root)}
     return Tree(nodes)
 
 
-def views(tree: Tree, servers: Iterable[str], answer: str | None) -> Views:
+def views(tree: Tree, servers: Iterable[Server], answer: str | None) -> Views:
     """Cut a world's data folder into one view a server; one that is gone is empty, as its agent left it."""
-    return Views({name: tree.below(SERVERS[name].root) for name in servers}, answer)
+    return Views({server.name: tree.below(server.root) for server in servers}, answer)
