@@ -8,31 +8,21 @@
 Tasks of one skeleton are draws of one thing and no independent evidence, so every interval takes the skeleton as its
 cluster. A figure of nothing (n = 0) has no value and no interval. Unknown verdicts are no passes; they widen the
 interval of the success rate to what it would be had they all passed, and such a score is not ranked.
-
-Sources. Proportions: E. B. Wilson's score interval (*J. Amer. Statist. Assoc.* 22, 1927, 209-212) on the effective
-sample size of E. L. Korn and B. I. Graubard (*Survey Methodology* 24, 1998, 193-201), a form that C. Franco, R. Little,
-T. Louis and E. Slud recommend in their comparison (*J. Survey Statist. Methodol.* 7, 2019, 334-364). Design effect and
-ratio estimator: W. G. Cochran, *Sampling Techniques*, 3rd ed., 1977, chapters 6 and 9A. Student's t: M. Abramowitz
-and I. A. Stegun, *Handbook of Mathematical Functions*, 1964, 26.7.3 and 26.7.4.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import lru_cache
-from statistics import NormalDist
 from typing import Any
 
 from sandbox.errors import Malformed
+from sandbox.interval import Figure, mean, proportion
 from verifiers.verdict import Verdict
 
-LEVEL = 0.95
-Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-ENOUGH = 2  # clusters: from one alone no variance can be told
+__all__ = ["Figure", "Result", "Score", "rank", "score", "totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +80,6 @@ class Result:
         kept = ("run", "task", "cohort", "category", "passed", "calls", "max_steps", "unlisted", "skeleton")
         row = {name: getattr(self, name) for name in kept}
         return row | {"verdict": self.verdict.value, "saw_error": self.errors_seen > 0}
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number with its interval; all None where n = 0.
-
-    Attributes:
-        value: between 0 and 1.
-        n: what it is a mean over: tasks, or calls.
-        low: the interval's lower bound.
-        high: its upper bound.
-    """
-
-    value: float | None
-    n: int
-    low: float | None
-    high: float | None
-
-
-NOTHING = Figure(None, 0, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,86 +142,6 @@ def totals(results: Iterable[Result]) -> dict[str, dict[str, Any]]:
     for row in _of_one_run(results):
         cohorts[row.cohort].append(row)
     return {cohort: _total(cohort, cohorts[cohort]) for cohort in sorted(cohorts)}
-
-
-def proportion(clusters: Sequence[tuple[int, int]]) -> Figure:
-    """Give the share of hits among trials, from one (hits, trials) a cluster, with Wilson's interval.
-
-    The effective sample size is n / design effect, made smaller for few clusters by the ratio of the quantiles of
-    Student's t with n - 1 and with k - 1 degrees of freedom, and it is at least 1: one independent observation.
-    """
-    pairs = [(hits, trials) for hits, trials in clusters if trials]
-    n = sum(trials for _, trials in pairs)
-    if n == 0:
-        return NOTHING
-    share = sum(hits for hits, _ in pairs) / n
-    return Figure(share, n, *wilson(share, _effective_size(pairs, n)))
-
-
-def mean(clusters: Sequence[Sequence[float]]) -> Figure:
-    """Give the mean of values between 0 and 1, with a t interval whose variance is between clusters.
-
-    From one cluster alone no variance can be told: its interval is all of 0 to 1.
-    """
-    n, k = sum(map(len, clusters)), len(clusters)
-    if n == 0:
-        return NOTHING
-    value = math.fsum(map(math.fsum, clusters)) / n
-    if k < ENOUGH:
-        return Figure(value, n, 0.0, 1.0)
-    spread = math.fsum((math.fsum(cluster) - len(cluster) * value) ** 2 for cluster in clusters)
-    half = student(k - 1) * math.sqrt(k / (k - 1) * spread) / n
-    return Figure(value, n, max(0.0, value - half), min(1.0, value + half))
-
-
-def wilson(share: float, n: float) -> tuple[float, float]:
-    """Give Wilson's interval for a share among n observations (n need not be whole)."""
-    centre = share + Z * Z / (2 * n)
-    half = Z * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    whole = 1 + Z * Z / n
-    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)
-
-
-@lru_cache(maxsize=1024)
-def student(degrees: int) -> float:
-    """Give the two-sided 95 % quantile of Student's t, by bisection of its closed form for whole degrees of freedom."""
-    low, high = Z, 13.0  # the quantile for one degree is 12.7
-    while high - low > 1e-12:  # noqa: PLR2004
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, degrees) < LEVEL else (low, middle)
-    return low
-
-
-def _within(t: float, degrees: int) -> float:
-    """Give the probability that |T| is at most t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(degrees))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = degrees % 2
-    term, total = (cosine if odd else 1.0), 0.0
-    for factor in range(2 + odd, degrees + 1 + odd, 2):  # none at all for one degree
-        total += term
-        term *= cosine * cosine * (factor - 1) / factor
-    return 2 / math.pi * (angle + sine * total) if odd else sine * total
-
-
-def _effective_size(pairs: Sequence[tuple[int, int]], n: int) -> float:
-    """Give the number of independent observations that the clusters are worth.
-
-    Where all tasks pass, or none, the data say nothing about how alike the tasks of a skeleton are, and a design effect
-    taken from them alone would jump. So it is taken with two made-up skeletons of the average size, one all passed and
-    one all failed: the pseudo-observations of A. Agresti and B. A. Coull (*Amer. Statist.* 52, 1998, 119-126), as
-    clusters. They weigh most where the data say least, and nothing where every skeleton has one task. Less than 1 is
-    taken for 1, because chance makes small samples look more alike than they are.
-    """
-    k = len(pairs)
-    if k < ENOUGH:
-        return 1.0
-    padded = [*pairs, (n / k, n / k), (0, n / k)]
-    size = n + 2 * n / k
-    share = sum(hits for hits, _ in padded) / size
-    between = (k + 2) / (k + 1) * math.fsum((hits - trials * share) ** 2 for hits, trials in padded) / size**2
-    effect = max(1.0, between / (share * (1 - share) / (size - 1)))
-    return max(1.0, n / effect * (student(n - 1) / student(k - 1)) ** 2)
 
 
 def _success_rate(rows: Sequence[Result]) -> Figure:
