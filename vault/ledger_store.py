@@ -123,8 +123,8 @@ class Ledger:
         leaves = self._leaves(0)
         if len(leaves) < head.size:
             raise Refused(
-                f"The database holds {len(leaves)} leaves and the log was signed over {head.size}: it was put back from a "
-                "backup. Use the newest database; nothing can be promised from an older one."
+                f"The database holds {len(leaves)} leaves, but the log was signed over {head.size}: it was put back "
+                "from a backup. Use the newest database; nothing can be promised from an older one."
             )
         if merkle.root([merkle.leaf_hash(leaf) for leaf in leaves[: head.size]]) != head.root:
             place = next((n for n in range(head.size) if leaves[n] != self._writer.leaf(n)), 0)

@@ -49,13 +49,15 @@ def read(path: Path, what: str) -> bytes:
         raise Locked(f"There is no {what} at {path}.") from None
     except OSError as error:
         raise Locked(f"The {what} at {path} cannot be opened: {error.strerror}.") from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise Locked(f"The {what} at {path} is not a plain file.")
         if stat.S_IMODE(mode) & ~FILE_MODE:
             raise Locked(f"The {what} at {path} is open to others (mode {stat.S_IMODE(mode):04o}): chmod 600 {path}")
-        data = file.read(MAX_SIZE + 1)
+        data = os.read(descriptor, MAX_SIZE + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_SIZE:
         raise Malformed(f"The {what} at {path} has more than {MAX_SIZE} bytes, so it is not one.")
     return data

@@ -1,0 +1,106 @@
+"""A home's parts, real ones: a SQLite file, a key ring, a clock that stands where the test puts it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from sqlmodel import SQLModel
+
+from vault.db import open_engine
+from vault.keys import FileKeyRing
+from vault.store import Vault
+from vault.tables import AccessRow, BlobRow, LeafRow, TaskRow
+from vault.task import Task
+
+TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow, LeafRow)]
+
+DOCUMENT: dict[str, Any] = {
+    "schema": "quarterturn/task/v1",
+    "spec": "1.0.0",
+    "id": "t-abcdefghijklmnop",
+    "server": "filesystem",
+    "category": "composition",
+    "difficulty": "medium",
+    "max_steps": 12,
+    "goal": "Put the heron ledger in order.",
+    "initial_state": {"filesystem": {"files": {"heron.txt": "three herons"}}},
+    "available_tools": [
+        *(f"filesystem.{name}" for name in ("read_text_file", "write_file", "move_file", "list_directory")),
+        *(f"git.{name}" for name in ("git_status", "git_log", "git_diff", "git_add", "git_commit")),
+        *(f"sqlite.{name}" for name in ("read_query", "write_query", "list_tables")),
+    ],
+    "success_predicate": {"filesystem.fileExists": {"path": "heron.txt"}},
+}
+
+
+class Clock:
+    """Moves one second at each reading."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 12, 1, 9, 0, 0, 250, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return copy.deepcopy(DOCUMENT)
+
+
+@pytest.fixture
+def make_task() -> Callable[..., Task]:
+    """Make a task whose id ends in a number of the test's choice."""
+
+    def make(number: int = 0, **changes: Any) -> Task:
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        last = letters[number // 26] + letters[number % 26]
+        return Task.parse({**copy.deepcopy(DOCUMENT), "id": f"t-{'z' * 14}{last}", **changes})
+
+    return make
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'quarterturn.db'}"
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[Engine]:
+    engine = open_engine(url)
+    SQLModel.metadata.create_all(engine, tables=TABLES)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> FileKeyRing:
+    return FileKeyRing.create(tmp_path / "keys" / "ring.json", None)
+
+
+@pytest.fixture
+def vault(engine: Engine, ring: FileKeyRing, clock: Clock) -> Vault:
+    return Vault(engine, ring, clock)
+
+
+@pytest.fixture
+def add(vault: Vault, make_task: Callable[..., Task]) -> Callable[..., Any]:
+    """Add a task with a provenance to the vault."""
+
+    def added(number: int = 0, **changes: Any) -> Any:
+        settings = {"author": "ada", "public_grammar": False, "skeleton": "tidy-up/move", "template": "tidy-up"}
+        return vault.add(make_task(number), {"grammar": "filesystem", "draw": number}, **{**settings, **changes})
+
+    return added

@@ -1,0 +1,66 @@
+"""A task's life is what the table says, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from vault.errors import Malformed, NotAllowed
+from vault.lifecycle import EVENTS, FIRST, TRANSITIONS, Event, State, advance, mermaid
+
+
+def test_every_state_has_its_row():
+    assert set(TRANSITIONS) == set(State)
+
+
+def test_every_state_can_be_reached_from_a_draft_and_every_event_happens_somewhere():
+    reached, todo = {FIRST}, [FIRST]
+    while todo:
+        fresh = set(TRANSITIONS[todo.pop()].values()) - reached
+        reached |= fresh
+        todo += fresh
+    assert reached == set(State)
+    assert {event for row in TRANSITIONS.values() for event in row} == set(EVENTS)
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(State, Event)))
+def test_an_event_leads_where_the_table_says_or_is_refused_with_the_states_it_is_open_from(state, event):
+    if event in TRANSITIONS[state]:
+        assert advance(state, event.value) is TRANSITIONS[state][event]
+        return
+    with pytest.raises(NotAllowed) as refusal:
+        advance(state, event)
+    for origin in (origin for origin, row in TRANSITIONS.items() if event in row):
+        assert origin.value in str(refusal.value)
+
+
+def test_nothing_is_published_that_was_not_live_and_nothing_goes_live_unreviewed():
+    def ways(state, seen):
+        if state is State.PUBLISHED:
+            yield seen
+        for target in TRANSITIONS[state].values():
+            yield from ways(target, [*seen, target])
+
+    for way in ways(FIRST, [FIRST]):
+        assert way[-5:] == [State.ADMITTED, State.REVIEWED, State.LIVE, State.RETIRED, State.PUBLISHED]
+
+
+def test_an_unknown_event_is_malformed_and_the_known_ones_are_named():
+    with pytest.raises(Malformed, match=r"'promote'.*withdraw"):
+        advance(State.DRAFT, "promote")
+
+
+def test_the_table_cannot_be_changed_by_whoever_reads_it():
+    with pytest.raises(TypeError):
+        TRANSITIONS[State.REJECTED][Event.ACTIVATE] = State.LIVE
+
+
+def test_the_picture_shows_every_transition_once():
+    lines = mermaid().splitlines()
+    assert lines[:2] == ["stateDiagram-v2", "    [*] --> draft"]
+    drawn = [
+        f"    {state} --> {target}: {event}" for state, row in TRANSITIONS.items() for event, target in row.items()
+    ]
+    assert all(lines.count(line) == 1 for line in drawn)
+    assert len(lines) == 2 + len(drawn) + sum(not row for row in TRANSITIONS.values())

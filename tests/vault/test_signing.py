@@ -1,0 +1,79 @@
+"""The log's signing key is a file that is useless without the ring."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from vault import private_files, signing
+from vault.errors import Broken, Locked, Malformed, Refused
+from vault.keys import FileKeyRing
+from vault.seal import seal
+
+
+@pytest.fixture
+def key():
+    return Ed25519PrivateKey.generate()
+
+
+def test_a_stored_key_signs_again(tmp_path, ring, key):
+    signing.store(tmp_path / "log.key", key, ring)
+    again = signing.load(tmp_path / "log.key", ring)
+    key.public_key().verify(again.sign(b"head"), b"head")
+
+
+def test_the_file_shows_no_byte_of_the_key_and_belongs_to_its_owner(tmp_path, ring, key):
+    path = tmp_path / "log.key"
+    signing.store(path, key, ring)
+    assert path.stat().st_mode & 0o777 == 0o600
+    raw = key.private_bytes_raw()
+    assert raw not in path.read_bytes()
+    assert raw.hex().encode() not in path.read_bytes()
+
+
+def test_without_its_ring_it_is_locked(tmp_path, ring, key):
+    signing.store(tmp_path / "log.key", key, ring)
+    other = FileKeyRing.create(tmp_path / "other.json", None)
+    with pytest.raises(Locked, match="does not hold"):
+        signing.load(tmp_path / "log.key", other)
+
+
+def test_a_key_is_never_stored_over_another(tmp_path, ring, key):
+    signing.store(tmp_path / "log.key", key, ring)
+    with pytest.raises(Refused):
+        signing.store(tmp_path / "log.key", Ed25519PrivateKey.generate(), ring)
+    assert signing.load(tmp_path / "log.key", ring).private_bytes_raw() == key.private_bytes_raw()
+
+
+def test_another_sealed_thing_in_its_place_does_not_become_a_key(tmp_path, ring):
+    private_files.create(tmp_path / "log.key", seal(b"x" * 32, b"a task", ring).to_json(), "signing key")
+    with pytest.raises(Broken):
+        signing.load(tmp_path / "log.key", ring)
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe", b"x" * 100_000])
+def test_a_file_that_is_no_key_is_malformed(tmp_path, ring, text):
+    private_files.create(tmp_path / "log.key", text, "signing key")
+    with pytest.raises(Malformed):
+        signing.load(tmp_path / "log.key", ring)
+
+
+def test_a_folder_or_a_pipe_in_its_place_is_locked_and_does_not_hang(tmp_path, ring):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    for name in ("folder", "pipe"):
+        with pytest.raises(Locked, match="not a plain file"):
+            signing.load(tmp_path / name, ring)
+
+
+def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path, ring, key, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(private_files.os, "fsync", refuse)
+    with pytest.raises(Locked, match="No space left"):
+        signing.store(tmp_path / "keys" / "log.key", key, ring)
+    assert list((tmp_path / "keys").glob("*log*")) == []
+    assert list((tmp_path / "keys").glob(".*")) == []
