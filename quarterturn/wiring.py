@@ -2,8 +2,10 @@
 
 A home is one folder:
 
-    quarterturn.toml   settings             keys/ring.json, keys/log.key   the key ring; the log's signing key, sealed
-    quarterturn.db     rows (SQLite)        head/signed                    the last head that was signed, outside the database
+    quarterturn.toml   settings
+    quarterturn.db     rows (SQLite)
+    keys/              ring.json, the key ring; log.key, the log's signing key, sealed under it
+    head/signed        the last head that was signed, outside the database
     public/            what a web server may serve: log/, log.vkey, releases/
 """
 
@@ -17,19 +19,22 @@ from functools import cached_property
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from grammars.store import Drafts
+from sandbox.docker_box import DockerBox
 from sqlalchemy import Engine
 
 from grammars.grammar import Grammar
 from grammars.load import LIBRARY, load
-from grammars.store import Drafts
 from quarterturn import clock, migrations, settings
 from quarterturn.errors import NotFound, Refused, Unavailable
 from quarterturn.settings import Settings
+from rotation.books import Books
 from rotation.official import Official
 from rotation.sets import SetSpec, named
 from rotation.store import Months
 from rotation.turn import Rotation
 from sandbox.box import Box
+from sandbox.bwrap_box import BwrapBox
 from sandbox.errors import Unavailable as NoBox
 from sandbox.store import Runs
 from vault import signing
@@ -122,23 +127,27 @@ class House:
         return Months(self.engine)
 
     @cached_property
+    def books(self) -> Books:
+        """What the month is written in."""
+        return Books(
+            engine=self.engine,
+            vault=self.vault,
+            ledger=self.ledger,
+            log=self.writer,
+            months=self.months,
+            runs=self.runs,
+            clock=self.now,
+        )
+
+    @cached_property
     def official(self) -> Official:
         """Runs that are bound to the ledger."""
-        return Official(self.engine, self.vault, self.ledger, self.runs, self.months, self.now)
+        return Official(self.books)
 
     @cached_property
     def rotation(self) -> Rotation:
         """The turn."""
-        return Rotation(
-            engine=self.engine,
-            vault=self.vault,
-            ledger=self.ledger,
-            months=self.months,
-            official=self.official,
-            spec=self.spec,
-            releases=self.public / "releases",
-            clock=self.now,
-        )
+        return Rotation(self.books, self.spec, self.public / "releases")
 
 
 def database_url(home: Path, chosen: Settings) -> str:
@@ -155,9 +164,6 @@ def choose_box(name: str) -> Box:
     Raises:
         Unavailable: none can be had; the message says what each lacks.
     """
-    from sandbox.bwrap_box import BwrapBox
-    from sandbox.docker_box import DockerBox
-
     makers: dict[str, Callable[[], Box]] = {"docker": DockerBox, "bwrap": BwrapBox}
     lacks = []
     for maker in makers.values() if name == "auto" else [makers[name]]:

@@ -11,10 +11,10 @@ import hashlib
 import hmac
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import cast
 
-from grammars.grammar import Draft, Grammar
+from grammars.grammar import Category, Difficulty, Draft, Grammar
 from grammars.sample import sample
-
 from rotation.errors import NotFound
 from rotation.sets import Stratum
 
@@ -44,7 +44,7 @@ def drafts(
         yield sample(
             grammars[stratum.server],
             dice,
-            category=stratum.category,
-            difficulty=stratum.difficulty,
+            category=cast("Category", stratum.category),
+            difficulty=cast("Difficulty", stratum.difficulty),
             exclude=exclude(),
         )

@@ -2,66 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlmodel import Session
 
+from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotFound
 from rotation.sets import Stratum
-from rotation.store import Cohort, Months
+from rotation.store import Cohort
 from vault.commitment import commitment, new_salt
 from vault.ledger import leaf, merkle
-from vault.ledger_store import Ledger
 from vault.lifecycle import State
 from vault.store import TaskRecord, Vault
+from vault.task import SPEC_VERSION
 
 
-def record_commit(session: Session, vault: Vault, ledger: Ledger, task_id: str) -> int:
+def record_commit(session: Session, books: Books, task_id: str) -> int:
     """Record the `commit` leaf of a task and give its index; a second time gives the same one."""
-    task = vault.record(task_id)
+    task = books.vault.record(task_id)
     statement = leaf.commit(
         task.id,
         task.commitment,
         provenance=task.provenance_commitment,
-        spec=task.spec,
+        spec=SPEC_VERSION,
         public_grammar=task.public_grammar,
     )
-    return ledger.record(f"commit/{task.id}", statement, session=session)
+    return books.ledger.record(f"commit/{task.id}", statement, session=session)
 
 
-def record_set(
-    session: Session,
-    month: Month,
-    vault: Vault,
-    ledger: Ledger,
-    months: Months,
-    entropy: Callable[[int], bytes],
-) -> dict[str, str]:
+def record_set(session: Session, books: Books, month: Month) -> dict[str, str]:
     """Record the `set` leaf of `month` and give the facts that later steps and runs need: its index and root.
 
     The seed from which the cohort after this one will be drawn is chosen now and committed to.
     """
-    cohorts = months.cohorts("promised", "live")
-    records = {task_id: vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
+    cohorts = books.months.cohorts("promised", "live")
+    records = {task_id: books.vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
     live = [record.commitment for record in records.values()]
-    previous = ledger.find(f"set/{month.plus(-1)}")
-    seen = months.seen()
+    previous = books.ledger.find(f"set/{month.plus(-1)}")
+    seen = books.months.seen()
     statement = leaf.set_of_tasks(
         month=str(month),
         previous=previous,
         root=merkle.set_root(live),
         cohorts=[_cohort(cohort, records) for cohort in cohorts],
-        reserve=_reserve(vault, ledger, set(records)),
+        reserve=_reserve(books, set(records)),
         counts={
             "unseen": sum(record.skeleton_tag not in seen for record in records.values()),
             "seen": sum(record.skeleton_tag in seen for record in records.values()),
         },
-        next_draw=_next_draw(session, month, vault, entropy),
+        next_draw=_next_draw(session, books, month),
         public_grammar=any(record.public_grammar for record in records.values()),
     )
-    index = ledger.record(f"set/{month}", statement, session=session)
+    index = books.ledger.record(f"set/{month}", statement, session=session)
     return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex()}
 
 
@@ -71,18 +65,14 @@ def draw_seed(month: Month, vault: Vault, *, who: str) -> bytes:
     Raises:
         NotFound: the `set` statement of `month` has not been made.
     """
-    from vault.errors import NotFound as NoBlob
-
-    try:
-        opened = vault.open_blob(f"draw-seed/{month}", who=who, why="draw the next cohort")
-    except NoBlob as error:
-        raise NotFound(f"no draw seed was committed for {month}: run the turn of {month.plus(-1)} first") from error
-    return opened[:32]
+    if not vault.has_blob(f"draw-seed/{month}"):
+        raise NotFound(f"no draw seed was committed for {month}: run the turn of {month.plus(-1)} first")
+    return vault.open_blob(f"draw-seed/{month}", who=who, why="draw the next cohort")[:32]
 
 
-def _next_draw(session: Session, month: Month, vault: Vault, entropy: Callable[[int], bytes]) -> bytes:
-    seed, salt = entropy(32), new_salt(entropy)
-    vault.seal_blob(f"draw-seed/{month}", seed + salt, session=session)
+def _next_draw(session: Session, books: Books, month: Month) -> bytes:
+    seed, salt = books.entropy(32), new_salt(books.entropy)
+    books.vault.seal_blob(f"draw-seed/{month}", seed + salt, session=session)
     return commitment("draw-seed", seed, salt)
 
 
@@ -96,11 +86,11 @@ def _cohort(cohort: Cohort, records: Mapping[str, TaskRecord]) -> dict[str, Any]
     }
 
 
-def _reserve(vault: Vault, ledger: Ledger, live: set[str]) -> dict[str, Sequence[str]]:
+def _reserve(books: Books, live: set[str]) -> dict[str, Sequence[str]]:
     """Give the committed spare tasks of each stratum in their order, which is that of their commitments."""
     reserve: dict[str, list[str]] = {}
-    for task in sorted(vault.records(State.REVIEWED), key=lambda task: task.commitment):
-        if task.id not in live and ledger.find(f"commit/{task.id}") is not None:
+    for task in sorted(books.vault.records(State.REVIEWED), key=lambda task: task.commitment):
+        if task.id not in live and books.ledger.find(f"commit/{task.id}") is not None:
             stratum = Stratum(task.server, task.category, task.difficulty)
             reserve.setdefault(str(stratum), []).append(task.commitment.hex())
     return dict(reserve)

@@ -1,7 +1,7 @@
 """What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, exposure.
 
-Rows stay in here; others get frozen records. Methods that take part in a larger change take its session, so that a step of a
-turn and its leaves are one transaction.
+Rows stay in here; others get frozen records. Methods that take part in a larger change take its session, so that a step
+of a turn and its leaves are one transaction.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ class Months:
         session.add(CohortRow(id=retires.cohort, retires=str(retires), entered=str(month), state="promised"))
         session.flush()
         for position, task in enumerate(tasks):
-            member = MemberRow(
-                task_id=task.id, cohort_id=retires.cohort, position=position, skeleton_tag=task.skeleton
-            )
+            member = MemberRow(task_id=task.id, cohort_id=retires.cohort, position=position, skeleton_tag=task.skeleton)
             session.add(member)
 
     def cohorts(self, *states: str) -> list[Cohort]:

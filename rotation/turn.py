@@ -1,7 +1,8 @@
 """The turn of a month, as numbered steps that can be repeated.
 
-A turn is a row with a unique month. Each step is one transaction whose last act is to note that it is done, or it changes only
-files that it would write again in the same way; so a turn that was killed anywhere is finished, once, by running it again.
+A turn is a row with a unique month. Each step is one transaction whose last act is to note that it is done, or changes
+only files that it would write again in the same way; so a turn that was killed anywhere is finished, once, by running
+it again.
 
     1. stop      nobody opens a run of this month any more: an opening after the last score could choose what it saw
     2. close     runs that were left open are aborted in public: silence about a bad run is not an option
@@ -11,31 +12,28 @@ files that it would write again in the same way; so a turn that was killed anywh
     6. set       the `set` statement promises what retires when, and in which order; its checkpoint is published
     7. activate  only now may the new tasks be served
 
-The first turn of a benchmark has nothing to retire and fills all four cohorts; it is named by the month before the first.
+The first turn of a benchmark has nothing to retire and fills all four cohorts; it is named by the month before the
+first.
 """
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import Engine
-
 from rotation import promise, publish
+from rotation.books import Books
 from rotation.calendar import Month
 from rotation.cohort import Allocation, Candidate, allocate
 from rotation.errors import NotAllowed
 from rotation.official import Official
 from rotation.sets import COHORTS, SetSpec, Stratum
-from rotation.store import Cohort, Months, Turn
+from rotation.store import Cohort, Turn
 from vault.db import transaction
-from vault.ledger_store import Ledger
 from vault.lifecycle import State
-from vault.store import TaskRecord, Vault
+from vault.store import TaskRecord
 
 STEPS = ("stop", "close", "retire", "publish", "commit", "set", "activate")
 
@@ -48,45 +46,29 @@ class Plan:
         month: the month that it ends.
         retire: the cohort that leaves, or None at the first turn.
         enter: the tasks of each cohort that enters, in promised order.
-        missing: why it cannot be done yet, or "".
     """
 
     month: Month
     retire: Cohort | None
     enter: Mapping[Month, tuple[Candidate, ...]]
-    missing: str = ""
 
 
 class Rotation:
     """Plans turns and runs them."""
 
-    def __init__(
-        self,
-        *,
-        engine: Engine,
-        vault: Vault,
-        ledger: Ledger,
-        months: Months,
-        official: Official,
-        spec: SetSpec,
-        releases: Path,
-        clock: Callable[[], datetime],
-        entropy: Callable[[int], bytes] = os.urandom,
-    ) -> None:
-        self._engine, self._vault, self._ledger, self._months = engine, vault, ledger, months
-        self._official, self._spec, self._releases = official, spec, releases
-        self._clock, self._entropy = clock, entropy
+    def __init__(self, books: Books, spec: SetSpec, releases: Path) -> None:
+        self._books, self._spec, self._releases = books, spec, releases
 
     def next_month(self, first: Month) -> Month:
         """Give the month whose turn comes next; before `first` there is only the turn that opens it."""
-        turns = self._months.turns()
+        turns = self._books.months.turns()
         if not turns:
             return first.plus(-1)
         return turns[-1].month.plus(1) if turns[-1].finished else turns[-1].month
 
     def plan(self, month: Month) -> Plan:
         """Say what the turn of `month` would do; changes nothing."""
-        retiring = self._months.cohort_retiring(month)
+        retiring = self._books.months.cohort_retiring(month)
         months = self._entering(month)
         allocation = self._allocate(months)
         return Plan(month, retiring, {m: allocation.cohorts[m.cohort] for m in months})
@@ -103,41 +85,41 @@ class Rotation:
         for step in STEPS:
             if step not in turn.done:
                 getattr(self, f"_{step}")(turn)
-                turn = self._months.turn(month)
+                turn = self._books.months.turn(month)
             on_step(step)
         return turn
 
     # -- before the first step ----------------------------------------------------------------------------------------
 
     def _refuse_out_of_order(self, month: Month) -> None:
-        for turn in self._months.turns():
+        for turn in self._books.months.turns():
             if not turn.finished and turn.month != month:
                 raise NotAllowed(f"the turn of {turn.month} is unfinished: run it first")
             if turn.finished and turn.month >= month:
                 raise NotAllowed(f"the turn of {turn.month} is done; the next one is {turn.month.plus(1)}")
-            if turn.finished and turn == self._months.turns()[-1] and turn.month.plus(1) != month:
+            if turn.finished and turn == self._books.months.turns()[-1] and turn.month.plus(1) != month:
                 raise NotAllowed(f"the next turn is {turn.month.plus(1)}, not {month}: months are turned in order")
 
     def _begin(self, month: Month) -> Turn:
-        if all(turn.month != month for turn in self._months.turns()):
+        if all(turn.month != month for turn in self._books.months.turns()):
             self.plan(month)  # refuses before anything is stopped
-        canary = uuid.UUID(bytes=self._entropy(16), version=4)
-        return self._months.begin_turn(month, self._clock(), {"canary": str(canary)})
+        canary = uuid.UUID(bytes=self._books.entropy(16), version=4)
+        return self._books.months.begin_turn(month, self._books.clock(), {"canary": str(canary)})
 
     def _entering(self, month: Month) -> list[Month]:
         """Name the months at whose turns the entering cohorts will retire."""
-        if self._months.cohorts():
+        if self._books.months.cohorts():
             return [month.plus(COHORTS)]
         return [month.plus(i + 1) for i in range(COHORTS)]
 
     def _allocate(self, months: list[Month]) -> Allocation:
-        reviewed = self._vault.records(State.REVIEWED)
+        reviewed = self._books.vault.records(State.REVIEWED)
         return allocate(
             map(candidate, reviewed),
             self._spec,
             [month.cohort for month in months],
-            taken=self._months.taken(),
-            seen=self._months.seen(),
+            taken=self._books.months.taken(),
+            seen=self._books.months.seen(),
         )
 
     # -- the steps ----------------------------------------------------------------------------------------------------
@@ -148,76 +130,74 @@ class Rotation:
 
     def _close(self, turn: Turn) -> None:
         # 2. A run that is still open is aborted with a public leaf.
-        self._official.abort_open(turn.month, "turn")
+        Official(self._books).abort_open(turn.month, "turn")
         self._note(turn, "close")
 
     def _retire(self, turn: Turn) -> None:
         # 3. The leaf binds the manifest before a byte of it is readable.
-        cohort = self._months.cohort_retiring(turn.month)
+        cohort = self._books.months.cohort_retiring(turn.month)
         if cohort is None:
             return self._note(turn, "retire")
-        content = publish.content(turn, cohort, self._vault, self._ledger, self._official)
-        with transaction(self._engine) as session:
-            publish.record_retirement(session, turn, cohort, content, self._vault, self._ledger)
+        content = publish.content(self._books, turn, cohort)
+        with transaction(self._books.engine) as session:
+            publish.record_retirement(session, self._books, content)
             for task_id in cohort.tasks:
-                self._vault.advance(task_id, "retire", session=session)
-            self._months.move(session, cohort.id, "retired")
-            self._months.step_done(session, turn.month, "retire", {})
+                self._books.vault.advance(task_id, "retire", session=session)
+            self._books.months.move(session, cohort.id, "retired")
+            self._books.months.step_done(session, turn.month, "retire", {})
         return None
 
     def _publish(self, turn: Turn) -> None:
         # 4. The checkpoint covers the leaf, then the release is written whole, then the tasks count as published.
-        cohort = self._months.cohort_retiring(turn.month)
+        cohort = self._books.months.cohort_retiring(turn.month)
         if cohort is None:
             return self._note(turn, "publish")
-        self._ledger.publish()
-        content = publish.content(turn, cohort, self._vault, self._ledger, self._official)
-        publish.write(self._releases, content, self._ledger)
-        with transaction(self._engine) as session:
+        self._books.ledger.publish()
+        content = publish.content(self._books, turn, cohort)
+        publish.write(self._books, self._releases, content)
+        with transaction(self._books.engine) as session:
             for task_id in cohort.tasks:
-                self._vault.advance(task_id, "publish", session=session)
-            self._months.mark_seen(session, cohort.id, "published", turn.month)
-            self._months.move(session, cohort.id, "published")
-            self._months.step_done(session, turn.month, "publish", {})
+                self._books.vault.advance(task_id, "publish", session=session)
+            self._books.months.mark_seen(session, cohort.id, "published", turn.month)
+            self._books.months.move(session, cohort.id, "published")
+            self._books.months.step_done(session, turn.month, "publish", {})
         return None
 
     def _commit(self, turn: Turn) -> None:
         # 5. The choice and its commit leaves are one transaction: it cannot be made twice.
         months = self._entering(turn.month)
         allocation = self._allocate(months)
-        with transaction(self._engine) as session:
+        with transaction(self._books.engine) as session:
             for retires in months:
                 tasks = allocation.cohorts[retires.cohort]
-                self._months.promise(session, turn.month.plus(1), retires, tasks)
+                self._books.months.promise(session, turn.month.plus(1), retires, tasks)
                 for task in tasks:
-                    promise.record_commit(session, self._vault, self._ledger, task.id)
+                    promise.record_commit(session, self._books, task.id)
             for spare in (c for rest in allocation.reserve.values() for c in rest):
-                promise.record_commit(session, self._vault, self._ledger, spare.id)
-            self._months.step_done(session, turn.month, "commit", {})
+                promise.record_commit(session, self._books, spare.id)
+            self._books.months.step_done(session, turn.month, "commit", {})
 
     def _set(self, turn: Turn) -> None:
         # 6. What is live, what retires when and in which order, under a published checkpoint.
-        with transaction(self._engine) as session:
-            facts = promise.record_set(
-                session, turn.month.plus(1), self._vault, self._ledger, self._months, self._entropy
-            )
-            self._months.step_done(session, turn.month, "set", facts)
-        self._ledger.publish()
+        with transaction(self._books.engine) as session:
+            facts = promise.record_set(session, self._books, turn.month.plus(1))
+            self._books.months.step_done(session, turn.month, "set", facts)
+        self._books.ledger.publish()
 
     def _activate(self, turn: Turn) -> None:
         # 7. Publishing again is harmless, and needed if step 6 was killed after its transaction.
-        self._ledger.publish()
-        with transaction(self._engine) as session:
-            for cohort in self._months.cohorts("promised"):
+        self._books.ledger.publish()
+        with transaction(self._books.engine) as session:
+            for cohort in self._books.months.cohorts("promised"):
                 for task_id in cohort.tasks:
-                    self._vault.advance(task_id, "activate", session=session)
-                self._months.move(session, cohort.id, "live")
-            self._months.step_done(session, turn.month, "activate", {})
-            self._months.finish_turn(session, turn.month, self._clock())
+                    self._books.vault.advance(task_id, "activate", session=session)
+                self._books.months.move(session, cohort.id, "live")
+            self._books.months.step_done(session, turn.month, "activate", {})
+            self._books.months.finish_turn(session, turn.month, self._books.clock())
 
     def _note(self, turn: Turn, step: str) -> None:
-        with transaction(self._engine) as session:
-            self._months.step_done(session, turn.month, step, {})
+        with transaction(self._books.engine) as session:
+            self._books.months.step_done(session, turn.month, step, {})
 
 
 def candidate(record: TaskRecord) -> Candidate:
@@ -228,5 +208,3 @@ def candidate(record: TaskRecord) -> Candidate:
         skeleton=record.skeleton_tag,
         commitment=record.commitment,
     )
-
-

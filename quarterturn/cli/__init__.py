@@ -1,9 +1,9 @@
 """The command line: the contract that scripts and tests rely on.
 
-Only this package prints or exits. Verbs import what they need when they run, so that `--help` answers at once. Exit codes:
-0 ok, 1 the check's answer is no, 2 usage or malformed input, 3 not found, 4 not allowed, 5 quota, 6 an engine or a
-remote is unavailable, 7 key locked or missing, 8 refused by policy, 70 a mistake of
-ours, 130 interrupted (run the same command again to go on).
+Only this package prints or exits. Verbs import what they need when they run, so that `--help` answers at once. Exit
+codes: 0 ok, 1 the check's answer is no, 2 usage or malformed input, 3 not found, 4 not allowed, 5 quota, 6 an engine or
+a remote is unavailable, 7 key locked or missing, 8 refused by policy, 70 a mistake of ours, 130 interrupted (run the
+same command again to go on).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import typer
 
 from quarterturn.cli import audit, board, grammar, house, month, plumb, task
-from quarterturn.cli.exits import INTERRUPTED, OK, exit_code
+from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
 
 app = typer.Typer(
     name="quarterturn",
@@ -42,38 +42,35 @@ def run(arguments: Sequence[str]) -> int:
         return app(list(arguments), standalone_mode=False) or OK
     except typer.Exit as stop:
         return stop.exit_code
-    except typer.TyperException as error:
-        return _failed(arguments, _sentence(error), 2)
-    except (KeyboardInterrupt, typer.Abort):
-        return _failed(arguments, "interrupted; the same command goes on from here", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except Exception as error:
-        code = exit_code(error)
-        if code is None and isinstance(error, OSError):
-            return _failed(arguments, f"{error.filename or 'a file'}: {error.strerror or error}", 6)
-        if code is None:
-            return _failed(arguments, _bug(error), 70)
-        return _failed(arguments, str(error), code)
+    except (Exception, KeyboardInterrupt) as error:
+        message, code = _explained(error)
+        if "--json" in arguments:
+            print(json.dumps({"ok": False, "data": {"error": message, "exit": code}}, ensure_ascii=False))
+        print(f"quarterturn: {message}", file=sys.stderr)
+        return code
 
 
-def _bug(error: Exception) -> str:
+def _explained(error: BaseException) -> tuple[str, int]:
+    """Give the one sentence and the exit code of anything that a verb raised."""
+    if isinstance(error, typer.TyperException):
+        sentence = error.format_message() or "a command is missing"
+        return f"{sentence.rstrip('.')}; see `quarterturn --help`", EXITS["malformed"]
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return "interrupted; the same command goes on from here", INTERRUPTED
+    if (code := exit_code(error)) is not None:
+        return str(error), code
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror or error}", EXITS["unavailable"]
+    return _bug(error), BUG
+
+
+def _bug(error: BaseException) -> str:
     """Say where, and not what: the message of a foreign exception might quote a task."""
     if os.environ.get("QUARTERTURN_TRACE"):
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} in {last.name} ({last.filename.rpartition('/')[2]}:{last.lineno})"
     return f"this is a mistake of ours: {place}. Nothing half-done is kept; QUARTERTURN_TRACE=1 shows the whole way"
-
-
-def _sentence(error: typer.TyperException) -> str:
-    message = error.format_message() or "a command is missing"
-    return f"{message.rstrip('.')}; see `quarterturn --help`"
-
-
-def _failed(arguments: Sequence[str], message: str, code: int) -> int:
-    if "--json" in arguments:
-        print(json.dumps({"ok": False, "data": {"error": message, "exit": code}}, ensure_ascii=False))
-    print(f"quarterturn: {message}", file=sys.stderr)
-    return code

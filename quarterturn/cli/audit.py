@@ -73,7 +73,7 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.wiring import open_house
 
     house = open_house(home)
-    problems = house.ledger.fsck()
+    problems = house.writer.fsck()
     data = {"size": house.ledger.size, "problems": problems}
     Output(as_json=as_json).result(data, *(problems or [f"{house.ledger.size} leaves, all in order"]), ok=not problems)
     if problems:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OK = 0
+BUG = 70
 INTERRUPTED = 130
 
 EXITS: Mapping[str, int] = {

@@ -1,0 +1,53 @@
+"""The books of the month: what every step of it reads and writes, handed about as one thing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine
+
+from rotation.errors import NotFound
+from rotation.store import Months
+from sandbox.store import Runs
+from vault.ledger.append import LogWriter
+from vault.ledger_store import Ledger
+from vault.store import Vault
+
+
+@dataclass(frozen=True)
+class Books:
+    """One home's books.
+
+    Attributes:
+        engine: the database; steps open their transactions on it.
+        vault: the sealed tasks and blobs.
+        ledger: the rows of the public log.
+        log: its writer, which knows the origin and the public folder.
+        months: cohorts and turns.
+        runs: runs and their sealed results.
+        clock: the present moment, with its time zone.
+        entropy: random bytes.
+    """
+
+    engine: Engine
+    vault: Vault
+    ledger: Ledger
+    log: LogWriter
+    months: Months
+    runs: Runs
+    clock: Callable[[], datetime]
+    entropy: Callable[[int], bytes] = os.urandom
+
+    def leaf_index(self, key: str) -> int:
+        """Give the index of a recorded leaf.
+
+        Raises:
+            NotFound: nothing was recorded under `key`.
+        """
+        index = self.ledger.find(key)
+        if index is None:
+            raise NotFound(f"the ledger has no leaf '{key}'; the step that records it was never run")
+        return index

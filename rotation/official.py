@@ -1,0 +1,276 @@
+"""Runs that are bound to the ledger, so that none can be dropped or improved afterwards.
+
+    1. a run is opened: its row, its sealed opening and its `run-open` leaf are one transaction
+    2. the checkpoint that covers the leaf is published; only then is a task served
+    3. each served task is an exposure, retries too
+    4. a run is closed: its results, their salts and the `score` leaf are one transaction, and published
+    5. a run that cannot be finished is aborted with a public leaf; an opening without an end is what an audit reports
+
+An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` it rests on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rotation.books import Books
+from rotation.calendar import Month
+from rotation.errors import NotAllowed, Refused
+from rotation.store import Cohort
+from sandbox.box import Box
+from sandbox.outcome import TaskRun
+from sandbox.score import Result
+from sandbox.store import RunRecord, RunState
+from sandbox.submission import Submission, must_be_submittable
+from vault.canonical import canonical
+from vault.commitment import commitment, new_salt
+from vault.db import transaction
+from vault.ledger import leaf
+from vault.ledger.bundle import ResultOpening, RunOpening
+from vault.ledger.results import in_order, results_root, totals_of
+
+WHO = "rotation"
+UNOFFICIAL = "unofficial"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that may be served its tasks.
+
+    Attributes:
+        record: its row.
+        attempt: the fencing number under which results are written.
+        cohorts: the cohorts that it is given, the next to retire first.
+    """
+
+    record: RunRecord
+    attempt: int
+    cohorts: tuple[Cohort, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Give the ids of its tasks."""
+        return tuple(task_id for cohort in self.cohorts for task_id in cohort.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """One result with what binds it."""
+
+    result: Result
+    salt: bytes = field(repr=False)
+    task_commitment: bytes
+
+    @property
+    def commitment(self) -> bytes:
+        return commitment("result", canonical(self.result.document()), self.salt)
+
+
+class Official:
+    """Opens and closes runs of live tasks."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+
+    def month(self) -> Month:
+        """Give the month whose set is live.
+
+        Raises:
+            NotAllowed: nothing is live yet, or a turn is under way.
+        """
+        turns = self._books.months.turns()
+        if not turns:
+            raise NotAllowed("no set is live yet: run the first turn with `quarterturn turn run`")
+        if not turns[-1].finished:
+            raise NotAllowed(f"the turn of {turns[-1].month} is under way: finish it with `quarterturn turn run`")
+        return turns[-1].month.plus(1)
+
+    def open(self, submission: Submission, box: Box) -> OpenRun:
+        """Open a run of every live cohort, and publish that it was opened (steps 1 and 2).
+
+        Raises:
+            Refused: the submission is the reference agent.
+            NotAllowed: nothing is live, or a turn is under way.
+        """
+        must_be_submittable(submission)
+        month = self.month()
+        cohorts = tuple(self._books.months.cohorts("live"))
+        facts = self._books.months.turn(month.plus(-1)).facts
+        head = self._books.ledger.published
+        if head.size <= int(facts["set_leaf"]):
+            raise Refused("the set is not under a published checkpoint yet; run the turn again to publish it")
+        track = submission.kind.replace("image", "docker") if box.official else UNOFFICIAL
+        size = sum(len(cohort.tasks) for cohort in cohorts)
+        with transaction(self._books.engine) as session:
+            record = self._books.runs.open(
+                submission, month=str(month), track=track, tasks=size, box=box, session=session
+            )
+            opening, salt = self._opening(record), new_salt(self._books.entropy)
+            self._seal(f"opening/{record.number}", {"opening": opening, "salt": salt.hex()}, session)
+            statement = leaf.run_open(
+                run=record.number,
+                commitment=commitment("run-open", canonical(opening), salt),
+                month=str(month),
+                track=track,
+                set_root=bytes.fromhex(facts["set_root"]),
+                cohorts=[cohort.id for cohort in cohorts],
+                size=head.size,
+                root=head.root,
+            )
+            self._books.ledger.record(f"run-open/{record.number}", statement, session=session)
+        self._books.ledger.publish()
+        started = self._books.runs.start(record.number)
+        return OpenRun(started, started.attempt, cohorts)
+
+    def record(self, run: OpenRun, outcome: TaskRun) -> None:
+        """Seal one task's outcome and count how often it was served (step 3)."""
+        tag = self._books.vault.record(outcome.task_id).skeleton_tag
+        with transaction(self._books.engine) as session:
+            self._books.runs.record(run.record.number, run.attempt, outcome, session=session)
+            for _ in range(outcome.attempts):
+                self._books.months.expose(session, {outcome.task_id: tag}, run.record.submitter, run.record.box)
+
+    def close(self, run: OpenRun) -> tuple[Result, ...]:
+        """Bind the results and publish that binding (step 4); gives the results for scoring."""
+        number, month = run.record.number, run.record.month
+        bound = [self._bind(result) for result in self.results(run.record, why=f"score run {number}")]
+        ordered = in_order((item.task_commitment, item.commitment) for item in bound)
+        totals = {
+            cohort.id: (self._totals(number, cohort.id, bound), new_salt(self._books.entropy)) for cohort in run.cohorts
+        }
+        sealed = {
+            "commitments": [item.hex() for item in ordered],
+            "results": {
+                item.result.task: {"result": item.result.document(), "salt": item.salt.hex()} for item in bound
+            },
+            "totals": {name: {"totals": document, "salt": salt.hex()} for name, (document, salt) in totals.items()},
+        }
+        statement = leaf.score(
+            run=number,
+            month=month,
+            track=run.record.track,
+            count=len(bound),
+            results_root=results_root(ordered),
+            totals=[
+                (name, commitment("totals", canonical(document), salt)) for name, (document, salt) in totals.items()
+            ],
+        )
+        with transaction(self._books.engine) as session:
+            self._books.runs.finish(number, run.attempt, session=session)
+            self._seal(f"closing/{number}", sealed, session)
+            self._books.ledger.record(f"score/{number}", statement, session=session)
+        self._books.ledger.publish()
+        return tuple(item.result for item in bound)
+
+    def abort(self, number: int, reason: str) -> None:
+        """End a run without a score, in public (step 5)."""
+        record = self._books.runs.get(number)
+        opening = self._unseal(f"opening/{number}", f"abort run {number}")
+        statement = leaf.abort(
+            run=number,
+            month=record.month,
+            reason=reason,
+            commitment=commitment("run-open", canonical(opening["opening"]), bytes.fromhex(opening["salt"])),
+        )
+        with transaction(self._books.engine) as session:
+            self._books.runs.abort(number, reason, session=session)
+            self._books.ledger.record(f"abort/{number}", statement, session=session)
+        self._books.ledger.publish()
+
+    def abort_open(self, month: Month, reason: str) -> list[int]:
+        """Abort every run of `month` that has not ended, and give their numbers."""
+        unfinished = [
+            record.number
+            for record in self._books.runs.list(month=str(month))
+            if record.state in (RunState.QUEUED, RunState.RUNNING)
+        ]
+        for number in unfinished:
+            self.abort(number, reason)
+        return unfinished
+
+    def results(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
+        """Open a run's results, as they are scored."""
+        return tuple(
+            self._result(record.number, run) for run in self._books.runs.results(record.number, who=WHO, why=why)
+        )
+
+    def openings(self, cohort: Cohort, *, why: str) -> list[RunOpening]:
+        """Give every run that was served `cohort`, opened as far as its retirement opens it."""
+        served = [r for r in self._books.runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
+        return [self._run_opening(record, cohort, why) for record in served]
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _opening(self, record: RunRecord) -> dict[str, Any]:
+        """Say whose run it is; `attempt` counts this submitter's runs of the month."""
+        month = self._books.runs.list(month=record.month)
+        earlier = sum(r.submitter == record.submitter and r.number < record.number for r in month)
+        return {"submitter": record.submitter, "submission": record.submission, "attempt": earlier + 1}
+
+    def _result(self, number: int, run: TaskRun) -> Result:
+        task = self._books.vault.record(run.task_id)
+        return Result(
+            run=number,
+            task=run.task_id,
+            cohort=self._books.months.home_of(run.task_id) or "",
+            server=task.server,
+            category=run.category,
+            verdict=run.verdict,
+            passed=run.passed,
+            calls=run.calls,
+            max_steps=run.max_steps,
+            unlisted=run.transcript.unlisted,
+            errors_seen=run.transcript.errors,
+            skeleton=task.skeleton_tag,
+        )
+
+    def _bind(self, result: Result) -> _Bound:
+        return _Bound(result, new_salt(self._books.entropy), self._books.vault.record(result.task).commitment)
+
+    @staticmethod
+    def _totals(number: int, cohort: str, bound: Sequence[_Bound]) -> dict[str, Any]:
+        return totals_of(number, cohort, [b.result.document() for b in bound if b.result.cohort == cohort])
+
+    def _run_opening(self, record: RunRecord, cohort: Cohort, why: str) -> RunOpening:
+        number = record.number
+        opening = self._unseal(f"opening/{number}", why)
+        aborted = record.state is RunState.ABORTED
+        common: dict[str, Any] = {
+            "open_leaf": self._books.leaf_index(f"run-open/{number}"),
+            "close_leaf": self._books.leaf_index(f"{'abort' if aborted else 'score'}/{number}"),
+            "opening": opening["opening"],
+            "salt": bytes.fromhex(opening["salt"]),
+        }
+        if aborted:
+            return RunOpening(**common)
+        closing = self._unseal(f"closing/{number}", why)
+        commitments = [bytes.fromhex(item) for item in closing["commitments"]]
+        return RunOpening(
+            **common,
+            commitments=commitments,
+            results=_opened_results(closing["results"], cohort.id, commitments),
+            totals=closing["totals"][cohort.id]["totals"],
+            totals_salt=bytes.fromhex(closing["totals"][cohort.id]["salt"]),
+        )
+
+    def _seal(self, name: str, value: Mapping[str, Any], session: Any) -> None:
+        self._books.vault.seal_blob(name, json.dumps(value).encode(), session=session)
+
+    def _unseal(self, name: str, why: str) -> dict[str, Any]:
+        opened: dict[str, Any] = json.loads(self._books.vault.open_blob(name, who=WHO, why=why))
+        return opened
+
+
+def _opened_results(
+    results: Sequence[Mapping[str, Any]], cohort: str, commitments: Sequence[bytes]
+) -> list[ResultOpening]:
+    opened = []
+    for item in results:
+        if item["result"]["cohort"] == cohort:
+            salt = bytes.fromhex(item["salt"])
+            place = commitments.index(commitment("result", canonical(item["result"]), salt))
+            opened.append(ResultOpening(place, item["result"], salt))
+    return sorted(opened, key=lambda item: item.position)
