@@ -124,11 +124,11 @@ def _digest(documents: Mapping[str, Any], lists: _Lists) -> str:
 
 
 def _file(document: Any, name: str) -> dict[str, Any]:
-    document = as_map(document, name)
-    only_known(document, _FILE, f"{name}:")
-    if not isinstance(document.get("grammar"), str):
+    found = as_map(document, name)
+    only_known(found, _FILE, f"{name}:")
+    if not isinstance(found.get("grammar"), str):
         raise Malformed(f"{name}: a grammar file starts with `grammar: SERVER`")
-    return document
+    return found
 
 
 def _dictionary(entries: Any, where: str) -> Sequence[Any]:

@@ -1,0 +1,169 @@
+"""The admission gates: a draft proves itself by execution before a person looks at it.
+
+    1. It validates; every tool that it names exists on the pinned servers; it lists 12 to 18 of them, and as many of
+       them are needed as its category says.
+    2. The null agent, which does nothing and says nothing, gets *false*.
+    3. Every reference solution gets *true* within max_steps, and in a recovery task it meets the scheduled errors.
+    4. Every mutant (a right final state with one thing spoiled, or a wrong answer) gets *false*.
+    5. What must be produced does not lie about in the state, in names, in history, in descriptions or in the goal.
+
+*Unknown* opens no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
+the evidence quotes everything and is as secret as the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from grammars.checks import FEWEST_NEEDED, MOST_NEEDED
+from grammars.grammar import FEWEST_MUTANTS, Draft
+from grammars.leaks import leaks
+from grammars.prover import Proved, Prover
+from vault.task import Task
+from verifiers.verdict import Verdict
+
+NAMES = {1: "validates", 2: "null agent fails", 3: "solutions pass", 4: "mutants fail", 5: "nothing leaks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate: its number, its name, whether it opened, and one sentence."""
+
+    number: int
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the gates said.
+
+    Attributes:
+        task_id: the draft's task.
+        gates: in order; those after a first gate that stayed shut are missing.
+        evidence: plain JSON values for the reviewer: evidence trees, calls and results by gate.
+    """
+
+    task_id: str
+    gates: tuple[Gate, ...]
+    evidence: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all gates opened."""
+        return len(self.gates) == len(NAMES) and all(gate.ok for gate in self.gates)
+
+    @property
+    def failed(self) -> tuple[Gate, ...]:
+        """Give the gates that stayed shut."""
+        return tuple(gate for gate in self.gates if not gate.ok)
+
+
+def admit(draft: Draft, prover: Prover) -> Admission:
+    """Take a draft through the gates.
+
+    Raises:
+        Exception: whatever the prover raises when its machinery breaks; nothing is known about the draft then.
+    """
+    if trouble := _trouble(draft, prover):
+        return Admission(draft.id, (Gate(1, NAMES[1], ok=False, detail=trouble),), {})
+    case = _Case(draft, prover)
+    gates = [Gate(1, NAMES[1], ok=True, detail="the document, its tools and its predicate are valid")]
+    gates += [gate() for gate in case.gates()]
+    return Admission(draft.id, tuple(gates), case.evidence)
+
+
+def needed_tools(draft: Draft) -> list[str]:
+    """List the tools that the first reference solution uses."""
+    solutions = draft.provenance["solutions"]
+    return sorted({call["tool"] for call in solutions[0]["calls"]}) if solutions else []
+
+
+def _trouble(draft: Draft, prover: Prover) -> str | None:
+    """Say why the first gate stays shut, or None."""
+    try:
+        Task.parse(draft.task, "the draft")
+        prover.check(draft.task)
+    except Exception as error:
+        if getattr(error, "kind", None) not in {"malformed", "not-found"}:
+            raise
+        return str(error)
+    listed = set(draft.task["available_tools"])
+    for solution in draft.provenance["solutions"]:
+        if not {call["tool"] for call in solution["calls"]} <= listed:
+            return f"the solution {solution['name']!r} uses a tool that is not listed"
+    needed, category = len(needed_tools(draft)), draft.task["category"]
+    fewest, most = (1, 1) if category == "single-tool" else (FEWEST_NEEDED, MOST_NEEDED)
+    if not fewest <= needed <= most:
+        return f"{needed} tools are needed, and a {category} task wants {fewest} to {most}"
+    if len(draft.provenance["mutants"]) < FEWEST_MUTANTS:
+        return f"it has {len(draft.provenance['mutants'])} mutants; {FEWEST_MUTANTS} are the least"
+    return None
+
+
+class _Case:
+    """One draft on its way through the gates that need execution."""
+
+    def __init__(self, draft: Draft, prover: Prover) -> None:
+        self.draft = draft
+        self.prover = prover
+        self.proved: list[Proved] = []
+        self.evidence: dict[str, Any] = {}
+
+    def gates(self) -> list[Callable[[], Gate]]:
+        return [self.null_agent, self.solutions, self.mutants, self.leaks]
+
+    def null_agent(self) -> Gate:
+        proved = self.prover.prove(self.draft.task, [], None)
+        self.evidence["null"] = proved.evidence.as_json()
+        return self._gate(2, proved.verdict is Verdict.FALSE, f"doing nothing gets {proved.verdict.value}")
+
+    def solutions(self) -> Gate:
+        troubles: list[str] = []
+        kept: dict[str, Any] = {}
+        for solution in self.draft.provenance["solutions"]:
+            proved = self.prover.prove(self.draft.task, solution["calls"], solution["answer"])
+            self.proved.append(proved)
+            kept[solution["name"]] = {"evidence": proved.evidence.as_json(), "log": list(proved.log)}
+            if trouble := self._solution_trouble(proved):
+                troubles.append(f"{solution['name']}: {trouble}")
+        self.evidence["solutions"] = kept
+        return self._gate(3, not troubles, "; ".join(troubles) or f"{len(kept)} pass within max_steps")
+
+    def _solution_trouble(self, proved: Proved) -> str | None:
+        if proved.verdict is not Verdict.TRUE:
+            return f"it gets {proved.verdict.value}"
+        if proved.calls > self.draft.task["max_steps"]:
+            return f"it takes {proved.calls} calls and {self.draft.task['max_steps']} are allowed"
+        faults = len(self.draft.task.get("faults", []))
+        if proved.errors != faults:
+            return f"it meets {proved.errors} errors and {faults} are scheduled"
+        return None
+
+    def mutants(self) -> Gate:
+        survivors: list[str] = []
+        kept: dict[str, Any] = {}
+        mutants = self.draft.provenance["mutants"]
+        if self.proved[0].verdict is not Verdict.TRUE:
+            return self._gate(4, ok=False, detail="there is no right final state to spoil")
+        for mutant in mutants:
+            evidence = self.prover.mutated(self.draft.task, self.proved[0], mutant)
+            kept[mutant["name"]] = evidence.as_json()
+            if evidence.verdict is not Verdict.FALSE:
+                survivors.append(f"{mutant['name']} gets {evidence.verdict.value}")
+        self.evidence["mutants"] = kept
+        return self._gate(4, not survivors, "; ".join(survivors) or f"all {len(mutants)} get false")
+
+    def leaks(self) -> Gate:
+        descriptions = self.prover.descriptions(self.draft.task["available_tools"])
+        places = leaks(self.draft.task, self.draft.provenance["given"], descriptions)
+        self.evidence["leaks"] = places
+        detail = f"a value that must be produced lies in {', '.join(places)}" if places else "nothing lies about"
+        return self._gate(5, not places, detail)
+
+    @staticmethod
+    def _gate(number: int, ok: bool, detail: str) -> Gate:  # noqa: FBT001 - the verdict of the gate
+        return Gate(number, NAMES[number], ok, detail)

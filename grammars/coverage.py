@@ -1,0 +1,86 @@
+"""How much there is in a grammar: skeletons, instances, phrasings, solution paths and mutants of each template.
+
+Instances are counted in bits, by drawing: each draw tells how many values its parameters could have had, and the share
+of draws that the constraints throw away is taken off. The figure of a template is that of its poorest skeleton.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from grammars.derivation import of_template
+from grammars.grammar import Category, Difficulty, Grammar, Skeleton, Template
+from grammars.sample import Draw, draw
+from verifiers import predicate as predicates
+
+DRAWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What one template has to give.
+
+    Attributes:
+        template: `server/name`.
+        category: of its tasks.
+        skeletons: for each difficulty, how many skeletons can be drawn at it.
+        unseen: how many of all of them are not in `seen`.
+        bits: log2 of the number of instances of its poorest skeleton.
+        phrasings: how many ways there are to say the goal.
+        solutions: how many reference solutions each task has.
+        mutants: the fewest mutants that a task of it has.
+        steps: the largest share of max_steps that a reference solution takes.
+        tries: how many draws one kept draft takes on average; near 1 is good.
+    """
+
+    template: str
+    category: Category
+    skeletons: dict[Difficulty, int]
+    unseen: int
+    bits: float
+    phrasings: int
+    solutions: int
+    mutants: int
+    steps: float
+    tries: float
+
+
+def check(grammar: Grammar, *, seen: Collection[str] = (), seed: int = 0) -> list[Coverage]:
+    """Draw from every skeleton at every difficulty and report by template.
+
+    Raises:
+        Malformed: a skeleton cannot be drawn from, or makes a predicate that is none; the message says which and why.
+    """
+    return [_coverage(grammar, template, seen, seed) for template in grammar.templates.values()]
+
+
+def _coverage(grammar: Grammar, template: Template, seen: Collection[str], seed: int) -> Coverage:
+    found = list(of_template(grammar.server, template))
+    draws = [made for skeleton in found for made in _draws(grammar, skeleton, seed)]
+    tasks = [(made.draft.task, made.draft.provenance) for made in draws]
+    for task, _ in tasks:
+        predicates.parse(task["success_predicate"], f"{grammar.server}/{template.name}: predicate")
+    tries = sum(made.tries for made in draws) / len(draws)
+    return Coverage(
+        template=f"{grammar.server}/{template.name}",
+        category=template.category,
+        skeletons={level: sum(level in one.difficulties for one in found) for level in template.difficulties},
+        unseen=sum(one.id not in seen for one in found),
+        bits=max(0.0, min(made.bits for made in draws) - math.log2(tries)),
+        phrasings=len(template.phrasings),
+        solutions=len(template.steps.solutions),
+        mutants=min(len(provenance["mutants"]) for _, provenance in tasks),
+        steps=max(
+            len(way["calls"]) / task["max_steps"] for task, provenance in tasks for way in provenance["solutions"]
+        ),
+        tries=tries,
+    )
+
+
+def _draws(grammar: Grammar, skeleton: Skeleton, seed: int) -> Iterator[Draw]:
+    for level in skeleton.difficulties:
+        for number in range(DRAWS):
+            yield draw(grammar, skeleton, level, Random(f"{seed}/{skeleton.id}/{level}/{number}"))  # noqa: S311

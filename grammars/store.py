@@ -1,0 +1,150 @@
+"""Drafts on their way into the set: sealed with their evidence, reviewed, moved along their life.
+
+1. A draft that passed the gates is added to the vault, its evidence sealed and its state advanced in one transaction.
+2. One that did not pass is kept too, as rejected, so that the share of failed draws can be counted.
+3. A review is written and the task's state advanced in one transaction; a second review by the same person is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from grammars.admission import Admission
+from grammars.errors import NotAllowed, NotFound
+from grammars.grammar import Draft
+from grammars.review import CHECKLIST, Decision, Review, require_sound
+from grammars.tables import AdmissionRow, ReviewRow
+from vault.db import joined
+from vault.store import TaskRecord, Vault
+from vault.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRecord:
+    """What is known of an admission without opening its evidence."""
+
+    task_id: str
+    ok: bool
+    failed_gates: tuple[int, ...]
+    at: datetime
+
+
+class Drafts:
+    """The drafts, admissions and reviews of one home.
+
+    Args:
+        engine: from `vault.db.open_engine`.
+        vault: what seals the tasks and the evidence.
+        clock: the present moment, with its time zone.
+    """
+
+    def __init__(self, engine: Engine, vault: Vault, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._engine, self._vault, self._clock = engine, vault, clock
+
+    def keep(
+        self, draft: Draft, admission: Admission, *, author: str, public_grammar: bool, session: Session | None = None
+    ) -> TaskRecord:
+        """Seal a draft and its evidence; it is `admitted` afterwards, or `rejected`.
+
+        Raises:
+            Refused: there is a task with this id.
+            NotAllowed: the admission is of another draft.
+        """
+        if admission.task_id != draft.id:
+            raise NotAllowed(f"the admission is of task {admission.task_id} and the draft is {draft.id}")
+        evidence = {"gates": [_plain(gate) for gate in admission.gates], "evidence": admission.evidence}
+        with joined(self._engine, session) as own:
+            self._vault.add(
+                Task.parse(draft.task, "the draft"),
+                draft.provenance,
+                author=author,
+                public_grammar=public_grammar,
+                skeleton=draft.skeleton,
+                template=draft.template,
+                session=own,
+            )
+            self._vault.seal_blob(_evidence(draft.id), json.dumps(evidence).encode(), own)
+            numbers = " ".join(str(gate.number) for gate in admission.failed)
+            own.add(AdmissionRow(task=draft.id, ok=admission.ok, failed_gates=numbers, at=self._now()))
+            return self._vault.advance(draft.id, "admit" if admission.ok else "reject", own)
+
+    def admission(self, task_id: str) -> AdmissionRecord:
+        """Say how a task fared at the gates.
+
+        Raises:
+            NotFound: it never stood there.
+        """
+        with Session(self._engine) as session:
+            row = session.exec(select(AdmissionRow).where(AdmissionRow.task == task_id)).first()
+        if row is None:
+            raise NotFound(f"task {task_id} never stood before the gates")
+        return AdmissionRecord(row.task, row.ok, tuple(int(number) for number in row.failed_gates.split()), row.at)
+
+    def evidence(self, task_id: str, *, who: str, why: str) -> Mapping[str, Any]:
+        """Open the evidence of an admission; the vault writes down who did and why.
+
+        Raises:
+            NotFound: there is none.
+        """
+        opened: dict[str, Any] = json.loads(self._vault.open_blob(_evidence(task_id), who=who, why=why))
+        return opened
+
+    def review(self, review: Review, session: Session | None = None) -> TaskRecord:
+        """Write a review down and move the task: approved ones are `reviewed`, the others `rejected`.
+
+        Raises:
+            NotFound: there is no such task.
+            NotAllowed: the reviewer wrote it, reviewed it already, or it is not waiting for a review.
+            Malformed: the review is incomplete.
+        """
+        require_sound(review, author=self._vault.record(review.task_id).author)
+        with joined(self._engine, session) as own:
+            said = own.exec(select(ReviewRow).where(ReviewRow.task == review.task_id)).all()
+            if any(row.reviewer.casefold() == review.reviewer.casefold() for row in said):
+                raise NotAllowed(f"{review.reviewer} has reviewed task {review.task_id} already")
+            own.add(
+                ReviewRow(
+                    task=review.task_id,
+                    reviewer=review.reviewer,
+                    decision=review.decision,
+                    refused=" ".join(key for key, yes in review.checklist.items() if not yes),
+                    at=review.at,
+                )
+            )
+            if review.note:
+                self._vault.seal_blob(_note(review.task_id, len(said)), review.note.encode(), own)
+            return self._vault.advance(review.task_id, review.decision, own)
+
+    def reviews(self, task_id: str) -> list[Review]:
+        """List what was said about a task, the oldest first, without the sealed remarks."""
+        query = select(ReviewRow).where(ReviewRow.task == task_id).order_by(col(ReviewRow.id))
+        with Session(self._engine) as session:
+            return [_review(row) for row in session.exec(query).all()]
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+
+def _plain(gate: Any) -> dict[str, Any]:
+    return {"number": gate.number, "name": gate.name, "ok": gate.ok, "detail": gate.detail}
+
+
+def _review(row: ReviewRow) -> Review:
+    decision = next(known for known in get_args(Decision) if known == row.decision)
+    refused = row.refused.split()
+    return Review(row.task, row.reviewer, decision, {key: key not in refused for key in CHECKLIST}, row.at)
+
+
+def _evidence(task_id: str) -> str:
+    return f"admission/{task_id}"
+
+
+def _note(task_id: str, number: int) -> str:
+    return f"review/{task_id}/{number}"
