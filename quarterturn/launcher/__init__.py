@@ -1,0 +1,5 @@
+"""What `./run` does before anything is installed: standard library only, Python 3.11 or newer.
+
+It makes `.venv` from hashed locks, and says each step in one line on standard error. Nothing here may import from
+another room, nor a package that it is there to install.
+"""

@@ -1,0 +1,161 @@
+"""Makes `.venv` and the environments inside it, each from a hashed lock and from wheels alone.
+
+    .venv                        the product, and with `tests` what its tests need
+    .venv/world/python/<name>    one PyPI server each, because they do not agree on their own dependencies
+    .venv/agents                 the official MCP client, for agents that run without an image
+
+uv does the work. It is fetched first, by its digest, because a bare Debian has neither pip nor ensurepip; and it is
+never let fetch a Python.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from quarterturn.launcher import pip_settings
+from quarterturn.launcher.fetch import fetch, this_machine
+from quarterturn.launcher.index import Pin
+from quarterturn.launcher.pip_settings import PipSettings
+from quarterturn.launcher.stamps import Stamps, key
+from quarterturn.launcher.steps import Stop, answer, carry_out, say
+
+MISLEADING = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT")
+DESCRIBE = "import sys; print(sys.version_info >= (3, 11), sys.version.split()[0], sys.base_prefix)"
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """Installs into the `.venv` of one checkout.
+
+    Attributes:
+        root: the checkout.
+        environ: the variables that the launcher was started with.
+        settings: where packages come from.
+    """
+
+    root: Path
+    environ: Mapping[str, str]
+    settings: PipSettings
+
+    @property
+    def venv(self) -> Path:
+        """Give the environment's folder."""
+        return self.root / ".venv"
+
+    @property
+    def python(self) -> Path:
+        """Give the product's Python."""
+        return self.venv / "bin" / "python"
+
+    @property
+    def uv(self) -> Path:
+        """Give the installed uv."""
+        return self.venv / "bin" / "uv"
+
+    @property
+    def stamps(self) -> Stamps:
+        """Give what is done already."""
+        return Stamps(self.venv / "stamps")
+
+    def make(self) -> None:
+        """Make `.venv` with nothing in it but a Python and uv; one that is broken or was moved is made again."""
+        self._venv()
+        pin = Pin.read(self.root / "requirements" / "installer.txt")
+        wanted = key(pin.version, *sorted(pin.digests))
+        if self.uv.is_file() and self.stamps.holds("uv", wanted):
+            return
+        say(f"fetching uv {pin.version}, the installer")
+        _unpack(fetch(pin, self.settings, this_machine()), self.uv)
+        if answer([self.uv, "--version"]) is None:
+            message = f"uv {pin.version} does not start on this machine: look at what `{self.uv} --version` says"
+            raise Stop(message)
+        self.stamps.write("uv", wanted)
+
+    def product(self, *, tests: bool) -> None:
+        """Install the product from its lock, or from the tests' lock, which holds the product's too."""
+        tests = tests or self.stamps.read("kind") == "tests"  # never take away what an earlier `./run test` installed
+        lock = self.root / "requirements" / ("tests.txt" if tests else "product.txt")
+        wanted = self._key(lock, self.root / "pyproject.toml")
+        if self.stamps.holds("product", wanted):
+            return
+        say(f"installing {'the product and its tests' if tests else 'the product'} from requirements/{lock.name}")
+        self.stamps.drop("product")
+        self._sync(self.python, lock)
+        editable = ("--no-deps", "--no-build-isolation", "--editable", self.root)
+        self.run_uv("pip", "install", "--quiet", "--python", self.python, *editable, what="installing this checkout")
+        self.stamps.write("kind", "tests" if tests else "product")
+        self.stamps.write("product", wanted)
+
+    def environment(self, place: str, lock: Path) -> None:
+        """Make the environment `.venv/<place>` from a lock; compiled, because worlds mount it read-only."""
+        step = place.replace("/", "-")
+        wanted = self._key(lock)
+        if self.stamps.holds(step, wanted):
+            return
+        say(f"installing {place} from {lock.relative_to(self.root)}")
+        self.stamps.drop(step)
+        folder = self.venv / place
+        self.run_uv("venv", "--quiet", "--clear", "--python", self.python, folder, what=f"making {folder}")
+        self._sync(folder / "bin" / "python", lock, "--compile-bytecode")
+        self.stamps.write(step, wanted)
+
+    def run_uv(self, *arguments: str | Path, what: str) -> str:
+        """Run uv with this machine's settings.
+
+        Raises:
+            Stop: it failed.
+        """
+        closed = ("--no-index",) if self.settings.index is None and arguments[0] == "pip" else ()
+        return carry_out([self.uv, *arguments, *closed], what, env=self.uv_environ(), cwd=self.root)
+
+    def uv_environ(self) -> dict[str, str]:
+        """Give the variables that uv runs with."""
+        kept = {name: value for name, value in self.environ.items() if name not in MISLEADING}
+        never = {"UV_PYTHON_PREFERENCE": "only-system", "UV_PYTHON_DOWNLOADS": "never"}
+        return kept | pip_settings.for_uv(self.settings, kept) | never
+
+    def _sync(self, python: Path, lock: Path, *options: str) -> None:
+        hashed = ("--require-hashes", "--no-build")
+        self.run_uv(
+            "pip", "sync", "--quiet", "--python", python, *hashed, *options, lock, what=f"installing {lock.name}"
+        )
+
+    def _key(self, *inputs: Path) -> str:
+        return key(self._described() or "", *inputs)
+
+    def _described(self) -> str | None:
+        said = answer([self.python, "-c", DESCRIBE])
+        return said if said and said.startswith("True") else None
+
+    def _venv(self) -> None:
+        made_at = self.stamps.read("place")
+        if self._described() and made_at in {None, str(self.root)}:
+            self.stamps.write("place", str(self.root))
+            return
+        if self.venv.exists():
+            say("making .venv again: it is broken, was moved, or has a Python that is too old")
+            shutil.rmtree(self.venv)
+        else:
+            say(f"making .venv with Python {sys.version.split()[0]}")
+        base = getattr(sys, "_base_executable", sys.executable)
+        carry_out([base, "-m", "venv", "--without-pip", self.venv], "making .venv", env=self._clean())
+        self.stamps.write("place", str(self.root))
+
+    def _clean(self) -> dict[str, str]:
+        return {name: value for name, value in self.environ.items() if name not in MISLEADING}
+
+
+def _unpack(wheel: bytes, target: Path) -> None:
+    """Write the program `bin/uv` that the wheel carries; whole or not at all."""
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".data/scripts/uv"))
+        draft = target.with_name("uv.new")
+        draft.write_bytes(archive.read(name))
+    draft.chmod(0o755)
+    draft.replace(target)

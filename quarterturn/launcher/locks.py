@@ -1,0 +1,48 @@
+"""Resolves the locks: one an environment, for every Python from 3.11 on, with a digest for each file.
+
+Only the main index is asked: a folder or an extra index may hold a few of a release's files, and the lock would then
+know the digests of no others. A lock has no header, no address and no path in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from quarterturn.launcher import node
+from quarterturn.launcher.installer import Installer
+from quarterturn.launcher.steps import say
+
+OPTIONS = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-build", "--quiet")
+BARE = ("--no-header", "--no-annotate")
+
+# lock -> what it is resolved from; the tests' lock must agree with the product's.
+LOCKS: dict[str, tuple[str, ...]] = {
+    "requirements/installer.txt": ("requirements/installer.in",),
+    "requirements/product.txt": ("pyproject.toml", "--group=build"),
+    "requirements/tests.txt": (
+        "pyproject.toml",
+        "--group=build",
+        "--group=tests",
+        "--constraints=requirements/product.txt",
+    ),
+    "sandbox/images/world/node.txt": ("sandbox/images/world/node.in",),
+    "sandbox/images/world/python/git.txt": ("sandbox/images/world/python/git.in",),
+    "sandbox/images/world/python/sqlite.txt": ("sandbox/images/world/python/sqlite.in",),
+    "examples/agents/rulebook/requirements.txt": ("examples/agents/rulebook/requirements.in",),
+}
+
+
+def resolve(installer: Installer, *, upgrade: bool) -> None:
+    """Write every lock anew; without `upgrade`, versions that still fit stay."""
+    main = dataclasses.replace(installer.settings, extra_indexes=(), find_links=())
+    alone = dataclasses.replace(installer, settings=main)
+    newer = ("--upgrade",) if upgrade else ()
+    for lock, source in LOCKS.items():
+        say(f"resolving {lock}")
+        output = ("--output-file", lock)
+        alone.run_uv("pip", "compile", *OPTIONS, *BARE, *newer, *output, *source, what=f"resolving {lock}")
+    folder = Path(installer.root, "sandbox", "images", "world", "npm")
+    say("resolving sandbox/images/world/npm/package-lock.json")
+    verb = ("update",) if upgrade else ("install",)
+    node.npm(alone, *verb, "--package-lock-only", *node.QUIET, cwd=folder, what="resolving the npm servers")

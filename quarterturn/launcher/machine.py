@@ -1,0 +1,124 @@
+"""What the machine itself must have: a few of Debian's packages, and for the tests a Docker engine.
+
+As root on Debian it is installed; anywhere else the launcher says in one line what is missing. An engine that was
+started here is stopped here, by its process id, and no other is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from quarterturn.launcher.steps import Stop, answer, carry_out, say
+
+# The program that is needed -> Debian's package that has it.
+FOR_THE_DEMO = {"git": "git", "bwrap": "bubblewrap"}
+FOR_THE_TESTS = FOR_THE_DEMO | {"openssl": "openssl", "ssh-keygen": "openssh-client", "docker": "docker.io"}
+FOR_AN_ENGINE = {"dockerd": "docker.io"}
+FOR_BASE_IMAGES = {"mmdebstrap": "mmdebstrap"}
+
+SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where dockerd and its helpers are, often not on a user's path
+ENGINE_START = 90.0
+ENGINE_STOP = 30.0
+
+
+def missing(programs: Mapping[str, str]) -> list[str]:
+    """Give the Debian packages of those programs that this machine does not have."""
+    return sorted({package for program, package in programs.items() if find(program) is None})
+
+
+def find(program: str) -> str | None:
+    """Find a program, also where only root's path leads."""
+    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *SBIN)))
+
+
+def may_install() -> bool:
+    """Say whether we are root on a Debian."""
+    return os.geteuid() == 0 and find("apt-get") is not None
+
+
+def need(programs: Mapping[str, str], why: str) -> None:
+    """Make sure that the programs are there, installing them where we may.
+
+    Raises:
+        Stop: something is missing and cannot be installed.
+    """
+    packages = missing(programs)
+    if not packages:
+        return
+    if not may_install():
+        message = f"{why} needs {' and '.join(packages)}; on Debian, as root: apt-get install {' '.join(packages)}"
+        raise Stop(message)
+    say(f"installing Debian's {', '.join(packages)}: {why} needs them")
+    quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    carry_out(["apt-get", "update", "-q"], "refreshing Debian's package lists", env=quiet)
+    install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]
+    carry_out(install, f"installing {' '.join(packages)}", env=quiet)
+
+
+@contextlib.contextmanager
+def engine() -> Iterator[None]:
+    """Have a Docker engine answer inside the block, starting one if none does and we may.
+
+    Raises:
+        Stop: there is none and it cannot be started.
+    """
+    need(FOR_THE_TESTS, "testing")
+    if engine_answers():
+        yield
+        return
+    if os.geteuid() != 0 or "DOCKER_HOST" in os.environ:
+        message = "the tests need a Docker engine and none answers: start one, and check that `docker info` works"
+        raise Stop(message)
+    need(FOR_AN_ENGINE, "testing")
+    with tempfile.TemporaryDirectory(prefix="quarterturn-engine-") as folder:
+        log = Path(folder) / "dockerd.log"
+        daemon = _start(log)
+        try:
+            _await(daemon, log)
+            yield
+        finally:
+            _end(daemon)
+
+
+def engine_answers() -> bool:
+    """Say whether an engine answers the Docker client."""
+    return answer(["docker", "version", "--format", "{{.Server.Version}}"]) not in {None, ""}
+
+
+def _start(log: Path) -> subprocess.Popen[bytes]:
+    say("starting dockerd, for as long as the tests run")
+    environ = os.environ | {"PATH": os.pathsep.join((os.environ.get("PATH", os.defpath), *SBIN))}
+    command: Sequence[str] = [find("dockerd") or "dockerd"]
+    with log.open("wb") as sink:  # a session of its own: an interrupt from the keyboard is ours to pass on
+        return subprocess.Popen(
+            command, env=environ, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
+        )
+
+
+def _await(daemon: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + ENGINE_START
+    while not engine_answers():
+        if daemon.poll() is not None or time.monotonic() > deadline:
+            last = log.read_text(encoding="utf-8", errors="replace").strip()[-1500:]
+            message = f"dockerd did not come up and the tests need it; its last words:\n{last}"
+            raise Stop(message)
+        time.sleep(0.3)
+
+
+def _end(daemon: subprocess.Popen[bytes]) -> None:
+    if daemon.poll() is None:
+        say(f"stopping dockerd (process {daemon.pid})")
+        daemon.send_signal(signal.SIGTERM)
+        try:
+            daemon.wait(ENGINE_STOP)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()

