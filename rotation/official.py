@@ -143,9 +143,7 @@ class Official:
         }
         sealed = {
             "commitments": [item.hex() for item in ordered],
-            "results": {
-                item.result.task: {"result": item.result.document(), "salt": item.salt.hex()} for item in bound
-            },
+            "results": [{"result": item.result.document(), "salt": item.salt.hex()} for item in bound],
             "totals": {name: {"totals": document, "salt": salt.hex()} for name, (document, salt) in totals.items()},
         }
         statement = leaf.score(
@@ -239,6 +237,7 @@ class Official:
         opening = self._unseal(f"opening/{number}", why)
         aborted = record.state is RunState.ABORTED
         common: dict[str, Any] = {
+            "run": number,
             "open_leaf": self._books.leaf_index(f"run-open/{number}"),
             "close_leaf": self._books.leaf_index(f"{'abort' if aborted else 'score'}/{number}"),
             "opening": opening["opening"],

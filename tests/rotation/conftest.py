@@ -1,0 +1,154 @@
+"""A small benchmark without worlds: real vault, real ledger, real database, and outcomes made by hand."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from quarterturn import migrations
+from rotation.books import Books
+from rotation.calendar import Month
+from rotation.official import Official, OpenRun
+from rotation.sets import DEMO, Stratum
+from rotation.store import Months
+from rotation.turn import Rotation
+from sandbox.box import Program
+from sandbox.outcome import TaskRun
+from sandbox.store import Runs
+from sandbox.submission import Submission
+from sandbox.transcript import CallRecord, Transcript
+from vault.db import open_engine
+from vault.keys import FileKeyRing
+from vault.ledger.append import LogWriter
+from vault.ledger.note import Signer
+from vault.ledger_store import Ledger
+from vault.store import Vault
+from vault.task import Task
+from verifiers.verdict import Evidence, Verdict
+
+FIRST = Month.parse("2026-12")
+TOOLS = [f"filesystem.tool_{n:02d}" for n in range(12)]
+
+
+@dataclass(frozen=True)
+class NamedBox:
+    """Stands for a box where nothing is run."""
+
+    name: str = "docker"
+    official: bool = True
+
+
+def document(number: int, stratum: Stratum) -> dict[str, Any]:
+    letters = random.Random(number)
+    return {
+        "schema": "quarterturn/task/v1",
+        "spec": "1.0.0",
+        "id": "t-" + "".join(letters.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(16)),
+        "server": stratum.server,
+        "category": stratum.category,
+        "difficulty": stratum.difficulty,
+        "max_steps": 8,
+        "goal": f"Write number {number} into out.txt.",
+        "initial_state": {stratum.server: {}},
+        "available_tools": [f"{stratum.server}.tool_{n:02d}" for n in range(12)],
+        "success_predicate": {"filesystem.fileExists": {"path": "out.txt"}},
+    } | (
+        {"faults": [{"tool": f"{stratum.server}.tool_00", "call": 1, "error": "try again"}]}
+        if stratum.category == "recovery"
+        else {}
+    )
+
+
+def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> TaskRun:
+    verdict = Verdict.TRUE if passed else Verdict.FALSE
+    call = CallRecord(TOOLS[0], {}, listed=True, error=False, injected=False, result="", seconds=0.01)
+    return TaskRun(
+        task_id=task_id,
+        category=category,
+        max_steps=8,
+        verdict=verdict,
+        evidence=Evidence("filesystem.fileExists", verdict),
+        transcript=Transcript((call,) * calls, "done", "answered"),
+    )
+
+
+class Benchmark:
+    """A home with its rooms, minus the worlds."""
+
+    def __init__(self, home: Path) -> None:
+        ticks = itertools.count()
+        start = datetime(2026, 11, 30, tzinfo=UTC)
+        self.home = home
+        self.clock: Callable[[], datetime] = lambda: start + timedelta(seconds=next(ticks))
+        self.ring = FileKeyRing.create(home / "ring.json", None)
+        self.key = Ed25519PrivateKey.generate()
+        self.numbers = itertools.count()
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Connect everything anew, as a restarted process would."""
+        engine = open_engine(f"sqlite:///{self.home}/test.db")
+        migrations.upgrade(engine)
+        vault = Vault(engine, self.ring, self.clock)
+        signer = Signer("test.example/log", self.key)
+        log = LogWriter(self.home / "public" / "log", self.home / "head" / "signed", signer, "test.example/log")
+        self.books = Books(
+            engine=engine,
+            vault=vault,
+            ledger=Ledger(engine, log, self.clock),
+            log=log,
+            months=Months(engine),
+            runs=Runs(engine, vault, self.clock),
+            clock=self.clock,
+        )
+        self.official = Official(self.books)
+        self.releases = self.home / "public" / "releases"
+        self.rotation = Rotation(self.books, DEMO, self.releases)
+
+    @property
+    def vkey(self) -> str:
+        return Signer("test.example/log", self.key).verifier.vkey
+
+    def stock(self, each: int) -> None:
+        """Add reviewed tasks of each stratum, each of a skeleton of its own."""
+        for stratum in DEMO.per_cohort:
+            for _ in range(each):
+                number = next(self.numbers)
+                task = Task.parse(document(number, stratum))
+                self.books.vault.add(
+                    task,
+                    {"skeleton": f"s-{number}"},
+                    author="ada",
+                    public_grammar=True,
+                    skeleton=f"s-{number}",
+                    template="t",
+                )
+                self.books.vault.advance(task.id, "admit")
+                self.books.vault.advance(task.id, "approve")
+
+    def play(self, name: str, rate: float) -> OpenRun:
+        """Open, fill and close a run that passes the given share of its tasks."""
+        submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
+        run = self.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        for place, task_id in enumerate(run.tasks):
+            category = self.books.vault.record(task_id).category
+            self.official.record(run, outcome(task_id, category, passed=place < rate * len(run.tasks)))
+        self.official.close(run)
+        return run
+
+
+@pytest.fixture
+def benchmark_home(tmp_path: Path) -> Iterator[Benchmark]:
+    """Give a home with enough reviewed tasks for the first set and one more cohort."""
+    home = Benchmark(tmp_path)
+    home.stock(5)
+    yield home
+    home.books.engine.dispose()

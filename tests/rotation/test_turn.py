@@ -1,0 +1,229 @@
+"""The month, with a real vault, a real ledger and a real database; only the worlds are left out."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from rotation import promise
+from rotation.calendar import Month
+from rotation.errors import NotAllowed, Refused
+from rotation.sets import DEMO, Stratum
+from rotation.turn import STEPS
+from sandbox.errors import Refused as NotSubmittable
+from sandbox.store import RunState
+from sandbox.submission import Submission
+from vault.ledger.audit import audit
+from vault.ledger.leaf import Statement
+from vault.lifecycle import State
+
+from .conftest import FIRST, Benchmark, NamedBox, outcome
+
+BEFORE = FIRST.plus(-1)
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+def leaves(home: Benchmark) -> list[Statement]:
+    return [Statement.parse(home.books.ledger.leaf(i)) for i in range(home.books.ledger.size)]
+
+
+def kinds(home: Benchmark) -> Counter[str]:
+    return Counter(statement.kind for statement in leaves(home))
+
+
+def test_the_first_turn_fills_four_cohorts_of_equal_mix(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    cohorts = benchmark_home.books.months.cohorts("live")
+    assert [str(c.retires) for c in cohorts] == ["2026-12", "2027-01", "2027-02", "2027-03"]
+    for cohort in cohorts:
+        mix = Counter(
+            Stratum(r.server, r.category, r.difficulty)
+            for r in (benchmark_home.books.vault.record(task_id) for task_id in cohort.tasks)
+        )
+        assert mix == Counter(DEMO.per_cohort)
+
+
+def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    head = benchmark_home.books.ledger.published
+    for task in benchmark_home.books.vault.records(State.LIVE):
+        index = benchmark_home.books.leaf_index(f"commit/{task.id}")
+        assert index < head.size
+        assert leaves(benchmark_home)[index].digest == {"hmac-sha256": task.commitment.hex()}
+
+
+def test_a_turn_retires_the_promised_cohort_in_the_promised_order(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    promised = benchmark_home.books.months.cohorts("live")[0]
+    benchmark_home.rotation.run(FIRST)
+    retire = next(s for s in leaves(benchmark_home) if s.kind == "retire")
+    assert [task["id"] for task in retire.predicate["tasks"]] == list(promised.tasks)
+    states = Counter(record.state for record in benchmark_home.books.vault.records())
+    assert states == {State.LIVE: 24, State.PUBLISHED: 6}
+
+
+def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    benchmark_home.play("careful", 0.5)
+    benchmark_home.play("null", 0)
+    benchmark_home.rotation.run(FIRST)
+    report = audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey])
+    assert report.ok, [step for step in report.steps if not step.ok]
+    assert report.pending  # the other cohorts are not open yet, so no month's full score can be recomputed
+
+
+def test_retired_skeletons_are_seen_and_never_enter_again(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    gone = {
+        benchmark_home.books.vault.record(task_id).skeleton_tag
+        for task_id in benchmark_home.books.months.cohorts("live")[0].tasks
+    }
+    benchmark_home.rotation.run(FIRST)
+    assert benchmark_home.books.months.seen() == gone
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_turn_killed_at_any_step_is_finished_once(
+    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch, step: str, when: str
+) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    benchmark_home.play("careful", 0.5)
+    real = getattr(benchmark_home.rotation, f"_{step}")
+
+    def killed(turn: Any) -> None:
+        if when == "after":
+            real(turn)
+        raise Killed
+
+    monkeypatch.setattr(benchmark_home.rotation, f"_{step}", killed)
+    with pytest.raises(Killed):
+        benchmark_home.rotation.run(FIRST)
+    benchmark_home.reopen()
+    turn = benchmark_home.rotation.run(FIRST)
+    assert turn.finished
+    assert turn.done == STEPS
+    assert kinds(benchmark_home)["retire"] == 1
+    assert kinds(benchmark_home)["set"] == 2
+    assert kinds(benchmark_home)["commit"] == 30
+    assert benchmark_home.books.log.fsck() == []
+    assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
+
+
+@pytest.mark.parametrize("call", ["publish", "record", "write"])
+def test_a_turn_killed_inside_a_step_is_finished_once(
+    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    target: Any = benchmark_home.books.log if call == "write" else benchmark_home.books.ledger
+    name = "append" if call == "write" else call
+    real = getattr(target, name)
+
+    def killed(*args: Any, **kwargs: Any) -> None:
+        real(*args, **kwargs)
+        raise Killed
+
+    monkeypatch.setattr(target, name, killed)
+    with pytest.raises(Killed):
+        benchmark_home.rotation.run(FIRST)
+    benchmark_home.reopen()
+    benchmark_home.rotation.run(FIRST)
+    assert kinds(benchmark_home)["retire"] == 1
+    assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
+
+
+def test_too_few_tasks_stop_a_turn_before_anything_happens(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    benchmark_home.rotation.run(FIRST)
+    size = benchmark_home.books.ledger.size
+    with pytest.raises(Refused, match="lacks 1"):
+        benchmark_home.rotation.run(FIRST.plus(1))
+    assert benchmark_home.books.ledger.size == size
+    assert benchmark_home.official.month() == FIRST.plus(1)
+
+
+def test_turns_come_in_order_and_once(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    with pytest.raises(NotAllowed, match="the next turn is 2026-12"):
+        benchmark_home.rotation.run(FIRST.plus(3))
+    benchmark_home.rotation.run(FIRST)
+    with pytest.raises(NotAllowed, match="is done"):
+        benchmark_home.rotation.run(FIRST)
+
+
+def test_no_run_opens_before_the_first_turn_or_during_one(
+    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(NotAllowed, match="no set is live"):
+        benchmark_home.play("early", 1)
+    benchmark_home.rotation.run(BEFORE)
+
+    def killed(turn: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(benchmark_home.rotation, "_retire", killed)
+    with pytest.raises(Killed):
+        benchmark_home.rotation.run(FIRST)
+    with pytest.raises(NotAllowed, match="under way"):
+        benchmark_home.play("late", 1)
+
+
+def test_a_run_left_open_is_aborted_in_public(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
+    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    benchmark_home.official.record(run, outcome(run.tasks[0], "single-tool", passed=True))
+    benchmark_home.rotation.run(FIRST)
+    assert benchmark_home.books.runs.get(run.record.number).state is RunState.ABORTED
+    assert kinds(benchmark_home)["abort"] == 1
+    assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
+
+
+def test_the_reference_agent_opens_no_run(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    submission = Submission("reference", "oracle", "oracle", benchmark_home_program(), "sha256:" + "1" * 64)
+    with pytest.raises(NotSubmittable, match="cannot be submitted"):
+        benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    assert kinds(benchmark_home)["run-open"] == 0
+
+
+def test_every_serving_is_an_exposure(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    run = benchmark_home.play("careful", 0.5)
+    assert {row[1:] for row in benchmark_home.books.months.exposures(run.tasks[0])} == {("careful", "docker", 1)}
+
+
+def test_a_second_run_of_a_submitter_is_their_second_attempt(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    benchmark_home.play("careful", 0.5)
+    benchmark_home.play("careful", 1)
+    benchmark_home.rotation.run(FIRST)
+    rows = (benchmark_home.releases / FIRST.release / "runs.jsonl").read_text().splitlines()
+    assert [json.loads(row)["opening"]["attempt"] for row in rows] == [1, 2]
+
+
+def test_the_next_draw_is_committed_a_turn_ahead(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    seed = promise.draw_seed(FIRST, benchmark_home.books.vault, who="ada")
+    assert len(seed) == 32
+    assert seed.hex() not in json.dumps([s.document() for s in leaves(benchmark_home)])
+
+
+def test_a_year_of_turns_audits_month_by_month(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    for months in range(4):
+        benchmark_home.stock(1)
+        benchmark_home.play("careful", 0.5)
+        month: Month = FIRST.plus(months)
+        benchmark_home.rotation.run(month)
+        assert audit(benchmark_home.releases / month.release, [benchmark_home.vkey]).ok
+
+
+def benchmark_home_program() -> Any:
+    from sandbox.box import Program
+
+    return Program(image="slow")
