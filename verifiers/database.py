@@ -2,9 +2,9 @@
 
 1. The file is loaded into memory. Where a write-ahead log or a rollback journal lies beside it, whose content counts,
    the files are written to a tmpfs and opened there.
-2. An authorizer allows reading tables and nothing else: no function runs, so neither does a trigger, a check or a
-   generated column that calls one; nothing can be attached or written. The schema is not trusted.
-3. Only base tables are looked at, never a view or a virtual table, and only through names that the schema really has.
+2. An authorizer allows reading tables and nothing else: nothing can be attached or written. The schema is not trusted.
+3. Only stored columns of base tables are looked at, through names that the schema really has: never a view, a virtual
+   table or a column that is computed when it is read, so that no expression of the agent's runs.
 4. A cap on the virtual machine's steps, not on the clock, ends a query that goes on forever: the same bytes come to
    the same verdict on a slow machine too. What cannot be read is wreckage (`Spoiled`).
 
@@ -34,6 +34,7 @@ LENGTH = 64 * 1024 * 1024  # of one value, in bytes
 _MAGIC = b"SQLite format 3\0"
 _VERSIONS = slice(18, 20)  # file format, write and read version: 1 is a rollback journal, 2 is a write-ahead log
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # a rollback journal that ends so names another file (fileformat2)
+_COMPUTED = 2  # in the column `hidden` of table_xinfo
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _PRAGMAS = {"table_xinfo"}
 
@@ -46,7 +47,12 @@ class Column(NamedTuple):
     not_null: int
     default: str | None
     key: int
-    hidden: int
+    hidden: int  # 2: computed when it is read
+
+    @property
+    def computed(self) -> bool:
+        """Say whether its cells are not stored."""
+        return self.hidden == _COMPUTED
 
 
 @dataclass

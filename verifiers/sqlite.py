@@ -1,8 +1,8 @@
 """Predicates over the SQLite server's database, `main.db`.
 
-Only base tables are looked at, never a view. The names of tables and columns do not mind upper and lower case, as in
-SQLite. `where` is a set of columns with the value that each must have. Values are compared by type and value: 1 is 1.0,
-"1" is not 1, and null is null. A database that is missing or corrupt counts against the agent.
+Only stored columns of base tables are looked at, never a view or a computed column. The names of tables and columns do
+not mind upper and lower case, as in SQLite. `where` is a set of columns with the value that each must have. Values are
+compared by type and value: 1 is 1.0, "1" is not 1, and null is null. A database that is missing or corrupt counts against the agent.
 """
 
 from __future__ import annotations
@@ -192,10 +192,10 @@ def _select(base: Database, table: str, columns: Sequence[str], where: Where) ->
     there = base.columns(table)
     if there is None:
         raise Lacking(f"there is no table {quoted(table)}")
-    real = {fold(column.name): column.name for column in there}
+    real = {fold(column.name): column.name for column in there if not column.computed}
     unknown = [name for name in (*columns, *where) if fold(name) not in real]
     if unknown:
-        raise Lacking(f"{quoted(table)} has no column {listed(unknown)}; it has {listed(list(real.values()))}")
+        raise Lacking(f"{quoted(table)} has no stored column {listed(unknown)}; it has {listed(list(real.values()))}")
     asked = [real[fold(name)] for name in (*where, *columns)]
     values = list(where.values())
     for row in base.rows(table, asked):

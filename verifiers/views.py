@@ -34,6 +34,7 @@ class Node:
 
 
 DIRECTORY = Node("directory", mode=0o755)
+OTHER = Node("other")
 
 
 class Tree(Mapping[str, Node]):
@@ -100,12 +101,14 @@ class Tree(Mapping[str, Node]):
         total = 0
         try:
             with tarfile.open(fileobj=stream, mode="r|") as tar:
-                for info in tar:
+                for count, info in enumerate(tar):
                     path = _inside(info.name)
                     total += info.size if info.isreg() else 0
-                    if total > max_bytes or len(nodes) >= max_entries:
+                    if total > max_bytes or count >= max_entries:
                         raise Malformed(f"the state holds more than {max_bytes} bytes or {max_entries} entries")
-                    if path:
+                    if path and info.islnk():  # a second name of a file that came before
+                        nodes[path] = nodes.get(_inside(info.linkname), OTHER)
+                    elif path:
                         nodes[path] = _node(tar, info)
         except (tarfile.TarError, EOFError, UnicodeError, ValueError, OverflowError) as error:
             raise Malformed(f"the state is not a readable tar stream: {error}") from error
@@ -132,10 +135,10 @@ class Tree(Mapping[str, Node]):
 
 
 def _inside(name: str) -> str:
-    path = posixpath.normpath(name.lstrip("/")) if name.strip("/.") else ""
+    path = posixpath.normpath(name.lstrip("/") or ".")
     if path == ".." or path.startswith("../"):
         raise Malformed("the state holds a path that leads out of it")
-    return path
+    return "" if path == "." else path
 
 
 def _node(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Node:

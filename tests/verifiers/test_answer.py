@@ -1,0 +1,104 @@
+"""What counts as having said it."""
+
+from __future__ import annotations
+
+import pytest
+
+from verifiers.answer import items_in, numbers_in
+from verifiers.evaluate import evaluate
+from verifiers.examples import said
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+
+
+def ask(answer, name, **arguments):
+    return evaluate(parse({f"answer.{name}": arguments}), said(answer)).verdict is Verdict.TRUE
+
+
+@pytest.mark.parametrize(
+    ("answer", "holds"),
+    [
+        ("42", True),
+        (" The total is **42**.\n", True),
+        ("42.0", True),
+        ("42, I am sure: 42", True),
+        ("4.2e1", True),
+        ("42%", True),
+        ("$42", True),
+        ("-42", False),
+        ("\u221242", False),
+        ("420", False),
+        ("between 41 and 42", False),
+        ("1 2 3 42", False),
+        ("v42", False),
+        ("1.42.3", False),
+        ("forty-two", False),
+        ("", False),
+    ],
+)
+def test_one_number_and_only_that_one(answer, holds):
+    assert ask(answer, "number", value=42) is holds
+
+
+def test_numbers_are_decimals_and_tolerances_are_explicit():
+    assert ask("0.30", "number", value=0.1 + 0.2, tolerance=1e-12)
+    assert not ask("0.3", "number", value=0.1 + 0.2)
+    assert ask("0.3", "number", value=0.3)
+    assert ask("1,234,567.5", "number", value=1234567.5)
+    assert ask("9.95", "number", value=10, tolerance=0.05)
+    assert not ask("9.949", "number", value=10, tolerance=0.05)
+    assert not ask("9" * 5000, "number", value=9)
+    assert ask("-7", "number", value=-7)
+
+
+def test_a_flood_of_digits_and_signs_is_read_in_good_time():
+    assert len(numbers_in("1," * 20_000 + "+-" * 20_000 + "1e" * 20_000)) <= 2
+
+
+def test_texts_mind_case_unless_told_not_to():
+    assert not ask("blue", "equals", text="Blue")
+    assert ask("  bLUE ", "equals", text="Blue", ignore_case=True)
+    assert ask("STRASSE", "equals", text="straße", ignore_case=True)
+    assert ask("x is IN A.TXT", "contains", text="a.txt", ignore_case=True)
+    assert not ask("x", "contains", text="X")
+    assert ask("MAY 4", "oneOf", texts=["4 May", "May 4"], ignore_case=True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "a.txt, b.txt",
+        "b.txt\na.txt\n",
+        "- `b.txt`\n- a.txt",
+        "1. b.txt\n2. a.txt",
+        '["a.txt", "b.txt"]',
+        "a.txt;b.txt",
+        "a.txt\na.txt\nb.txt",
+    ],
+)
+def test_a_list_may_be_written_in_several_ways(answer):
+    assert ask(answer, "set", items=["a.txt", "b.txt"])
+
+
+@pytest.mark.parametrize(
+    "answer", ["a.txt", "a.txt, b.txt, c.txt", "a.txt b.txt", "A.txt, b.txt", '[["a.txt"], "b.txt"]', ""]
+)
+def test_a_list_names_all_of_them_and_no_others(answer):
+    assert not ask(answer, "set", items=["a.txt", "b.txt"])
+
+
+def test_an_ordered_list_minds_order_and_repeats():
+    assert ask("x\ny\nx", "list", items=["x", "y", "x"])
+    assert not ask("x\nx\ny", "list", items=["x", "y", "x"])
+    assert ask("X; Y", "list", items=["x", "y"], ignore_case=True)
+
+
+def test_items_keep_their_commas_where_each_has_a_line():
+    assert items_in("Smith, John\nDoe, Jane") == ["Smith, John", "Doe, Jane"]
+    assert items_in("'quoted', \"both\"") == ["quoted", "both"]
+
+
+def test_a_json_answer_is_compared_by_value():
+    assert ask(' {"b": [1], "a": null}\n', "json", value={"a": None, "b": [1.0]})
+    assert not ask("[" * 100_000, "json", value=[])
+    assert not ask("```json\n{}\n```", "json", value={})

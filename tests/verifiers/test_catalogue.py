@@ -1,0 +1,58 @@
+"""Every predicate explains itself, and its example is true."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verifiers.catalogue import CATALOGUE, NAMESPACES, reference
+from verifiers.errors import VerifierError
+from verifiers.evaluate import evaluate
+from verifiers.predicate import in_words, parse
+from verifiers.registry import TEXT, Example, predicate
+from verifiers.verdict import Verdict
+from verifiers.views import Views
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "predicates.md"
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_its_example_holds_on_one_state_and_fails_on_the_other(name):
+    example = CATALOGUE[name].example
+    tree = parse({name: dict(example.arguments)})
+    assert evaluate(tree, example.holds()).verdict is Verdict.TRUE
+    failed = evaluate(tree, example.fails())
+    assert failed.verdict is Verdict.FALSE
+    assert failed.found
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_its_sentence_names_every_argument_that_the_example_gives(name):
+    example = CATALOGUE[name].example
+    words = in_words(parse({name: dict(example.arguments)}))
+    assert all(json.dumps(value) in words for value in example.arguments.values())
+
+
+def test_each_namespace_has_enough_to_ask_for():
+    for space in NAMESPACES:
+        assert sum(name.startswith(space + ".") for name in CATALOGUE) >= 6
+
+
+def test_the_reference_page_is_what_the_catalogue_says():
+    written = PAGE.read_text(encoding="utf-8")
+    assert written == reference(), "docs/reference/predicates.md differs: write verifiers.catalogue.reference() into it"
+    assert all(f"### {name}\n" in written for name in CATALOGUE)
+
+
+def test_a_predicate_that_says_nothing_or_is_there_already_cannot_be_registered():
+    example = Example({}, Views, Views)
+
+    def silent(context):
+        raise NotImplementedError
+
+    with pytest.raises(VerifierError, match=r"answer\.silent"):
+        predicate("answer.silent", words="", takes={"text": TEXT}, example=example)(silent)
+    with pytest.raises(VerifierError, match=r"answer\.equals is registered twice"):
+        predicate("answer.equals", words="", takes={}, example=example)(CATALOGUE["answer.json"].probe)

@@ -1,0 +1,148 @@
+"""Databases as a crash or a hostile hand leaves them."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from verifiers import database as opening
+from verifiers.evaluate import evaluate
+from verifiers.examples import database, tree_of
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+from verifiers.views import Node, Tree, Views
+
+STOCK = ["CREATE TABLE stock (id INTEGER PRIMARY KEY, item TEXT, price)", "INSERT INTO stock VALUES (1, 'lamp', 9.5)"]
+
+
+def evidence(views, name, **arguments):
+    return evaluate(parse({f"sqlite.{name}": arguments}), views)
+
+
+def ask(views, name, **arguments):
+    found = evidence(views, name, **arguments)
+    assert found.verdict is not Verdict.UNKNOWN, found.found
+    return found.verdict is Verdict.TRUE
+
+
+def left(**content):
+    return Views({"sqlite": tree_of({name.replace("_", "."): data for name, data in content.items()})})
+
+
+def test_an_empty_file_is_an_empty_database():
+    assert not ask(left(main_db=b""), "tableExists", table="t")
+    assert evaluate(parse({"not": {"sqlite.tableExists": {"table": "t"}}}), left(main_db=b"")).verdict is Verdict.TRUE
+
+
+def test_what_is_still_in_the_write_ahead_log_counts(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "main.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (v)")
+        connection.execute("INSERT INTO t VALUES (42)")
+        whole = Views({"sqlite": Tree.from_directory(tmp_path)})
+    assert whole.states["sqlite"]["main.db-wal"].data
+    assert ask(whole, "rowExists", table="t", where={"v": 42})
+    bare = Views({"sqlite": Tree({"main.db": whole.states["sqlite"]["main.db"]})})
+    assert not ask(bare, "tableExists", table="t")
+    folded = Views({"sqlite": Tree.from_directory(tmp_path)})  # closing folded the log into the file
+    assert folded.states["sqlite"]["main.db"].data[18:20] == b"\2\2"
+    assert ask(folded, "rowExists", table="t", where={"v": 42})
+
+
+def test_an_unfinished_transaction_does_not_count(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "main.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v)")
+        connection.executemany("INSERT INTO t (v) VALUES (?)", [("before" * 100,)] * 400)
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN")
+        connection.execute("UPDATE t SET v = 'after'")
+        torn = Views({"sqlite": Tree.from_directory(tmp_path)})
+        connection.execute("COMMIT")
+    assert torn.states["sqlite"]["main.db-journal"].data
+    assert ask(torn, "rowCount", table="t", where={"v": "before" * 100}, count=400)
+
+
+def test_a_journal_that_names_another_file_is_refused_and_the_file_stays(tmp_path):
+    victim = tmp_path / "victim-mj000000001"
+    victim.write_text("x")
+    name = str(victim).encode()
+    tail = (
+        len(name).to_bytes(4, "big") + (sum(name) & 0xFFFFFFFF).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
+    )
+    views = database(STOCK)
+    data = views.states["sqlite"]["main.db"].data
+    journal = bytes.fromhex("d9d505f920a163d7") + bytes(504) + b"\0\0\0\1" + name + tail
+    spoilt = left(**{"main_db": data, "main_db-journal": journal})
+    assert not ask(spoilt, "tableExists", table="stock")
+    assert "names another file" in evidence(spoilt, "tableExists", table="stock").found
+    assert victim.exists()
+
+
+# --- what a hostile hand makes -------------------------------------------------------------------------------------
+
+
+def test_a_view_or_a_virtual_table_is_no_table():
+    view = database([*STOCK, "ALTER TABLE stock RENAME TO old", "CREATE VIEW stock AS SELECT 1 AS id, 'desk' AS item"])
+    assert not ask(view, "rowExists", table="stock", where={"item": "desk"})
+    virtual = database(["CREATE VIRTUAL TABLE stock USING fts5(item)", "INSERT INTO stock VALUES ('desk')"])
+    assert not ask(virtual, "tableExists", table="stock")
+
+
+def test_a_column_that_is_computed_when_it_is_read_is_not_read():
+    columns = "a, b AS (hex(zeroblob(9000))), c AS (a + 1) STORED"
+    views = database([f"CREATE TABLE t ({columns})", "INSERT INTO t (a) VALUES (1)"])
+    assert ask(views, "rowExists", table="t", where={"a": 1})
+    assert ask(views, "rowExists", table="t", where={"c": 2})
+    assert "no stored column" in evidence(views, "rowExists", table="t", where={"b": "x"}).found
+
+
+def test_reading_ends_at_a_count_of_steps_and_not_of_seconds(monkeypatch):
+    rows = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO t SELECT i FROM n"
+    )
+    views = database(["CREATE TABLE t (v)", rows])
+    assert ask(views, "rowCount", table="t", count=5000)
+    monkeypatch.setattr(opening, "STEPS_A_TICK", 100)
+    monkeypatch.setattr(opening, "TICKS", 10)
+    assert "interrupted" in evidence(views, "rowCount", table="t", count=5000).found
+
+
+@pytest.mark.parametrize(
+    "data", [b"SQLite format 3\0", b"SQLite format 3\0" + b"\xff" * 5000, b"\0" * 4096, b"garbage"]
+)
+def test_a_corrupt_database_is_false_and_never_unknown(data):
+    assert not ask(left(main_db=data), "tableExists", table="t")
+    assert evaluate(parse({"not": {"sqlite.tableExists": {"table": "t"}}}), left(main_db=data)).verdict is Verdict.FALSE
+    assert not ask(left(**{"main_db": data, "main_db-wal": b"\x37\x7f\x06\x82" * 100}), "tableExists", table="t")
+
+
+def test_a_missing_or_linked_database_is_wreckage():
+    for tree in (Tree({}), Tree({"main.db": Node("symlink", target="/etc/passwd")})):
+        assert "no database file" in evidence(Views({"sqlite": tree}), "tableExists", table="t").found
+        assert not ask(Views({"sqlite": tree}), "tableExists", table="t")
+
+
+def test_any_damaged_byte_is_a_verdict():
+    dice = random.Random(20261204)
+    insert = "INSERT INTO stock (item, price) VALUES ('" + "x" * 90 + "', 1.5)"
+    views = database([*STOCK, "CREATE INDEX i ON stock (item)", "CREATE TABLE big (v)", *[insert] * 60])
+    data = views.states["sqlite"]["main.db"].data
+    question = parse(
+        {
+            "all": [
+                {"sqlite.tableEquals": {"table": "stock", "columns": ["id", "item"], "rows": []}},
+                {"sqlite.sumEquals": {"table": "stock", "column": "price", "value": 99.5}},
+                {"sqlite.schemaUnchanged": {"table": "stock", "columns": [["id", "INTEGER PRIMARY KEY"]]}},
+                {"not": {"sqlite.rowExists": {"table": "big", "where": {"v": 1}}}},
+            ]
+        }
+    )
+    for _ in range(400):
+        damaged = bytearray(data)
+        for _ in range(dice.randrange(1, 4)):
+            damaged[dice.randrange(len(damaged)) if dice.random() < 0.5 else dice.randrange(300)] = dice.randrange(256)
+        tree = evaluate(question, left(main_db=bytes(damaged)))
+        assert all(child.verdict is not Verdict.UNKNOWN for child in tree.children), tree.as_json()

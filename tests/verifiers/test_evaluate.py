@@ -1,0 +1,119 @@
+"""Three values over a tree: whole evidence, unknowns that stay unknown, wreckage that helps nobody."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifiers import filesystem
+from verifiers.evaluate import evaluate
+from verifiers.examples import files, tree_of
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict, all_of, any_of
+from verifiers.views import Views
+
+TRUE, FALSE, UNKNOWN = Verdict.TRUE, Verdict.FALSE, Verdict.UNKNOWN
+HERE = {"filesystem.fileExists": {"path": "here"}}
+GONE = {"filesystem.fileExists": {"path": "gone"}}
+UNSEEN = {"git.branchExists": {"repository": "r", "branch": "b"}}  # no git view is given below
+VIEWS = files({"here": ""})
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"all": [HERE, HERE]}, TRUE),
+        ({"all": [HERE, UNSEEN]}, UNKNOWN),
+        ({"all": [UNSEEN, GONE]}, FALSE),
+        ({"any": [UNSEEN, HERE]}, TRUE),
+        ({"any": [UNSEEN, GONE]}, UNKNOWN),
+        ({"any": [GONE, GONE]}, FALSE),
+        ({"not": UNSEEN}, UNKNOWN),
+        ({"not": GONE}, TRUE),
+        ({"not": {"all": [UNSEEN, GONE]}}, TRUE),
+    ],
+)
+def test_kleenes_tables(document, expected):
+    assert evaluate(parse(document), VIEWS).verdict is expected
+
+
+@given(st.lists(st.sampled_from(Verdict), min_size=1))
+def test_de_morgan_holds_in_three_values(values):
+    assert all_of(values).negated() is any_of([value.negated() for value in values])
+
+
+def test_every_operand_leaves_evidence_also_after_the_decision():
+    tree = evaluate(parse({"all": [GONE, {"any": [HERE, GONE]}]}), VIEWS).as_json()
+    assert tree["verdict"] == "false"
+    assert [child["verdict"] for child in tree["children"]] == ["false", "true"]
+    assert [child["verdict"] for child in tree["children"][1]["children"]] == ["true", "false"]
+    assert tree["children"][0]["looked_at"] == {"path": "gone"}
+    assert tree["children"][0]["found"] == 'there is nothing at "gone"'
+
+
+def test_a_missing_view_is_unknown_and_says_so():
+    evidence = evaluate(parse(HERE), Views())
+    assert evidence.verdict is UNKNOWN
+    assert "the state of filesystem" in evidence.found
+
+
+def test_no_answer_is_a_fail_and_not_unknown():
+    evidence = evaluate(parse({"answer.contains": {"text": "a"}}), Views())
+    assert (evidence.verdict, evidence.found) == (FALSE, "the agent gave no answer")
+
+
+WRECKED = Views({"sqlite": tree_of({"main.db": b"not a database at all"}), "filesystem": tree_of({"here": ""})})
+ROW = {"sqlite.rowExists": {"table": "t", "where": {"id": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (ROW, FALSE),
+        ({"not": ROW}, FALSE),
+        ({"not": {"not": ROW}}, FALSE),
+        ({"all": [HERE, {"not": ROW}]}, FALSE),
+        ({"any": [HERE, {"not": ROW}]}, TRUE),
+        ({"not": {"any": [ROW, GONE]}}, FALSE),
+        ({"not": {"all": [ROW, GONE]}}, TRUE),
+    ],
+)
+def test_wrecking_a_database_proves_nothing_on_either_side_of_a_not(document, expected):
+    assert evaluate(parse(document), WRECKED).verdict is expected
+
+
+def test_a_defect_of_ours_is_unknown_and_quotes_nothing(monkeypatch):
+    def broken(data, expected):
+        raise RuntimeError(data)
+
+    monkeypatch.setattr(filesystem, "difference", broken)
+    evidence = evaluate(parse({"filesystem.fileTextEquals": {"path": "a", "text": "x"}}), files({"a": "secret"}))
+    assert evidence.verdict is UNKNOWN
+    assert "RuntimeError" in evidence.found
+    assert "secret" not in evidence.found
+
+
+def test_evidence_of_hostile_bytes_is_plain_json():
+    hostile = "\udcff\x1b[31m\u202e" * 100
+    views = Views({"filesystem": tree_of({hostile[:9]: b"\xff\xfe" * 999, "a": b"\xff\x00"})}, answer=hostile)
+    document = {
+        "all": [
+            {"filesystem.directoryHasOnly": {"path": ".", "names": []}},
+            {"filesystem.fileTextEquals": {"path": "a", "text": "x"}},
+            {"filesystem.fileLines": {"path": "a", "lines": ["x"]}},
+            {"answer.equals": {"text": "x"}},
+            {"answer.set": {"items": ["x"]}},
+        ]
+    }
+    text = json.dumps(evaluate(parse(document), views).as_json(), ensure_ascii=False)
+    assert text.encode()  # no lone surrogate
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_evidence_keeps_secrets_out_of_its_repr():
+    evidence = evaluate(parse({"answer.equals": {"text": "xyzzy"}}), Views(answer="xyzzy plugh"))
+    assert "xyzzy" not in repr(evidence)

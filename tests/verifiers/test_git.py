@@ -1,0 +1,121 @@
+"""Repositories as real git leaves them: history, tags, the index, the work tree."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from verifiers.evaluate import evaluate
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+
+
+def evidence(views, name, **arguments):
+    return evaluate(parse({f"git.{name}": {"repository": "site", **arguments}}), views)
+
+
+def ask(views, name, **arguments):
+    verdict = evidence(views, name, **arguments).verdict
+    assert verdict is not Verdict.UNKNOWN
+    return verdict is Verdict.TRUE
+
+
+def test_history_is_read_before_and_after_it_is_packed(real):
+    real.commit("One", a="1\n")
+    real.commit("Two\n\nwith a body", a="2\n", b="B")
+    real.git("tag", "-a", "v1", "-m", "annotated", "HEAD~1")
+    real.git("checkout", "-q", "-b", "side")
+    real.commit("Three", c="3\n")
+    for pack in (False, True):
+        if pack:
+            real.git("gc", "-q", "--aggressive", "--prune=now")
+            assert not (real.folder / ".git/refs/heads/main").exists()
+        views = real.views()
+        assert ask(views, "commitCount", branch="side", count=3)
+        assert ask(views, "headMessage", branch="main", equals="Two\n\nwith a body")
+        assert ask(views, "headMessage", branch="main", contains="body")
+        assert ask(views, "fileAtRef", ref="v1", path="a", text="1\n")
+        assert ask(views, "fileAtRef", ref="side~2", path="a", text="1", trim=True)
+        assert ask(views, "fileAbsentAtRef", ref="main", path="c")
+        assert not ask(views, "fileAbsentAtRef", ref="side~3", path="c")
+        assert ask(views, "tagExists", tag="v1", same_as="main~1")
+        assert ask(views, "isAncestor", ancestor="v1", of="side")
+        assert not ask(views, "isAncestor", ancestor="side", of="main")
+        assert ask(views, "commitChanges", ref="main", paths=["a", "b"])
+        assert ask(views, "currentBranch", branch="side")
+        assert ask(views, "worktreeClean")
+
+
+def test_staged_changed_deleted_and_untracked_files_are_told_apart(real):
+    real.commit("One", a="1", b="1", c="1")
+    real.write("a", "2")
+    real.git("rm", "-q", "b")
+    real.git("add", "a")
+    real.write("deep/new", "x")
+    assert ask(real.views(), "stagedPaths", paths=["a", "b"])
+    assert not ask(real.views(), "worktreeClean", untracked=True)
+    real.git("commit", "-q", "-m", "Two")
+    assert ask(real.views(), "stagedPaths", paths=[])
+    assert not ask(real.views(), "worktreeClean")
+    assert ask(real.views(), "worktreeClean", untracked=True)
+    (real.folder / "c").chmod(0o755)
+    assert not ask(real.views(), "worktreeClean", untracked=True)
+    (real.folder / "c").unlink()
+    assert evidence(real.views(), "worktreeClean", untracked=True).found == 'changed: "c"; untracked: none'
+
+
+def test_links_and_programs_in_the_work_tree_are_hashed_as_git_does(real):
+    real.write("run", "#!/bin/sh\n")
+    (real.folder / "run").chmod(0o755)
+    (real.folder / "link").symlink_to("/nowhere/at all")
+    real.commit("One")
+    assert real.git("status", "--porcelain") == ""
+    assert ask(real.views(), "worktreeClean")
+    assert not ask(real.views(), "fileAtRef", ref="main", path="link", text="/nowhere/at all")
+
+
+def test_a_repository_without_a_commit_has_nothing_but_what_is_staged(real):
+    real.write("a", "1")
+    real.git("add", "a")
+    views = real.views()
+    assert ask(views, "stagedPaths", paths=["a"])
+    assert not ask(views, "currentBranch", branch="main")
+    assert not ask(views, "branchExists", branch="main")
+    assert not ask(views, "fileAbsentAtRef", ref="HEAD", path="a")
+
+
+def test_a_detached_head_is_on_no_branch_but_has_a_commit(real):
+    real.commit("One", a="1")
+    real.commit("Two", a="2")
+    real.git("checkout", "-q", "--detach", "HEAD~1")
+    views = real.views()
+    assert not ask(views, "currentBranch", branch="main")
+    assert ask(views, "fileAtRef", ref="HEAD", path="a", text="1")
+    assert not ask(views, "branchAt", branch="main", same_as="HEAD")
+
+
+def test_a_bare_repository_is_a_repository(real):
+    real.commit("One", a="1")
+    real.git("clone", "-q", "--bare", ".", "../bare.git")
+    shutil.rmtree(real.folder)
+    (real.folder.parent / "bare.git").rename(real.folder)
+    assert ask(real.views(), "fileAtRef", ref="main", path="a", text="1")
+
+
+def test_a_merge_contains_what_was_merged_and_an_unfinished_one_is_wreckage(real):
+    real.commit("One", a="1")
+    real.git("checkout", "-q", "-b", "side")
+    real.commit("Two", a="2")
+    real.git("checkout", "-q", "main")
+    real.commit("Three", b="3")
+    assert not ask(real.views(), "isAncestor", ancestor="side", of="main")
+    real.git("merge", "-q", "--no-edit", "side")
+    assert ask(real.views(), "isAncestor", ancestor="side", of="main")
+    assert ask(real.views(), "commitCount", branch="main", count=4)
+    real.git("checkout", "-q", "-b", "other", "main~1")
+    real.commit("Four", a="4")
+    with pytest.raises(subprocess.CalledProcessError):
+        real.git("merge", "-q", "main")
+    assert "unfinished merge" in evidence(real.views(), "stagedPaths", paths=[]).found

@@ -1,0 +1,231 @@
+"""Repositories as a hostile hand leaves them: nothing runs, nothing is believed, nothing is unknown."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import shutil
+import zlib
+
+import pytest
+
+from verifiers import repository as opening
+from verifiers.evaluate import evaluate
+from verifiers.examples import repository, tree_of
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+from verifiers.views import Node, Tree, Views
+
+ONE = ("main", "Start the site", {"index.html": "hi\n", "docs/a.md": "A\n"})
+TWO = ("main", "Change it", {"index.html": "ho\n"})
+
+
+def evidence(views, name, **arguments):
+    return evaluate(parse({f"git.{name}": {"repository": "site", **arguments}}), views)
+
+
+def ask(views, name, **arguments):
+    verdict = evidence(views, name, **arguments).verdict
+    assert verdict is not Verdict.UNKNOWN
+    return verdict is Verdict.TRUE
+
+
+def changed(views, **nodes):
+    """Give the views with some files of the repository replaced; a name's `__` stands for a slash."""
+    tree = dict(views.states["git"])
+    for path, node in nodes.items():
+        tree["site/" + path.replace("__", "/")] = node if isinstance(node, Node) else Node("file", node)
+    return Views({"git": Tree(tree)})
+
+
+def test_nothing_that_the_repository_says_is_run(real, tmp_path):
+    real.commit("One", a="1")
+    trap = tmp_path / "sprung"
+    script = real.folder / ".git/hooks/anything"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(f"#!/bin/sh\ntouch {trap}\n")
+    script.chmod(0o755)
+    for name in ("post-index-change", "reference-transaction", "pre-auto-gc"):
+        shutil.copy(script, script.with_name(name))
+    with (real.folder / ".git/config").open("a") as config:
+        config.write(
+            f"[core]\n\tfsmonitor = {script}\n\tpager = {script}\n\tsshCommand = {script}\n\tgitProxy = {script}\n"
+            f'[filter "x"]\n\tclean = {script}\n\tsmudge = {script}\n[diff]\n\texternal = {script}\n'
+            f"[extensions]\n\tpartialClone = origin\n[alias]\n\trev-list = !{script}\n\tls-files = !{script}\n"
+            f'[remote "origin"]\n\turl = ext::{script}\n\tpromisor = true\n'
+        )
+    (real.folder / ".gitattributes").write_text("* filter=x diff=x\n")
+    views = real.views()
+    for name, arguments in [
+        ("branchExists", {"branch": "main"}),
+        ("commitCount", {"branch": "main", "count": 1}),
+        ("fileAtRef", {"ref": "main", "path": "a", "text": "1"}),
+        ("stagedPaths", {"paths": []}),
+        ("worktreeClean", {"untracked": True}),
+    ]:
+        assert ask(views, name, **arguments)
+    assert not trap.exists()
+
+
+def test_objects_of_another_repository_are_out_of_reach(real, tmp_path):
+    real.commit("One", a="1")
+    shutil.copytree(real.folder / ".git/objects", tmp_path / "elsewhere")
+    for part in (real.folder / ".git/objects").glob("??"):
+        shutil.rmtree(part)
+    info = real.folder / ".git/objects/info"
+    info.mkdir(exist_ok=True)
+    (info / "alternates").write_text(f"{tmp_path / 'elsewhere'}\n")
+    assert real.git("rev-list", "--count", "main") == "1"  # git itself is led there
+    assert not ask(real.views(), "commitCount", branch="main", count=1)
+
+
+def test_replaced_and_grafted_history_is_not_believed(real):
+    real.commit("One", a="1")
+    real.commit("Two", a="2")
+    real.git("replace", "HEAD", "HEAD~1")
+    assert real.git("log", "-1", "--format=%s") == "One"
+    assert ask(real.views(), "headMessage", branch="main", equals="Two")
+    assert ask(real.views(), "commitCount", branch="main", count=2)
+
+
+def test_a_tag_with_a_branchs_name_is_not_the_branch(real):
+    real.commit("One", a="1")
+    real.git("tag", "main")
+    real.commit("Two", a="2")
+    assert ask(real.views(), "fileAtRef", ref="main", path="a", text="2")
+    assert ask(real.views(), "headMessage", branch="main", equals="Two")
+    assert not ask(real.views(), "branchExists", branch="v1")
+
+
+def test_a_link_among_the_refs_leads_nowhere(tmp_path):
+    views = repository([ONE])
+    tip = views.states["git"]["site/.git/refs/heads/main"].data
+    (tmp_path / "tip").write_bytes(tip)
+    linked = changed(views, **{".git__refs__heads__sly": Node("symlink", target=str(tmp_path / "tip"))})
+    assert not ask(linked, "branchExists", branch="sly")
+    assert ask(linked, "branchExists", branch="main")
+
+
+def test_an_object_that_is_not_what_it_is_called_deceives_nobody():
+    views = repository([ONE])
+    wanted, lie = b"hi\n", b"no\n"
+    name = hashlib.sha1(b"blob 3\0" + wanted).hexdigest()
+    path = f".git__objects__{name[:2]}__{name[2:]}"
+    assert ask(views, "fileAtRef", ref="main", path="index.html", text="hi\n")
+    lying = changed(views, **{path: zlib.compress(b"blob 3\0" + lie)})
+    assert "is broken" in evidence(lying, "fileAtRef", ref="main", path="index.html", text="no\n").found
+    assert not ask(lying, "fileAtRef", ref="main", path="index.html", text="no\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        (".git__HEAD", b"\xff\xfe"),
+        (".git__HEAD", b"ref: refs/heads/../../../etc/passwd\n"),
+        (".git__index", b"DIRC\0\0\0\2\xff\xff\xff\xff"),
+        (".git__refs__heads__main", b"0" * 40),
+        (".git__refs__heads__main", b"ref: refs/heads/main\n"),
+        (".git__packed-refs", b"\0" * 100),
+        (".git__refs__heads__main__below", b"x"),
+    ],
+)
+def test_a_broken_repository_is_false_and_never_unknown(path, data):
+    views = changed(repository([ONE]), **{path: data})
+    tree = evaluate(
+        parse(
+            {
+                "all": [
+                    {"git.worktreeClean": {"repository": "site"}},
+                    {"git.commitCount": {"repository": "site", "branch": "main", "count": 1}},
+                    {"git.currentBranch": {"repository": "site", "branch": "main"}},
+                    {"git.stagedPaths": {"repository": "site", "paths": []}},
+                ]
+            }
+        ),
+        views,
+    )
+    assert tree.verdict is Verdict.FALSE
+    assert all(child.verdict is not Verdict.UNKNOWN for child in tree.children)
+
+
+@pytest.mark.parametrize("content", [{"elsewhere/a": "x"}, {"site/.git": "gitdir: /etc\n"}, {"site/.git/config": ""}])
+def test_a_missing_repository_is_wreckage_on_either_side_of_a_not(content):
+    views = Views({"git": tree_of(content)})
+    document = {"git.branchExists": {"repository": "site", "branch": "b"}}
+    assert evaluate(parse(document), views).verdict is Verdict.FALSE
+    assert evaluate(parse({"not": document}), views).verdict is Verdict.FALSE
+
+
+def test_a_bomb_ends_at_the_cap():
+    bomb = bytes(opening.OUTPUT + 1)
+    packer = zlib.compressobj(1)
+    name = hashlib.sha1(b"blob %d\0" % len(bomb) + bomb).hexdigest()
+    data = packer.compress(b"blob %d\0" % len(bomb) + bomb) + packer.flush()
+    whole = repository([("main", "Start", {"a": "x"})])
+    tree = b"100644 a\0" + bytes.fromhex(name)
+    entry = hashlib.sha1(b"tree %d\0" % len(tree) + tree).hexdigest()
+    commit = f"tree {entry}\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx\n".encode()
+    top = hashlib.sha1(b"commit %d\0" % len(commit) + commit).hexdigest()
+    views = changed(
+        whole,
+        **{
+            f".git__objects__{name[:2]}__{name[2:]}": data,
+            f".git__objects__{entry[:2]}__{entry[2:]}": zlib.compress(b"tree %d\0" % len(tree) + tree),
+            f".git__objects__{top[:2]}__{top[2:]}": zlib.compress(b"commit %d\0" % len(commit) + commit),
+            ".git__refs__heads__main": f"{top}\n".encode(),
+        },
+    )
+    found = evidence(views, "fileAtRef", ref="main", path="a", text="x")
+    assert found.verdict is Verdict.FALSE
+    assert "cat-file ended with" in found.found
+
+
+def test_any_damaged_byte_is_a_verdict():
+    dice = random.Random(20261203)
+    views = repository([ONE, TWO])
+    paths = sorted(path for path, node in views.states["git"].items() if node.kind == "file")
+    question = parse(
+        {
+            "all": [
+                {"git.fileAtRef": {"repository": "site", "ref": "HEAD", "path": "index.html", "text": "ho\n"}},
+                {"git.commitCount": {"repository": "site", "branch": "main", "count": 2}},
+                {"git.worktreeClean": {"repository": "site"}},
+            ]
+        }
+    )
+    assert evaluate(question, views).verdict is Verdict.TRUE
+    for _ in range(40):
+        path = dice.choice(paths)
+        data = bytearray(views.states["git"][path].data)
+        data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        damaged = Views({"git": Tree({**views.states["git"], path: Node("file", bytes(data))})})
+        assert evaluate(question, damaged).verdict in {Verdict.FALSE, Verdict.TRUE}, path
+
+
+# --- our own side ----------------------------------------------------------------------------------------------------
+
+
+def test_without_git_nothing_is_known(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    found = evidence(repository([ONE]), "branchExists", branch="main")
+    assert found.verdict is Verdict.UNKNOWN
+    assert "install" in found.found
+
+
+def test_many_predicates_cost_one_copy_and_one_run_of_each_command(monkeypatch):
+    runs, copies = [], []
+    run, copy = opening._run, opening._copied
+    monkeypatch.setattr(opening, "_run", lambda *rest: runs.append(rest[1]) or run(*rest))
+    monkeypatch.setattr(opening, "_copied", lambda *rest: copies.append(rest[1]) or copy(*rest))
+    probes = [{"git.branchExists": {"repository": "site", "branch": f"b{i}"}} for i in range(9)]
+    probes += [{"git.fileAbsentAtRef": {"repository": "site", "ref": "main", "path": f"p{i}"}} for i in range(9)]
+    evaluate(parse({"all": probes}), repository([ONE]))
+    assert copies == ["site"]
+    assert sorted(command[0] for command in runs) == ["for-each-ref", "ls-tree"]
+
+
+def test_the_callers_git_variables_do_not_reach_git(monkeypatch, tmp_path):
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_EXTERNAL_DIFF", "GIT_TRACE"):
+        monkeypatch.setenv(name, str(tmp_path / "trap"))
+    assert ask(repository([ONE]), "worktreeClean")
+    assert not (tmp_path / "trap").exists()
