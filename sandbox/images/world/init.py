@@ -276,6 +276,7 @@ class World:
         """Copy bytes until a freeze."""
         os.set_blocking(self.source.fd, False)
         os.set_blocking(self.sink, False)
+        self.deliver()  # what came right behind the seed lies in the buffer, and nothing may follow to wake us
         while not self.frozen:
             self.turn()
 
@@ -306,6 +307,10 @@ class World:
         """Read once from the outside."""
         with contextlib.suppress(BlockingIOError):
             self.source.fill()
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Hand on the frames that are whole."""
         for channel, payload in self.source.frames():
             if channel == CONTROL:
                 self.obey(payload)
