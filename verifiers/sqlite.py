@@ -2,7 +2,8 @@
 
 Only stored columns of base tables are looked at, never a view or a computed column. The names of tables and columns do
 not mind upper and lower case, as in SQLite. `where` is a set of columns with the value that each must have. Values are
-compared by type and value: 1 is 1.0, "1" is not 1, and null is null. A database that is missing or corrupt counts against the agent.
+compared by type and value: 1 is 1.0, "1" is not 1, and null is null. A database that is missing or corrupt counts
+against the agent.
 """
 
 from __future__ import annotations
