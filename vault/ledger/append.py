@@ -27,8 +27,8 @@ from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, r
 from vault.ledger.note import Signer
 from vault.ledger.tiles import (
     HEAD,
-    KEPT,
     HEIGHT,
+    KEPT,
     MAX_LEAF,
     WIDTH,
     Frontier,

@@ -1,0 +1,76 @@
+"""Audit a `Historical-YYYY-MM` bundle, trusting nobody but the keys that the caller gives.
+
+The argument, and the attack that each step stops:
+
+ 1. the files are those of the manifest                          a file was edited, added or left out
+ 2. a given key signed the log's checkpoint                      a log of somebody else's
+ 3. the leaves and tiles rebuild the checkpoint's root           a leaf was changed, moved or left out
+ 4. every leaf is a statement in canonical bytes                 one leaf that two readers read differently
+ 5. every checkpoint that a run names is signed and of this log  a history made up afterwards
+ 6. the `retire` statement names this manifest                   another opening than the one that was logged
+ 7. every task opens its commitment                              a task was swapped after the scores
+ 8. retired = promised - withdrawn + refills, a quarter          tasks were chosen when they hurt
+ 9. commits stand before every run that used them                tasks were made to fit an agent
+10. every run is closed, and opened to its pseudonym             bad runs were dropped
+11. the results open and add up to the committed totals          results were edited or left out
+12. aggregate, attestation and README follow from the above      figures that nobody measured
+13. the log extends the checkpoint that the caller kept          history was rewritten since
+14. a month's full score                                         pending until its last cohort is opened
+
+Each step returns a sentence that says what it proved, or raises with the bytes that disagree; the first failure ends
+the argument, because later steps rest on earlier ones. Standard library and `cryptography` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from vault.errors import VaultError
+from vault.ledger import audit_log, audit_results, audit_tasks
+from vault.ledger.audit_log import Outcome
+from vault.ledger.case import Case
+from vault.ledger.report import Report, Step
+
+STEPS: Mapping[str, Callable[[Case], Outcome]] = {
+    "files": audit_log.files,
+    "checkpoint": audit_log.checkpoint,
+    "root": audit_log.root,
+    "statements": audit_log.statements,
+    "named checkpoints": audit_log.named,
+    "retirement": audit_log.retirement,
+    "commitments": audit_tasks.commitments,
+    "promise": audit_tasks.promise,
+    "order": audit_tasks.order,
+    "runs": audit_results.runs,
+    "results": audit_results.results,
+    "figures": audit_results.figures,
+    "consistency": audit_log.consistency,
+    "full score": audit_results.full_score,
+}
+
+
+def audit(folder: Path, keys: Sequence[str], previous: str | None = None) -> Report:
+    """Audit a bundle; whatever is wrong with it becomes a failed step, never an exception.
+
+    Args:
+        folder: the bundle.
+        keys: verifier keys of the log (`NAME+ID+KEY`), from anywhere but the bundle.
+        previous: a signed checkpoint that the caller kept from before, if any.
+    """
+    case = Case(folder, list(keys), previous)
+    steps: list[Step] = []
+    for number, name in enumerate(STEPS, 1):
+        if steps and not steps[-1].ok:
+            steps.append(Step(number, name, ok=False, proved="", state="not reached"))
+        else:
+            steps.append(_step(number, name, case))
+    return Report(all(step.ok for step in steps), steps, case.pending)
+
+
+def _step(number: int, name: str, case: Case) -> Step:
+    try:
+        state, proved = STEPS[name](case)
+    except VaultError as error:
+        return Step(number, name, ok=False, proved="", detail=str(error), state="failed")
+    return Step(number, name, ok=True, proved=proved, state=state)

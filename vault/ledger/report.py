@@ -1,0 +1,93 @@
+"""What an audit says: numbered steps, what is pending, and what no audit proves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+State = Literal["proved", "pending", "not asked", "failed", "not reached"]
+
+CAVEATS = (
+    "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
+    "were measured well",
+    "that no insider showed a task to a friend before it was opened",
+    "that a run made outside the ledger never happened",
+    "order and time against the operator: no witness cosigned these checkpoints, so when they were made is the "
+    "operator's word; compare them with a checkpoint that you or others kept (--previous)",
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the argument.
+
+    Attributes:
+        number: its place, from 1.
+        name: what it is about.
+        ok: nothing disagreed. False for the step that failed, and for those after it, which were not reached.
+        proved: a sentence that says what it proved, or what is pending; empty where it failed.
+        detail: for a failure the sentence with the evidence; otherwise remarks, or nothing.
+        state: `proved`, `pending`, `not asked`, `failed` or `not reached`.
+    """
+
+    number: int
+    name: str
+    ok: bool
+    proved: str
+    detail: str = ""
+    state: State = "proved"
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as JSON values."""
+        return {
+            "number": self.number,
+            "name": self.name,
+            "ok": self.ok,
+            "state": self.state,
+            "proved": self.proved,
+            "detail": self.detail,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of an audit.
+
+    Attributes:
+        ok: every step that could be made was proved; see `pending` for what could not be made yet.
+        steps: all of them, in order.
+        pending: the month (`YYYY-MM`) at which the last of these runs' full scores can be recomputed, or None.
+        caveats: what this audit does not prove.
+    """
+
+    ok: bool
+    steps: Sequence[Step]
+    pending: str | None = None
+    caveats: Sequence[str] = CAVEATS
+
+    @property
+    def failed(self) -> Step | None:
+        """The step that failed, or None."""
+        return next((step for step in self.steps if step.state == "failed"), None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as JSON values."""
+        return {
+            "ok": self.ok,
+            "steps": [step.as_json() for step in self.steps],
+            "failed": self.failed.number if self.failed else None,
+            "pending": self.pending,
+            "caveats": list(self.caveats),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Write it for people, one line after another."""
+        for step in self.steps:
+            yield f"{step.number:2}. {step.name}: {step.state}"
+            for sentence in (step.proved, step.detail):
+                if sentence:
+                    yield f"    {sentence}"
+        yield "yes" if self.ok else f"no: step {self.failed.number} failed" if self.failed else "no"
+        yield "What this audit does not prove:"
+        yield from (f"  - {caveat}" for caveat in self.caveats)
