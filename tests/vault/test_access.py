@@ -1,0 +1,134 @@
+"""Whoever opens something leaves a line, and a line cannot be taken back without it showing."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from datetime import UTC, datetime
+
+import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vault.access import START, AccessEntry, verify
+from vault.db import transaction
+from vault.errors import Broken, NotAllowed
+
+
+@pytest.fixture
+def log(vault, add):
+    add(0)
+    vault.seal_blob("trace/1", b"...")
+    vault.open("t-" + "z" * 14 + "aa", who="ada", why="review")
+    for n in range(4):
+        vault.open_blob("trace/1", who="grace", why=f"dispute {n}")
+    return vault.access_log()
+
+
+def test_each_opening_says_who_what_when_and_why(log):
+    first, second = log[:2]
+    assert (first.number, first.who, first.what, first.why) == (1, "ada", "task/t-zzzzzzzzzzzzzzaa", "review")
+    assert (second.who, second.what) == ("grace", "blob/trace/1")
+    assert first.previous == START
+    assert second.previous == first.digest
+    assert first.at < second.at
+    assert first.at.utcoffset().total_seconds() == 0
+
+
+def test_an_untouched_log_is_in_order(vault, log):
+    vault.verify_access_log()
+    vault.verify_access_log(known=log[2].digest)
+    verify([])
+
+
+@pytest.mark.parametrize("name", ["who", "what", "why", "at"])
+@pytest.mark.parametrize("place", range(5))
+def test_an_edited_entry_is_found(log, name, place):
+    other = log[place].at.replace(year=2025) if name == "at" else "somebody else"
+    edited = [*log]
+    edited[place] = dataclasses.replace(log[place], **{name: other})
+    with pytest.raises(Broken, match=f"Entry {place + 1} of the access log was changed"):
+        verify(edited)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_missing_entry_is_found(log, place):
+    with pytest.raises(Broken, match=f"has no entry {place + 1}"):
+        verify(log[:place] + log[place + 1 :])
+
+
+def test_closing_the_gap_by_counting_anew_does_not_help(log):
+    forged = [dataclasses.replace(entry, number=n) for n, entry in enumerate(log[1:], start=1)]
+    with pytest.raises(Broken):
+        verify(forged)
+
+
+@given(st.permutations(range(5)))
+def test_any_other_order_is_found(order):
+    log = chain(5)
+    if list(order) == [0, 1, 2, 3, 4]:
+        verify([log[n] for n in order])
+        return
+    with pytest.raises(Broken):
+        verify([log[n] for n in order])
+
+
+def chain(length: int) -> list[AccessEntry]:
+    """Make a log by hand, as the module's docstring says."""
+    log, previous = [], START
+    for number in range(1, length + 1):
+        entry = {"number": number, "at": "2026-12-01T09:00:00.000250+00:00", "who": "ada", "what": "task/t", "why": "y"}
+        digest = hashlib.sha256(rfc8785.dumps({**entry, "previous": previous})).hexdigest()
+        moment = datetime(2026, 12, 1, 9, 0, 0, 250, tzinfo=UTC)
+        log.append(AccessEntry(number, moment, "ada", "task/t", "y", previous, digest))
+        previous = digest
+    return log
+
+
+def test_a_tail_that_was_cut_off_shows_to_whoever_kept_a_digest(log):
+    verify(log[:-1])
+    with pytest.raises(Broken, match="cut off or made anew"):
+        verify(log[:-1], known=log[-1].digest)
+
+
+def test_an_edit_in_the_database_itself_is_found(vault, engine, log):
+    with transaction(engine) as session:
+        session.connection().exec_driver_sql("UPDATE vault_access SET who = 'nobody' WHERE number = 3")
+    with pytest.raises(Broken, match="Entry 3"):
+        vault.verify_access_log()
+
+
+@pytest.mark.parametrize(
+    ("who", "why"), [("", "x"), ("x", " "), ("x" * 201, "x"), ("x", "y" * 501), ("a\nb", "x"), ("x", "\x1b[2J")]
+)
+def test_an_opening_without_a_name_and_a_reason_does_not_open(vault, log, who, why):
+    with pytest.raises(NotAllowed, match="nothing was opened"):
+        vault.open("t-" + "z" * 14 + "aa", who=who, why=why)
+    with pytest.raises(NotAllowed, match="nothing was opened"):
+        vault.open_blob("trace/1", who=who, why=why)
+    assert vault.access_log() == log
+
+
+def test_an_opening_that_cannot_be_logged_does_not_open(vault, engine, add, monkeypatch):
+    """The disk fills up between the wish and the log entry."""
+    task_id = add(0).id
+    vault.seal_blob("trace/1", b"...")
+    monkeypatch.setattr("vault.store.unseal", lambda *_: pytest.fail("it was opened"))
+    with transaction(engine) as session:
+        session.connection().exec_driver_sql(
+            "CREATE TRIGGER full BEFORE INSERT ON vault_access BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    for opening in (
+        lambda: vault.open(task_id, who="a", why="b"),
+        lambda: vault.open_blob("trace/1", who="a", why="b"),
+    ):
+        with pytest.raises(Exception, match="disk full"):
+            opening()
+    assert vault.access_log() == []
+
+
+def test_an_opening_inside_a_transaction_is_refused_because_its_line_could_be_rolled_back(vault, engine, add):
+    task_id = add(0).id
+    with transaction(engine), pytest.raises(RuntimeError, match="transaction is open here already"):
+        vault.open(task_id, who="ada", why="review")

@@ -1,0 +1,165 @@
+"""A write is whole, durable and alone; a read takes no lock; an error shows no parameter."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, select
+
+from vault import db
+from vault.db import joined, open_engine, transaction
+from vault.errors import Malformed, Unavailable
+from vault.tables import LeafRow
+
+
+def row(number: int, leaf: bytes = b"x") -> LeafRow:
+    return LeafRow(number=number, key=f"key {number}", leaf=leaf, recorded_at=datetime(2026, 12, 1, tzinfo=UTC))
+
+
+def numbers(engine) -> list[int]:
+    with Session(engine) as session:
+        return list(session.exec(select(LeafRow.number)).all())
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"),
+    [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("busy_timeout", 30_000), ("trusted_schema", 0)],
+)
+def test_every_connection_is_durable_and_strict(engine, pragma, value):
+    with engine.connect() as one, engine.connect() as two:
+        for connection in (one, two):
+            assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
+
+
+def test_a_new_database_and_its_journals_belong_to_their_owner(engine, tmp_path):
+    with transaction(engine) as session:
+        session.add(row(0))
+    files = list(tmp_path.glob("quarterturn.db*"))
+    assert len(files) == 3
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+
+
+def test_a_block_that_fails_leaves_nothing(engine):
+    with suppress(ZeroDivisionError), transaction(engine) as session:
+        session.add(row(0))
+        session.flush()
+        session.add(row(1 // 0))
+    assert numbers(engine) == []
+
+
+def test_a_block_that_ends_is_there_for_another_engine(engine, url):
+    with transaction(engine) as session:
+        session.add(row(0))
+    other = open_engine(url)
+    assert numbers(other) == [0]
+    other.dispose()
+
+
+def test_two_writers_wait_for_each_other_and_neither_loses(engine):
+    """Both read the highest number first: without a lock taken at the start, both would write the same one."""
+
+    def count() -> None:
+        for _ in range(15):
+            with transaction(engine) as session:
+                taken = session.exec(select(LeafRow.number)).all()
+                time.sleep(0.001)
+                session.add(row(len(taken)))
+
+    threads = [threading.Thread(target=count) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers(engine)) == list(range(45))
+
+
+def test_a_reader_sees_a_snapshot_and_is_not_kept_waiting(engine):
+    with transaction(engine) as session:
+        session.add(row(0))
+        session.flush()
+        assert numbers(engine) == []
+    assert numbers(engine) == [0]
+
+
+def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(db, "WAIT", 0.1)
+    impatient = open_engine(url)
+    somebody = sqlite3.connect(tmp_path / "quarterturn.db", isolation_level=None)
+    somebody.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="was busy for"), transaction(impatient):
+        pass
+    somebody.close()
+    with transaction(impatient) as session:
+        session.add(row(0))
+    impatient.dispose()
+
+
+def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_long_wait(engine):
+    with transaction(engine) as session:
+        with pytest.raises(RuntimeError, match="pass its session on"), transaction(engine):
+            pass
+        session.add(row(0))
+    with transaction(engine) as session:
+        session.add(row(1))
+    assert numbers(engine) == [0, 1]
+
+
+def test_whoever_joins_a_transaction_shares_its_end(engine):
+    with suppress(ZeroDivisionError), transaction(engine) as session:
+        with joined(engine, session) as same:
+            same.add(row(0))
+        raise ZeroDivisionError
+    with joined(engine, None) as own:
+        own.add(row(1))
+    assert numbers(engine) == [1]
+
+
+def test_a_refused_row_is_not_quoted(engine):
+    with transaction(engine) as session:
+        session.add(row(0))
+    with pytest.raises(IntegrityError) as refusal, transaction(engine) as session:
+        session.add(row(0, b"a heron by the weir"))
+    assert "heron" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "nosuchdriver://x/y", "sqlite://", "sqlite:///:memory:"])
+def test_an_address_that_is_none_is_malformed(url):
+    with pytest.raises(Malformed):
+        open_engine(url)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(Unavailable, match=f"{tmp_path}/none/x.db"):
+        open_engine(f"sqlite:///{tmp_path}/none/x.db")
+
+
+def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path):
+    path = tmp_path / "x.db"
+    path.write_text("a letter to a heron " * 100)
+    with pytest.raises(Malformed, match=f"{path} is not a database"):
+        open_engine(f"sqlite:///{path}")
+    assert path.read_text().startswith("a letter")
+
+
+def test_a_password_in_an_address_is_not_shown():
+    with pytest.raises(Unavailable) as refusal:
+        open_engine("postgresql://ada:hunter2@127.0.0.1:1/x")
+    assert "hunter2" not in str(refusal.value)
+    assert "127.0.0.1" in str(refusal.value)
+
+
+def test_a_committed_row_survives_without_the_journal_being_folded_in(engine, tmp_path):
+    with transaction(engine) as session:
+        session.add(row(0))
+    copy = tmp_path / "copy.db"
+    for suffix in ("", "-wal"):
+        (tmp_path / f"copy.db{suffix}").write_bytes((tmp_path / f"quarterturn.db{suffix}").read_bytes())
+    connection = sqlite3.connect(copy)
+    assert connection.execute("SELECT count(*) FROM vault_ledger_leaf").fetchone() == (1,)
+    connection.close()
