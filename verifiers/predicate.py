@@ -14,9 +14,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeAlias
 
-from jsonschema import ValidationError
+from jsonschema import Draft202012Validator, ValidationError
 
 from verifiers.catalogue import CATALOGUE
 from verifiers.errors import Malformed
@@ -104,12 +105,17 @@ def _probe(name: str, arguments: object, place: str) -> Probe:
         near = near or [other for other in known if other.startswith(name.partition(".")[0] + ".")][:3]
         hint = f"; near it: {', '.join(near)}" if near else "; `quarterturn predicate list` names them all"
         raise Malformed(f"{place}: there is no predicate of this name{hint}")
-    error = next(entry.validator.iter_errors(arguments), None)
+    error = next(_validator(name).iter_errors(arguments), None)
     if error is not None or not isinstance(arguments, Mapping):
         raise Malformed(
             f"{_path(place, error.absolute_path)}: {_why(error)}" if error else f"{place}: must be an object"
         )
     return Probe(name, dict(arguments))
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(CATALOGUE[name].schema)
 
 
 def _step(place: str, key: str) -> str:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from jsonschema import Draft202012Validator
-
 from verifiers.errors import VerifierError
 from verifiers.views import Views
 
@@ -56,7 +54,6 @@ class Entry:
     doc: str = field(repr=False)
     example: Example = field(repr=False)
     probe: Probe = field(repr=False)
-    validator: Draft202012Validator = field(repr=False)
 
 
 REGISTRY: dict[str, Entry] = {}
@@ -112,8 +109,7 @@ def predicate(
     def register(probe: Probe) -> Probe:
         if name in REGISTRY or not probe.__doc__:
             raise VerifierError(f"the predicate {name} is registered twice or says nothing about itself")
-        Draft202012Validator.check_schema(schema)
-        REGISTRY[name] = Entry(name, schema, words, probe.__doc__, example, probe, Draft202012Validator(schema))
+        REGISTRY[name] = Entry(name, schema, words, probe.__doc__, example, probe)
         return probe
 
     return register

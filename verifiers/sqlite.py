@@ -142,7 +142,10 @@ def table_equals(
         there[row] += 1
         if there[row] > wanted[row]:  # they differ, however it goes on
             return Finding(holds=False, found=f"{quoted(table)} has besides {quoted(list(row))}")
-    return Finding(there == wanted, f"{quoted(table)} lacks {quoted(list(wanted - there))}")
+    lacking = list(wanted - there)
+    return Finding(
+        not lacking, f"{quoted(table)} " + (f"lacks {quoted(lacking)}" if lacking else "has just these rows")
+    )
 
 
 @predicate(

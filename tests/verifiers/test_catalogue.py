@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from verifiers.catalogue import CATALOGUE, NAMESPACES, reference
 from verifiers.errors import VerifierError
@@ -26,6 +28,16 @@ def test_its_example_holds_on_one_state_and_fails_on_the_other(name):
     failed = evaluate(tree, example.fails())
     assert failed.verdict is Verdict.FALSE
     assert failed.found
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_its_schema_is_a_schema_and_its_probe_takes_what_the_schema_lets_through(name):
+    entry = CATALOGUE[name]
+    Draft202012Validator.check_schema(entry.schema)
+    _, *arguments = inspect.signature(entry.probe).parameters.values()
+    assert [argument.name for argument in arguments] == list(entry.schema["properties"])
+    needed = {argument.name for argument in arguments if argument.default is inspect.Parameter.empty}
+    assert needed == set(entry.schema["required"])
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
