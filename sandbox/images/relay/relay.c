@@ -1,0 +1,157 @@
+/* relay PORT SOCKET: copies bytes between 127.0.0.1:PORT and the unix socket SOCKET, and does nothing else.
+ *
+ * It looks at no byte, keeps no log and believes nobody; the gateway behind the socket does not believe it either.
+ * One thread, fixed memory: CAP connections of two buffers each. One connection more is accepted and closed at once,
+ * so that it is refused and not left waiting. "ready\n" goes to standard output once the port listens. relay.py is
+ * the same program for where nothing can be compiled; one suite of tests runs on both.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { CAP = 64, SIZE = 16384 };
+
+/* One direction: from[ends that are read] -> buffer -> to. */
+struct flow {
+    int from, to;
+    size_t start, end;
+    int eof, closed; /* nothing more comes; and the other side has been told */
+    char bytes[SIZE];
+};
+
+struct pair {
+    int used;
+    struct flow out, back; /* agent to gateway, gateway to agent */
+};
+
+static struct pair pairs[CAP];
+static struct sockaddr_un gateway = {.sun_family = AF_UNIX};
+
+static void drop(struct pair *pair) {
+    close(pair->out.from);
+    close(pair->out.to);
+    pair->used = 0;
+}
+
+static int dial(void) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&gateway, sizeof gateway) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void reset(struct flow *flow, int from, int to) {
+    flow->from = from;
+    flow->to = to;
+    flow->start = flow->end = 0;
+    flow->eof = flow->closed = 0;
+}
+
+static void admit(int listener) {
+    int agent = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (agent < 0)
+        return;
+    for (int i = 0; i < CAP; i++) {
+        if (pairs[i].used)
+            continue;
+        int other = dial();
+        if (other < 0)
+            break;
+        reset(&pairs[i].out, agent, other);
+        reset(&pairs[i].back, other, agent);
+        pairs[i].used = 1;
+        return;
+    }
+    close(agent);
+}
+
+static int again(void) { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+/* Move what can be moved in one direction; -1 where the connection is beyond use. */
+static int move(struct flow *flow) {
+    if (!flow->eof && flow->start == flow->end) {
+        ssize_t got = read(flow->from, flow->bytes, SIZE);
+        if (got < 0)
+            return again() ? 0 : -1;
+        flow->start = 0;
+        flow->end = (size_t)got;
+        flow->eof = got == 0;
+    }
+    if (flow->start < flow->end) {
+        ssize_t put = send(flow->to, flow->bytes + flow->start, flow->end - flow->start, MSG_NOSIGNAL);
+        if (put < 0)
+            return again() ? 0 : -1;
+        flow->start += (size_t)put;
+    }
+    if (flow->eof && flow->start == flow->end && !flow->closed) {
+        shutdown(flow->to, SHUT_WR);
+        flow->closed = 1;
+    }
+    return 0;
+}
+
+static short wish(const struct flow *reading, const struct flow *writing) {
+    short events = 0;
+    if (!reading->eof && reading->start == reading->end)
+        events |= POLLIN;
+    if (writing->start < writing->end)
+        events |= POLLOUT;
+    return events;
+}
+
+static void serve(int listener) {
+    for (;;) {
+        struct pollfd polls[1 + 2 * CAP];
+        polls[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+        for (int i = 0; i < CAP; i++) {
+            struct pair *pair = &pairs[i];
+            short agent = pair->used ? wish(&pair->out, &pair->back) : 0;
+            short other = pair->used ? wish(&pair->back, &pair->out) : 0;
+            /* a descriptor with nothing to wait for is left out: its hang-up would be told over and over */
+            polls[1 + 2 * i] = (struct pollfd){.fd = agent ? pair->out.from : -1, .events = agent};
+            polls[2 + 2 * i] = (struct pollfd){.fd = other ? pair->out.to : -1, .events = other};
+        }
+        if (poll(polls, 1 + 2 * CAP, -1) < 0)
+            continue;
+        for (int i = 0; i < CAP; i++) {
+            struct pair *pair = &pairs[i];
+            if (!pair->used || !(polls[1 + 2 * i].revents | polls[2 + 2 * i].revents))
+                continue;
+            if (move(&pair->out) < 0 || move(&pair->back) < 0 || (pair->out.closed && pair->back.closed))
+                drop(pair);
+        }
+        if (polls[0].revents)
+            admit(listener);
+    }
+}
+
+int main(int argc, char **argv) {
+    int on = 1, port = argc == 3 ? atoi(argv[1]) : 0;
+    if (port < 1 || port > 65535 || strlen(argv[2]) >= sizeof gateway.sun_path) {
+        fputs("usage: relay PORT SOCKET\n", stderr);
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    strcpy(gateway.sun_path, argv[2]);
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        bind(listener, (struct sockaddr *)&here, sizeof here) < 0 || listen(listener, CAP) < 0) {
+        perror("relay");
+        return 1;
+    }
+    if (write(1, "ready\n", 6) != 6)
+        return 1;
+    serve(listener);
+}
