@@ -1,0 +1,49 @@
+"""Builds the images with this machine's way to its packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quarterturn.launcher import pip_settings
+from quarterturn.launcher.pip_settings import PipSettings, local_path
+from quarterturn.launcher.steps import Stop, say
+from sandbox.errors import Unavailable
+from sandbox.images.bases import Reach
+from sandbox.images.build import IMAGES, Image, ensure
+
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+REGISTRIES = ("NPM_CONFIG_REGISTRY", "npm_config_registry")
+
+
+def build(environ: Mapping[str, str], images: Sequence[Image] = IMAGES) -> dict[str, str]:
+    """Build what is missing, and give each image's tag by its name.
+
+    Raises:
+        Stop: an image could not be built.
+    """
+    try:
+        return ensure(reach(pip_settings.read(environ), environ), say, images)
+    except Unavailable as error:
+        raise Stop(str(error)) from error
+
+
+def reach(settings: PipSettings, environ: Mapping[str, str]) -> Reach:
+    """Say pip's settings and the machine's certificates for a build stage, which sees none of its folders."""
+    cert = settings.cert or environ.get("SSL_CERT_FILE")
+    bundle = Path(cert) if cert else next((path for path in pip_settings.BUNDLES if path.is_file()), None)
+    lines = {
+        "index-url": settings.index or "",
+        "extra-index-url": " ".join(index for index in settings.extra_indexes if local_path(index) is None),
+        "trusted-host": " ".join(settings.trusted_hosts),
+        "proxy": settings.proxy or "",
+        "timeout": settings.timeout or "",
+    }
+    said = "".join(f"{name} = {value}\n" for name, value in lines.items() if value)
+    registry = next((environ[name] for name in REGISTRIES if name in environ), None)
+    return Reach(
+        certificates=bundle if bundle and bundle.is_file() else None,
+        pip=f"[global]\n{said}",
+        npm=f"registry={registry}\n" if registry else "",
+        environment={name: environ[name] for name in PROXIES if name in environ},
+    )

@@ -1,0 +1,123 @@
+"""What our images stand on: a Debian with Python, and for build stages the same with this machine's way to packages.
+
+As root on a Debian the base is made from the machine's own package sources, so nothing is pulled; anywhere else it is
+the Dockerfiles' own default.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sandbox.images.client import docker, exists, failed
+
+PULLED = "python:3.12-slim-bookworm"  # the default of BASE in every Dockerfile
+INCLUDED = "ca-certificates,python3"
+UNREAD = ("usr/share/doc/*", "usr/share/info/*", "usr/share/lintian/*", "usr/share/locale/*", "usr/share/man/*")
+SOURCES = (Path("/etc/apt/sources.list.d/debian.sources"), Path("/etc/apt/sources.list"))
+
+BUILD_BASE = "quarterturn-build-base:latest"
+BUILD_LABEL = "quarterturn.stage=build"  # inherited by whatever stands on the base of build stages
+CERTIFICATES = "/etc/quarterturn-build.crt"
+TRUSTING = ("PIP_CERT", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How build stages on this machine reach their packages.
+
+    Attributes:
+        certificates: a bundle to trust, or None for the base's own.
+        pip: the text of a `pip.conf`.
+        npm: the text of an `npmrc`.
+        environment: variables that hold while a stage is built.
+    """
+
+    certificates: Path | None = None
+    pip: str = field(default="", repr=False)  # an index's address may hold a password
+    npm: str = field(default="", repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def base_name() -> str:
+    """Give the name of the base: our own where this machine can make it, else the one that is pulled."""
+    can_make = os.geteuid() == 0 and shutil.which("mmdebstrap") is not None and _sources() is not None
+    return f"quarterturn-base:{_codename()}" if can_make else PULLED
+
+
+def make_base(name: str, say: Say) -> None:
+    """Make the base if it is one of our own and is not there yet.
+
+    Raises:
+        Unavailable: a package source cannot be reached, or the engine does not take the image.
+    """
+    sources = _sources()
+    if name != f"quarterturn-base:{_codename()}" or sources is None or exists(name):
+        return
+    say(f"making the base image {name} from this machine's package sources")
+    command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={INCLUDED}"]
+    command += [f"--dpkgopt=path-exclude=/{pattern}" for pattern in UNREAD]
+    with sources.open("rb") as listed, tempfile.TemporaryFile() as said:
+        made = subprocess.Popen([*command, _codename(), "-", "-"], stdin=listed, stdout=subprocess.PIPE, stderr=said)
+        taken = subprocess.run(
+            ["docker", "import", "-", name], stdin=made.stdout, stdout=said, stderr=said, check=False
+        )
+        if made.stdout is not None:
+            made.stdout.close()
+        if made.wait() or taken.returncode:
+            said.seek(0)
+            failed(f"making the base image {name}", said.read().decode(errors="replace"))
+
+
+@contextmanager
+def build_base(base: str, reach: Reach) -> Iterator[str]:
+    """Give the base of build stages for as long as the block runs; it may hold secrets of this machine.
+
+    Raises:
+        Unavailable: it could not be made.
+    """
+    with tempfile.TemporaryDirectory(prefix="quarterturn-build-") as folder:
+        _write_build_base(Path(folder), base, reach)
+        docker("build", "--quiet", "--tag", BUILD_BASE, folder, what="making the base of build stages")
+    try:
+        yield BUILD_BASE
+    finally:
+        docker("image", "rm", "--force", BUILD_BASE, what="removing the base of build stages")
+        docker("image", "prune", "--force", "--filter", f"label={BUILD_LABEL}", what="removing the build stages")
+
+
+def _write_build_base(folder: Path, base: str, reach: Reach) -> None:
+    certificates = reach.certificates.read_bytes() if reach.certificates else b""
+    (folder / "pip.conf").write_text(reach.pip, encoding="utf-8")
+    (folder / "npmrc").write_text(reach.npm, encoding="utf-8")
+    (folder / "certificates").write_bytes(certificates)
+    variables = {"NPM_CONFIG_GLOBALCONFIG": "/etc/npmrc"} | dict.fromkeys(
+        TRUSTING if certificates else (), CERTIFICATES
+    )
+    lines = [
+        f"FROM {base}",
+        f"LABEL {BUILD_LABEL}",
+        "COPY pip.conf npmrc /etc/",
+        f"COPY certificates {CERTIFICATES}",
+        *(f'ENV {name}="{value}"' for name, value in (variables | dict(reach.environment)).items()),
+    ]
+    (folder / "Dockerfile").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _sources() -> Path | None:
+    return next((path for path in SOURCES if path.is_file()), None)
+
+
+def _codename() -> str:
+    release = Path("/etc/os-release")
+    lines = release.read_text(encoding="utf-8").splitlines() if release.is_file() else []
+    values = dict(line.split("=", 1) for line in lines if "=" in line)
+    return values.get("VERSION_CODENAME", "stable").strip('"')

@@ -1,0 +1,75 @@
+"""Builds those of our images that are missing.
+
+An image's tag is a digest of everything that it is built from, so one that is there is the right one; `latest` follows
+it. Each Dockerfile has two arguments, BASE and BUILD_BASE (`sandbox.images.bases`): final stages stand on the first,
+build stages on the second, so that no image holds a trace of how this machine reaches its packages.
+
+Standard library only: the launcher calls this before it starts the tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.images.bases import Reach, Say, base_name, build_base, make_base
+from sandbox.images.client import docker, exists
+
+NOT_BUILT_IN = {"__pycache__", "node_modules", "README.md"}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image of ours: its name, and the folder that it is built from."""
+
+    name: str
+    folder: Path
+
+    def tag(self, base: str) -> str:
+        """Give the reference of what the folder is built into on this base."""
+        digest = hashlib.sha256(base.encode())
+        for path in self._inputs():
+            content = path.read_bytes()
+            digest.update(f"\n{path.relative_to(self.folder)} {len(content)}\n".encode() + content)
+        return f"{self.name}:{digest.hexdigest()[:16]}"
+
+    def _inputs(self) -> Iterator[Path]:
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file() and not NOT_BUILT_IN & set(path.relative_to(self.folder).parts):
+                yield path
+
+
+HERE = Path(__file__).parent
+RELAY = Image("quarterturn-relay", HERE / "relay")
+WORLD = Image("quarterturn-world", HERE / "world")
+RULEBOOK = Image("quarterturn-agent-rulebook", HERE.parents[1] / "examples" / "agents" / "rulebook")
+IMAGES = (RELAY, WORLD, RULEBOOK)
+
+
+def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str, str]:
+    """Build what is missing, and give each image's tag by its name.
+
+    Raises:
+        Unavailable: there is no Docker client or engine, or a build failed.
+    """
+    docker("version", what="building images")  # fails where no engine answers
+    base = base_name()
+    tags = {image: image.tag(base) for image in images}
+    lacking = [image for image in images if not exists(tags[image])]
+    if lacking:
+        make_base(base, say)
+        with build_base(base, reach) as stages:
+            for image in lacking:
+                say(f"building the image {tags[image]}")
+                _build(image, tags[image], base, stages)
+    for image, tag in tags.items():
+        docker("tag", tag, f"{image.name}:latest", what=f"naming {tag}")
+    return {image.name: tag for image, tag in tags.items()}
+
+
+def _build(image: Image, tag: str, base: str, stages: str) -> None:
+    arguments = ("--build-arg", f"BASE={base}", "--build-arg", f"BUILD_BASE={stages}")
+    # The host's network, because the builder's own has neither a loopback proxy nor, always, a way out.
+    docker("build", "--network", "host", *arguments, "--tag", tag, image.folder, what=f"building {tag}")
