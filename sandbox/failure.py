@@ -24,6 +24,7 @@ from typing import Literal
 
 from sandbox import box
 from sandbox.transcript import Ended
+from verifiers.verdict import Verdict
 
 RETRIES = 2
 """How often a run that broke through our fault is played again."""
@@ -54,7 +55,8 @@ class Facts:
         agent: the agent's end, as the engine has it; None if it never started.
         world: how the world stood when the session was over, before it was told to freeze.
         too_large: whether the frozen state was over our caps or no tar stream at all.
-        unknown: whether the predicate came to unknown.
+        servers_lost: how many servers died, never came up or did not answer in time.
+        verdict: what the predicate came to, or None where it was not evaluated.
         recurred: after a replay, whether it broke again; None before one.
     """
 
@@ -64,7 +66,8 @@ class Facts:
     agent: box.Facts | None = None
     world: box.Facts | None = None
     too_large: bool = False
-    unknown: bool = False
+    servers_lost: int = 0
+    verdict: Verdict | None = None
     recurred: bool | None = None
 
 
@@ -93,6 +96,11 @@ def _world_died(facts: Facts) -> bool:
     return facts.world is not None and not facts.world.running
 
 
+def _server_lost(facts: Facts) -> bool:
+    """A server that is lost on the way to a task that is done after all has stood in nobody's way."""
+    return facts.servers_lost > 0 and facts.verdict is not Verdict.TRUE
+
+
 def _unreadable(facts: Facts) -> bool:
     return facts.stage in (Stage.AGENT, Stage.SESSION) or facts.too_large
 
@@ -111,9 +119,15 @@ TABLE: tuple[Row, ...] = (
     Row("an untouched world did not freeze", lambda f: _unreadable(f) and not f.calls, Ruling("ours", "not-frozen")),
     Row("a world that was called holds too much", lambda f: f.too_large, Ruling("replay", "state-too-large")),
     Row("a world that was called did not freeze", _unreadable, Ruling("replay", "not-frozen")),
+    Row("a server was lost before any call", lambda f: _server_lost(f) and not f.calls, Ruling("ours", "server-lost")),
+    Row("a server was lost after a call", _server_lost, Ruling("replay", "server-lost")),
     Row("its time ran out", lambda f: f.ended == "time-exceeded", Ruling("theirs", "time-exceeded")),
     Row("the predicate could not be evaluated", lambda f: f.stage == Stage.FROZEN, Ruling("ours", "not-evaluated")),
-    Row("a probe of the predicate could not be made", lambda f: f.unknown, Ruling("ours", "verdict-unknown")),
+    Row(
+        "a probe of the predicate could not be made",
+        lambda f: f.verdict is Verdict.UNKNOWN,
+        Ruling("ours", "verdict-unknown"),
+    ),
     Row("the session came to its end", lambda f: f.stage == Stage.VERDICT, Ruling(None, "finished")),
 )
 

@@ -10,10 +10,12 @@ import pytest
 
 from sandbox import box, failure
 from sandbox.failure import CODES, TABLE, Facts, Stage, classify
+from verifiers.verdict import Verdict
 
 RUNS, DIED = box.Facts(running=True), box.Facts(running=False, exit_code=-9, out_of_memory=True)
 LOST = box.Facts(running=False, lost=True)
-DONE = Facts(Stage.VERDICT, ended="answered", calls=3, agent=box.Facts(running=False, exit_code=0), world=RUNS)
+ENDED = box.Facts(running=False, exit_code=0)
+DONE = Facts(Stage.VERDICT, ended="answered", calls=3, agent=ENDED, world=RUNS, verdict=Verdict.FALSE)
 
 # One line a row of the table, in its order: the facts of a run that this row and no earlier one is about.
 CASES = [
@@ -28,9 +30,11 @@ CASES = [
     ("an untouched world did not freeze", replace(DONE, stage=Stage.SESSION, calls=0), "ours", "not-frozen"),
     ("a world that was called holds too much", replace(DONE, too_large=True), "replay", "state-too-large"),
     ("a world that was called did not freeze", replace(DONE, stage=Stage.SESSION), "replay", "not-frozen"),
+    ("a server was lost before any call", replace(DONE, servers_lost=1, calls=0), "ours", "server-lost"),
+    ("a server was lost after a call", replace(DONE, servers_lost=1), "replay", "server-lost"),
     ("its time ran out", replace(DONE, ended="time-exceeded"), "theirs", "time-exceeded"),
     ("the predicate could not be evaluated", replace(DONE, stage=Stage.FROZEN), "ours", "not-evaluated"),
-    ("a probe of the predicate could not be made", replace(DONE, unknown=True), "ours", "verdict-unknown"),
+    ("a probe of the predicate could not be made", replace(DONE, verdict=Verdict.UNKNOWN), "ours", "verdict-unknown"),
     ("the session came to its end", DONE, None, "finished"),
 ]
 
@@ -68,6 +72,10 @@ def test_how_the_agent_itself_ended_never_decides(code):
     assert classify(facts).blame is None
 
 
+def test_a_lost_server_stands_in_nobodys_way_where_the_task_is_done():
+    assert classify(replace(DONE, servers_lost=1, verdict=Verdict.TRUE)).blame is None
+
+
 def test_an_agent_that_breaks_its_gateway_wins_no_verdict_and_no_endless_retries():
     assert classify(replace(DONE, ended="gateway-lost")).blame == "ours"
     assert failure.RETRIES == 2
@@ -83,12 +91,5 @@ def test_no_text_of_anybody_is_among_the_facts():
 def test_the_classifier_is_pure():
     tree = ast.parse(inspect.getsource(failure))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert imported <= {
-        "__future__",
-        "collections.abc",
-        "dataclasses",
-        "enum",
-        "typing",
-        "sandbox",
-        "sandbox.transcript",
-    }
+    pure = {"__future__", "collections.abc", "dataclasses", "enum", "typing"}
+    assert imported == pure | {"sandbox", "sandbox.transcript", "verifiers.verdict"}

@@ -1,0 +1,133 @@
+"""What admission needs executed: documents checked, solutions played on the real servers, final states spoiled.
+
+`BoxProver` has the shape that the room of the grammars asks for; the two never import each other. A solution goes the
+way that an agent's calls go, through a gateway process into a fresh world, and is judged by the same code on the same
+kind of copy; only the agent is missing, because the gateway plays the calls itself.
+
+The world is seeded in full. Of its servers only those run that the calls name: a solution is known beforehand, so
+nobody could ask the others anything, and admission is waited for by a human.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sandbox.box import Box
+from sandbox.errors import Lost, Malformed, NotFound
+from sandbox.run import Terms, judge, new_alias
+from sandbox.scene import Scene, specify
+from sandbox.servers import SERVERS, tool_table
+from sandbox.transcript import Call
+from sandbox.world import seed, servers_of, views
+from vault.task import Task
+from verifiers import predicate as predicates
+from verifiers.evaluate import evaluate
+from verifiers.verdict import Evidence, Verdict
+from verifiers.views import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What playing a solution came to.
+
+    Attributes:
+        evidence: the predicate's evidence tree; its root is the verdict.
+        calls: how many calls were made.
+        errors: how many of them ended in an error.
+        state: the frozen data folder.
+        answer: the answer that was given.
+        log: the calls as plain JSON values, with their results.
+    """
+
+    evidence: Evidence = field(repr=False)
+    calls: int
+    errors: int
+    state: Tree = field(repr=False)
+    answer: str | None = field(repr=False)
+    log: Sequence[Mapping[str, Any]] = field(repr=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the predicate came to."""
+        return self.evidence.verdict
+
+
+class BoxProver:
+    """Proves drafts in a box.
+
+    Args:
+        box: where the worlds are made.
+        terms: caps, patience and clock, as for a run.
+    """
+
+    def __init__(self, box: Box, terms: Terms | None = None) -> None:
+        self._box, self._terms = box, terms or Terms()
+
+    def check(self, document: Mapping[str, Any]) -> None:
+        """Check what the schema cannot know: tools, states, predicate, and that the one can see the others.
+
+        Raises:
+            Malformed: the message names the place.
+        """
+        task = Task.parse(document)
+        seed(task.document)
+        servers = {server.name for server in servers_of(task.document)}
+        predicate = predicates.parse(task.success_predicate, "$.success_predicate")
+        if blind := sorted(predicates.namespaces(predicate) - servers - {"answer"}):
+            raise Malformed(
+                f"the task at $.success_predicate looks at {blind[0]}, but no tool of that server is listed, so there "
+                "would be nothing to look at"
+            )
+
+    def descriptions(self, tools: Sequence[str]) -> Mapping[str, str]:
+        """Give each tool's description as its pinned server has it.
+
+        Raises:
+            NotFound: no pinned server has a tool of that name.
+        """
+        table = tool_table()
+        if unknown := [tool for tool in tools if tool not in table]:
+            raise NotFound(f"no pinned server has a tool {unknown[0]!r}")
+        return {tool: str(table[tool]["description"]) for tool in tools}
+
+    def prove(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
+        """Play calls in a fresh world and evaluate the predicate on what they leave; no calls is the null agent.
+
+        Raises:
+            Lost: our machinery broke; nothing is known about the solution.
+        """
+        task, terms = Task.parse(document), self._terms
+        script = [Call(call["tool"], call.get("arguments", {})) for call in calls]
+        used = {call.tool.partition(".")[0] for call in script}
+        servers = [server for server in servers_of(task.document) if server.name in used]
+        spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
+        spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
+        scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, terms.clock)
+        with scene:
+            transcript = scene.open().gateway.finish(terms.world.wall)
+            if len(transcript.calls) != len(script):
+                raise Lost(
+                    f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"
+                )
+            tree = scene.freeze()
+        log = transcript.as_json()["calls"]
+        return Proved(judge(task, tree, answer), len(transcript.calls), transcript.errors, tree, answer, log)
+
+    def mutated(self, document: Mapping[str, Any], proved: Proved, mutant: Mapping[str, Any]) -> Evidence:
+        """Evaluate the predicate on a proved state with one thing spoiled: a server's data, or the answer.
+
+        Raises:
+            Malformed: the mutant is none that its server knows, or what it names is not in the state.
+        """
+        task = Task.parse(document)
+        if "answer" in mutant:
+            return judge(task, proved.state, mutant["answer"])
+        if mutant.get("server") not in SERVERS:
+            raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
+        server = SERVERS[mutant["server"]]
+        before = views(proved.state, servers_of(task.document), proved.answer)
+        spoiled = server.mutate(before.states.get(server.name, Tree({})), mutant["change"])
+        after = replace(before, states={**before.states, server.name: spoiled})
+        return evaluate(predicates.parse(task.success_predicate), after)

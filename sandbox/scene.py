@@ -1,0 +1,148 @@
+"""The three fresh things of one run: a world, a gateway of a process of its own, and the socket folder between them.
+
+A scene is made, used once and taken down, in every path; nothing of it is ever used again. The socket folder is the
+run's identity: it lies on a tmpfs inside a folder that only we can enter, and what reaches the gateway through it is
+this run's agent and nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sandbox.box import Box, Limits, World
+from sandbox.failure import Stage
+from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listing, start
+from sandbox.meter import Clock, Meter
+from sandbox.servers import Server
+from sandbox.transcript import Call
+from vault.task import Task
+from verifiers.views import Tree
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 a tmpfs on every Linux; each run makes its own 0700 folder in it
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long we wait for our own machinery, in seconds; none of it is the agent's time."""
+
+    ready: float = 60.0
+    finish: float = 20.0
+    freeze: float = 30.0
+
+
+@dataclass
+class Scene:
+    """A world with its servers running and a gateway that is ready; `stage` says how far it came.
+
+    Attributes:
+        box: where it is made.
+        spec: what the gateway is told: the part of the task that the agent may see.
+        servers: the servers that run, in the order of their channels.
+        tree: the seeded content of the world's data folder.
+    """
+
+    box: Box
+    spec: GatewaySpec
+    servers: Sequence[Server]
+    tree: Tree = field(repr=False)
+    limits: Limits
+    patience: Patience
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        """Hold nothing yet: `open` makes the parts."""
+        self.stage = Stage.NOTHING
+        self.meter = Meter(self.clock)
+        self._stack = ExitStack()
+
+    def open(self) -> Self:
+        """Make the folder, the world and the gateway.
+
+        Raises:
+            Lost, Unavailable, OSError: one of them could not be had; `stage` says which, and nothing is left behind.
+        """
+        NURSERY.warm()  # the nursery loads while the world comes up
+        try:
+            with self.meter.phase("world"):
+                self.sockets = self._stack.enter_context(socket_folder())
+                self.world: World = self.box.world(self.servers, self.tree, self.limits)
+                self._stack.callback(self.world.close)
+            self.stage = Stage.WORLD
+            with self.meter.phase("gateway"):
+                self.gateway: Gateway = start(self.spec, self.world.channel(), self.sockets)
+                self._stack.callback(self.gateway.kill)
+                self.gateway.ready(self.patience.ready)
+            self.stage = Stage.GATEWAY
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def freeze(self) -> Tree:
+        """Stop everything in the world and read its state out."""
+        with self.meter.phase("freeze"):
+            tree = self.world.freeze(self.patience.freeze)
+        self.stage = Stage.FROZEN
+        return tree
+
+    def close(self) -> None:
+        """Take everything down; safe to call twice."""
+        with self.meter.phase("removal"):
+            self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def specify(
+    task: Task,
+    *,
+    alias: str,
+    wall: float,
+    servers: Sequence[Server],
+    solution: Mapping[str, Any] | None = None,
+    script: Sequence[Call] | None = None,
+) -> GatewaySpec:
+    """Take from a task what its agent may see: never its id, its predicate or its initial state."""
+    return GatewaySpec(
+        alias=alias,
+        goal=task.goal,
+        tools=listing(task.available_tools),
+        servers=[server.name for server in servers],
+        max_steps=task.max_steps,
+        faults=[asdict(fault) for fault in task.faults],
+        wall=wall,
+        solution=solution,
+        script=script,
+    )
+
+
+@contextmanager
+def socket_folder() -> Iterator[Path]:
+    """Make the folder for one run's socket: on a tmpfs, in a folder of mode 0700.
+
+    The inner folder is the one that a relay is given. Whoever the relay runs as must be able to enter it; nobody
+    outside a box can come as far.
+    """
+    parent = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
+    outer = Path(tempfile.mkdtemp(prefix="quarterturn-", dir=parent))
+    try:
+        inner = outer / "gw"
+        inner.mkdir()
+        inner.chmod(0o755)
+        yield inner
+    finally:
+        shutil.rmtree(outer, ignore_errors=True)

@@ -1,0 +1,164 @@
+"""Stories of admission's executions: solutions played on the real servers, and final states spoiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grammars.prover import Prover
+from sandbox.bwrap_box import BwrapBox
+from sandbox.errors import Lost, Malformed, NotFound
+from sandbox.prover import BoxProver
+from sandbox.servers import SERVERS
+from vault.errors import Malformed as MalformedTask
+from verifiers.errors import Malformed as MalformedPredicate
+from verifiers.verdict import Verdict
+
+pytestmark = pytest.mark.box
+
+WRITE = {"tool": "filesystem.write_file", "arguments": {"path": "/data/files/out.txt", "content": "done"}}
+READ = {"tool": "filesystem.read_text_file", "arguments": {"path": "/data/files/in.txt"}}
+BRANCH = {
+    "tool": "git.git_create_branch",
+    "arguments": {"repo_path": "/data/repos/site", "branch_name": "spare", "base_branch": "main"},
+}
+INSERT = {"tool": "sqlite.write_query", "arguments": {"query": "INSERT INTO people VALUES (2, 'Grace')"}}
+
+
+def a_draft(**changes):
+    """One task over all three servers: write a file, make a branch, add a row, and answer."""
+    commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]
+    table = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
+    tools = ["filesystem.write_file", "filesystem.read_text_file", "git.git_create_branch", "sqlite.write_query"]
+    more = [f"{name}.{tool}" for name, server in SERVERS.items() for tool in server.tools]
+    return {
+        "schema": "quarterturn/task/v1",
+        "spec": "1.0.0",
+        "id": "t-aaaaaaaaaaaaaaaa",
+        "server": "filesystem",
+        "category": "composition",
+        "difficulty": "easy",
+        "max_steps": 6,
+        "goal": "Do it everywhere.",
+        "initial_state": {
+            "filesystem": {"files": {"in.txt": "7"}},
+            "git": {"repositories": {"site": {"commits": commits, "checkout": "main"}}},
+            "sqlite": {"tables": {"people": table}},
+        },
+        "available_tools": tools + [tool for tool in more if tool not in tools][:10],
+        "success_predicate": {
+            "all": [
+                {"filesystem.fileTextEquals": {"path": "out.txt", "text": "done"}},
+                {"git.branchExists": {"repository": "site", "branch": "spare"}},
+                {"sqlite.rowCount": {"table": "people", "count": 2}},
+                {"answer.equals": {"text": "7"}},
+            ]
+        },
+    } | changes
+
+
+@pytest.fixture(scope="module")
+def prover() -> Prover:
+    made: Prover = BoxProver(BwrapBox())  # it has the shape that the grammars ask for
+    return made
+
+
+@pytest.fixture(scope="module")
+def proved(prover):
+    return prover.prove(a_draft(), [READ, WRITE, BRANCH, INSERT], "7")
+
+
+def test_a_solution_over_all_servers_is_proved(proved):
+    assert (proved.verdict, proved.calls, proved.errors) == (Verdict.TRUE, 4, 0)
+    assert [child.verdict for child in proved.evidence.children] == [Verdict.TRUE] * 4
+    assert [entry["tool"] for entry in proved.log] == [call["tool"] for call in (READ, WRITE, BRANCH, INSERT)]
+    assert "7" in proved.log[0]["result"]
+
+
+def test_the_null_agent_changes_nothing(prover):
+    null = prover.prove(a_draft(), [], None)
+    assert (null.verdict, null.calls) == (Verdict.FALSE, 0)
+
+
+def test_every_proof_has_a_world_of_its_own(prover, proved):
+    again = prover.prove(a_draft(), [READ], "7")
+    assert [child.verdict for child in again.evidence.children] == [Verdict.FALSE] * 3 + [Verdict.TRUE]
+
+
+def test_a_call_that_errs_is_counted_and_the_rest_is_played(prover):
+    wrong = {"tool": "filesystem.read_text_file", "arguments": {"path": "/data/files/none.txt"}}
+    found = prover.prove(a_draft(), [wrong, WRITE], None)
+    assert (found.calls, found.errors) == (2, 1)
+    assert found.evidence.children[0].verdict is Verdict.TRUE
+
+
+def test_a_scheduled_fault_meets_the_solution_too(prover):
+    fault = {"tool": WRITE["tool"], "call": 1, "error": "busy"}
+    draft = a_draft(category="recovery", faults=[fault])
+    once, twice = prover.prove(draft, [WRITE], None), prover.prove(draft, [WRITE, WRITE], None)
+    assert (once.errors, once.evidence.children[0].verdict) == (1, Verdict.FALSE)
+    assert (twice.errors, twice.evidence.children[0].verdict) == (1, Verdict.TRUE)
+
+
+def test_a_solution_longer_than_the_budget_is_played_and_counted(prover):
+    """That it is too long is for the gate to say, and it says how long."""
+    assert prover.prove(a_draft(max_steps=1), [WRITE, READ, READ], None).calls == 3
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        {"name": "wrong answer", "answer": "8"},
+        {"name": "undone", "server": "filesystem", "change": {"remove": "out.txt"}},
+    ],
+    ids=lambda mutant: mutant["name"],
+)
+def test_a_mutant_of_a_final_state_fails(prover, proved, mutant):
+    assert prover.mutated(a_draft(), proved, mutant).verdict is Verdict.FALSE
+    assert proved.verdict is Verdict.TRUE, "the proved state is left as it was"
+
+
+def test_a_mutant_of_nothing_is_refused(prover, proved):
+    with pytest.raises(Malformed, match="neither a server nor another answer"):
+        prover.mutated(a_draft(), proved, {"name": "what"})
+
+
+def test_a_sound_draft_passes_the_checks(prover):
+    prover.check(a_draft())
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "place"),
+    [
+        ({"max_steps": 0}, MalformedTask, "max_steps"),
+        ({"initial_state": {"filesystem": {"files": {"../x": "1"}}}}, Malformed, "files"),
+        ({"success_predicate": {"filesystem.isNice": {}}}, MalformedPredicate, "isNice"),
+        ({"initial_state": {}, "available_tools": [f"filesystem.made_up_{n}" for n in range(12)]},
+         Malformed, r"available_tools\[0\]"),
+        ({"initial_state": {}, "available_tools": [f"filesystem.{t}" for t in SERVERS["filesystem"].tools][:12]},
+         Malformed, "success_predicate looks at git"),
+    ],
+)  # fmt: skip
+def test_a_draft_that_cannot_be_is_refused_with_the_place(prover, changes, error, place):
+    with pytest.raises(error, match=place):
+        prover.check(a_draft(**changes))
+
+
+def test_descriptions_are_those_of_the_pinned_servers(prover):
+    found = prover.descriptions(["filesystem.write_file", "sqlite.write_query"])
+    assert found["filesystem.write_file"] == SERVERS["filesystem"].tools["write_file"]["description"]
+    with pytest.raises(NotFound, match=r"git\.push"):
+        prover.descriptions(["git.push"])
+
+
+def test_a_world_that_is_lost_proves_nothing_and_says_so():
+    class Lossy(BwrapBox):
+        def world(self, servers, state, limits):
+            world = super().world(servers, state, limits)
+            world._started.kill()
+            return world
+
+    with pytest.raises(Lost):
+        BoxProver(Lossy()).prove(a_draft(), [WRITE], None)
+    assert not list(Path("/dev/shm").glob("quarterturn-*"))
