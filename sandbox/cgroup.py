@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,6 +45,14 @@ class Group:
                         return True
         return False
 
+    def kill(self) -> None:
+        """Kill every process in it."""
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
+                for pid in (folder / "cgroup.procs").read_text().split():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(pid), signal.SIGKILL)
+
     def remove(self) -> None:
         """Remove it once everything in it has ended; what is still busy after a second is left for `reap`."""
         for folder in self.folders:
@@ -76,15 +85,17 @@ def make(limits: Limits) -> Group | None:
 
 
 def reap() -> int:
-    """Remove the groups of runners that are gone, and say how many."""
-    removed = 0
+    """Kill and remove the groups of runners that are gone, and say how many."""
+    left: dict[str, list[Path]] = {}
     for parent in _parents() if os.geteuid() == 0 else ():
         for folder in parent.glob(f"{PREFIX}*-*"):
             if not Path(f"/proc/{folder.name.removeprefix(PREFIX).split('-')[0]}").exists():
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-                    removed += 1
-    return removed
+                left.setdefault(folder.name, []).append(folder)
+    for folders in left.values():
+        group = Group(tuple(folders))
+        group.kill()
+        group.remove()
+    return len(left)
 
 
 def _limit(folder: Path, limits: Limits) -> None:

@@ -37,6 +37,13 @@ ETC = {
 }
 
 
+def rlimits(limits: Limits) -> dict[str, int]:
+    """Give the caps that a process carries with it, by the names of prlimit(1)."""
+    cpu = int(limits.wall * max(limits.cpus, 1)) + 5
+    size = max(limits.tmpfs, 4096)
+    return {"nofile": OPEN_FILES, "core": 0, "fsize": size, "memlock": 65536, "msgqueue": 0, "cpu": cpu}
+
+
 def agent_environment(program: Program) -> dict[str, str]:
     """Give the agent's variables: the submission's own, and ours over them."""
     ours = {"PATH": AGENT_PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "QUARTERTURN_URL": URL}  # noqa: S108 - in the box

@@ -1,0 +1,45 @@
+"""What an agent prints: drained, so that it never waits for us, and kept up to a cap.
+
+It is hostile text. It is shown to people only after every character that could move a cursor, hide, or reorder what
+stands beside it has been escaped, and no program of ours ever reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+CHUNK = 1 << 16
+CUT = "\n[cut: the agent printed more than is kept]\n"
+
+
+def printable(data: bytes) -> str:
+    """Give bytes as text of printable characters and newlines; whatever else is in there is escaped."""
+    text = data.decode("utf-8", "backslashreplace")
+    return "".join(char if char == "\n" or char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+class Output:
+    """Reads a descriptor to its end in a thread of its own, and keeps the first `cap` bytes."""
+
+    def __init__(self, descriptor: int, cap: int) -> None:
+        self._descriptor, self._cap = descriptor, cap
+        self._kept = bytearray()
+        self._cut = False
+        self._thread = threading.Thread(target=self._drain, name="agent-output", daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """Give what came so far."""
+        return printable(bytes(self._kept)) + (CUT if self._cut else "")
+
+    def close(self) -> None:
+        """Wait for its end: whoever printed is gone by now."""
+        self._thread.join(5)
+
+    def _drain(self) -> None:
+        with os.fdopen(self._descriptor, "rb", buffering=0) as stream:
+            while data := stream.read(CHUNK):
+                room = self._cap - len(self._kept)
+                self._kept += data[:room]
+                self._cut = self._cut or len(data) > room
