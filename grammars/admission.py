@@ -3,7 +3,8 @@
     1. It validates; every tool that it names exists on the pinned servers; it lists 12 to 18 of them, and as many of
        them are needed as its category says.
     2. The null agent, which does nothing and says nothing, gets *false*.
-    3. Every reference solution gets *true* within max_steps, and in a recovery task it meets the scheduled errors.
+    3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
+       recovery task at least one that is.
     4. Every mutant (a right final state with one thing spoiled, or a wrong answer) gets *false*.
     5. What must be produced does not lie about in the state, in names, in history, in descriptions or in the goal.
 
@@ -13,7 +14,8 @@ the evidence quotes everything and is as secret as the task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,6 +106,11 @@ def _trouble(draft: Draft, prover: Prover) -> str | None:
     return None
 
 
+def _faults_met(task: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> int:
+    made = Counter(call["tool"] for call in calls)
+    return sum(made[fault["tool"]] >= fault["call"] for fault in task.get("faults", []))
+
+
 class _Case:
     """One draft on its way through the gates that need execution."""
 
@@ -128,20 +135,20 @@ class _Case:
             proved = self.prover.prove(self.draft.task, solution["calls"], solution["answer"])
             self.proved.append(proved)
             kept[solution["name"]] = {"evidence": proved.evidence.as_json(), "log": list(proved.log)}
-            if trouble := self._solution_trouble(proved):
+            if trouble := self._solution_trouble(solution["calls"], proved):
                 troubles.append(f"{solution['name']}: {trouble}")
         self.evidence["solutions"] = kept
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(kept)} pass within max_steps")
 
-    def _solution_trouble(self, proved: Proved) -> str | None:
+    def _solution_trouble(self, calls: Sequence[Mapping[str, Any]], proved: Proved) -> str | None:
         if proved.verdict is not Verdict.TRUE:
             return f"it gets {proved.verdict.value}"
         if proved.calls > self.draft.task["max_steps"]:
             return f"it takes {proved.calls} calls and {self.draft.task['max_steps']} are allowed"
-        faults = len(self.draft.task.get("faults", []))
-        if proved.errors != faults:
-            return f"it meets {proved.errors} errors and {faults} are scheduled"
-        return None
+        met = _faults_met(self.draft.task, calls)
+        if self.draft.task["category"] == "recovery" and not met:
+            return "it meets none of the scheduled errors"
+        return f"it meets {proved.errors} errors, {met} of them scheduled" if proved.errors != met else None
 
     def mutants(self) -> Gate:
         survivors: list[str] = []

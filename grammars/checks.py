@@ -49,9 +49,9 @@ def check_skeletons(
 
 
 def _check_names(derived: Derived) -> None:
-    known = {name for name, _ in derived.names} | set(derived.productions) | PREDEFINED
-    for name, how in derived.names:
-        _all_known(derived, f"let or parameters, {name}", names_of(how), known)
+    known = {naming.name for naming in derived.names} | set(derived.productions) | PREDEFINED
+    for naming in derived.names:
+        _all_known(derived, f"let or parameters, {naming.name}", names_of(naming.how), known)
     for part in derived.parts:
         for field in ("constraints", "state", "solutions", "predicate", "mutants", "faults", "answer", "given"):
             value = getattr(part, field)

@@ -2,7 +2,8 @@
 
 Names of a template and of the chosen productions live in one space and may refer to each other whatever the order they
 stand in: each is given its value after those that it mentions (Kahn's algorithm, ties in the order of the file, so that
-the same seed always makes the same draws).
+the same seed always makes the same draws). A constraint is looked at as soon as all its names have values, so what
+comes after may rely on it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grammars.errors import Malformed
+from grammars.expressions import Expression
 from grammars.forms import Node, names_in
 from grammars.grammar import Grammar, Production, Skeleton, Steps, Template
 from grammars.ranges import Range
 
 PREDEFINED = frozenset({"difficulty"})
+
+
+@dataclass(frozen=True)
+class Naming:
+    """One name, how it gets its value, and the constraints that can be looked at from then on."""
+
+    name: str
+    how: Range | Node
+    then: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
@@ -27,13 +38,13 @@ class Derived:
         skeleton: which one.
         template: its template.
         productions: the chosen one of each nonterminal, in order.
-        names: (name, how it gets its value) in the order in which they must be drawn or derived.
+        names: how each name gets its value, in the order in which they must be drawn or derived.
     """
 
     skeleton: Skeleton
     template: Template
     productions: dict[str, Production]
-    names: tuple[tuple[str, Range | Node], ...]
+    names: tuple[Naming, ...]
 
     @property
     def parts(self) -> tuple[Steps, ...]:
@@ -75,10 +86,11 @@ def derive(grammar: Grammar, skeleton: Skeleton) -> Derived:
             if name in own or name in productions or name in PREDEFINED:
                 raise Malformed(f"{skeleton.id}: the name {name!r} is given twice; rename one of them")
             own[name] = how
-    return Derived(skeleton, template, productions, tuple(_in_order(skeleton.id, own)))
+    constraints = [constraint for part in parts for constraint in part.constraints]
+    return Derived(skeleton, template, productions, tuple(_in_order(skeleton.id, own, constraints)))
 
 
-def _in_order(skeleton: str, own: dict[str, Range | Node]) -> Iterator[tuple[str, Range | Node]]:
+def _in_order(skeleton: str, own: dict[str, Range | Node], constraints: list[Expression]) -> Iterator[Naming]:
     waiting = {name: names_of(how) & set(own) for name, how in own.items()}
     while waiting:
         ready = next((name for name, needed in waiting.items() if not needed & set(waiting)), None)
@@ -86,7 +98,8 @@ def _in_order(skeleton: str, own: dict[str, Range | Node]) -> Iterator[tuple[str
             circle = ", ".join(sorted(waiting))
             raise Malformed(f"{skeleton}: these names depend on each other in a circle: {circle}")
         del waiting[ready]
-        yield ready, own[ready]
+        now = tuple(one for one in constraints if ready in one.names and not one.names & set(waiting))
+        yield Naming(ready, own[ready], now)
 
 
 def names_of(how: Range | Node) -> frozenset[str]:

@@ -58,11 +58,16 @@ class Repeat:
         """Give the members that it stands for."""
         for item in self.items.evaluate(scope) if self.items else [None]:
             with scope.inside(**({self.name: item} if self.items else {})):
-                if self.when is None or _holds(self.when, scope):
+                if self.when is None or holds(self.when, scope):
                     yield from fill(self.body, scope)
 
 
-def _holds(condition: Expression, scope: Scope) -> bool:
+def holds(condition: Expression, scope: Scope) -> bool:
+    """Evaluate a condition.
+
+    Raises:
+        Malformed: it gives neither true nor false.
+    """
     value = condition.evaluate(scope)
     if not isinstance(value, bool):
         raise Malformed(f"{condition.where}: {condition.source!r} must give true or false")

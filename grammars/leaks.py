@@ -3,7 +3,9 @@
 What a task's predicate wants *produced* (an answer, a computed text, a computed cell) must not be found in the initial
 state, a file's name, a commit's message, a tool's description or the goal. Numbers are looked for as whole numbers and
 texts as whole words, whatever their case. Values of one or two characters are left out: small numbers lie everywhere
-and tell nothing. What the template declares as `given` may be found: the goal says it, or finding it is the task.
+and tell nothing; so are texts of several words that are the whole content of a file of the initial state: those are
+moved or kept, not made. What the template declares as `given` may be found: the goal says it, or finding it is the
+task.
 """
 
 from __future__ import annotations
@@ -15,9 +17,12 @@ from typing import Any
 SHORTEST = 3
 _PRODUCED = {
     "answer.equals": ("text",),
+    "answer.oneOf": ("texts",),
     "answer.contains": ("text",),
     "answer.number": ("value",),
     "answer.set": ("items",),
+    "answer.list": ("items",),
+    "answer.json": ("value",),
     "filesystem.fileTextEquals": ("text",),
     "filesystem.fileContains": ("text",),
     "filesystem.fileLines": ("lines",),
@@ -32,14 +37,14 @@ def leaks(
     document: Mapping[str, Any], given: Iterable[Any] = (), descriptions: Mapping[str, str] | None = None
 ) -> list[str]:
     """Name the places where a value that must be produced can be found; no value is quoted."""
-    allowed = {str(value).strip().casefold() for value in given}
+    allowed = {text.strip().casefold() for text in _scalars(list(given))}
     wanted = {text for text in produced(document) if text.casefold() not in allowed}
     pieces = list(_pieces(document, descriptions or {}))
-    contents = {text.strip() for place, text in pieces if place != "the goal"}
+    contents = {text.strip() for text in _initial_files(document).values() if isinstance(text, str)}
     found = []
     for text in sorted(wanted):
-        if len(text) < SHORTEST or ("\n" in text and text in contents):
-            continue  # too short to tell, or a whole text that is moved or kept
+        if len(text) < SHORTEST or (len(text.split()) > 1 and text in contents):
+            continue
         pattern = _pattern(text)
         found += [place for place, piece in pieces if pattern.search(piece)]
     return list(dict.fromkeys(found))

@@ -17,7 +17,7 @@ from grammars.assemble import assemble
 from grammars.derivation import Derived, derive, skeletons
 from grammars.errors import Exhausted, Malformed
 from grammars.expressions import Scope
-from grammars.forms import fill
+from grammars.forms import fill, holds
 from grammars.grammar import Category, Difficulty, Draft, Grammar, Skeleton
 from grammars.leaks import leaks
 from grammars.ranges import Range
@@ -90,9 +90,10 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
     reasons: Counter[str] = Counter()
     for tries in range(1, TRIES + 1):
         scope = Scope({"difficulty": difficulty} | {slot: {"name": name} for slot, name in skeleton.choices})
-        parameters, bits = _give_values(derived, scope, dice)
-        if broken := _broken(derived, scope):
-            reasons[broken] += 1
+        try:
+            parameters, bits = _give_values(derived, scope, dice)
+        except _BrokenError as broken:
+            reasons[str(broken)] += 1
             continue
         draft = assemble(grammar, derived, scope, dice, parameters)
         places = leaks(draft.task, draft.provenance["given"])
@@ -103,28 +104,24 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
     raise Malformed(f"{skeleton.id}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
 
 
+class _BrokenError(Exception):
+    """A constraint did not hold."""
+
+
 def _give_values(derived: Derived, scope: Scope, dice: Random) -> tuple[dict[str, Any], float]:
     parameters: dict[str, Any] = {}
     bits = 0.0
-    for name, how in derived.names:
-        if isinstance(how, Range):
-            parameters[name], more = how.draw(dice, scope)
-            scope.bind(name, parameters[name])
+    for naming in derived.names:
+        if isinstance(naming.how, Range):
+            parameters[naming.name], more = naming.how.draw(dice, scope)
+            scope.bind(naming.name, parameters[naming.name])
             bits += more
         else:
-            scope.bind(name, fill(how, scope))
+            scope.bind(naming.name, fill(naming.how, scope))
+        for constraint in naming.then:
+            if not holds(constraint, scope):
+                raise _BrokenError(f"{constraint.source!r} did not hold")
     return parameters, bits
-
-
-def _broken(derived: Derived, scope: Scope) -> str | None:
-    for part in derived.parts:
-        for constraint in part.constraints:
-            value = constraint.evaluate(scope)
-            if not isinstance(value, bool):
-                raise Malformed(f"{constraint.where}: {constraint.source!r} must give true or false")
-            if not value:
-                return f"{constraint.source!r} did not hold"
-    return None
 
 
 __all__ = ["Draw", "draw", "sample", "skeletons"]

@@ -81,17 +81,22 @@ def _levels(value: Any, where: str) -> tuple[Difficulty, ...]:
 
 
 class _Reader:
-    """Turns the templates of all files into objects; holds what they share."""
+    """Turns the templates of all files into objects.
+
+    A nonterminal's production is looked for in the template, then in its file, then in the file with the version.
+    """
 
     def __init__(self, documents: Mapping[str, dict[str, Any]], lists: Dictionaries) -> None:
         self.documents = documents
         self.lists = lists
-        self.shared: dict[str, tuple[str, Any]] = {}
-        for file, document in documents.items():
-            for name, spec in as_map(document.get("productions"), f"{file}: productions").items():
-                if name in self.shared:
-                    raise Malformed(f"{file}: production {name}: {self.shared[name][0]} has one of that name already")
-                self.shared[name] = (f"{file}: production {name}", spec)
+        self.productions = {
+            file: {
+                name: (f"{file}: production {name}", spec)
+                for name, spec in as_map(document.get("productions"), f"{file}: productions").items()
+            }
+            for file, document in documents.items()
+        }
+        self.shared = next(self.productions[file] for file, document in documents.items() if "version" in document)
 
     def templates(self) -> dict[str, Template]:
         out: dict[str, Template] = {}
@@ -99,12 +104,12 @@ class _Reader:
             for name, spec in as_map(document.get("templates"), f"{file}: templates").items():
                 if name in out:
                     raise Malformed(f"{file}: template {name}: another file has one of that name already")
-                out[name] = self._template(name, spec, f"{file}: template {name}")
+                out[name] = self._template(name, spec, f"{file}: template {name}", self.shared | self.productions[file])
         if not out:
             raise Malformed(f"{', '.join(self.documents)}: there is no template in it")
         return out
 
-    def _template(self, name: str, spec: Any, where: str) -> Template:
+    def _template(self, name: str, spec: Any, where: str, around: Mapping[str, tuple[str, Any]]) -> Template:
         spec = as_map(spec, where)
         only_known(spec, _TEMPLATE, f"{where}:")
         if spec.get("category") not in CATEGORIES:
@@ -114,7 +119,8 @@ class _Reader:
         phrasings = as_texts(spec.get("phrasings"), f"{where}: phrasings")
         if len(set(phrasings)) < FEWEST_PHRASINGS:
             raise Malformed(f"{where}: phrasings: at least {FEWEST_PHRASINGS} different ones are needed")
-        local = as_map(spec.get("productions"), f"{where}: productions")
+        own = as_map(spec.get("productions"), f"{where}: productions")
+        known = {**around, **{key: (f"{where}: productions.{key}", value) for key, value in own.items()}}
         return Template(
             name=name,
             category=category,
@@ -123,7 +129,7 @@ class _Reader:
             phrasings=tuple(compile_text(text, f"{where}: phrasings") for text in phrasings),
             nonterminals={
                 slot: {
-                    option: self._production(option, local, f"{where}: nonterminals.{slot}", where, levels)
+                    option: self._production(option, known, f"{where}: nonterminals.{slot}", levels)
                     for option in as_texts(options, f"{where}: nonterminals.{slot}")
                 }
                 for slot, options in as_map(spec.get("nonterminals"), f"{where}: nonterminals").items()
@@ -133,14 +139,11 @@ class _Reader:
         )
 
     def _production(
-        self, name: str, local: Mapping[str, Any], field: str, template: str, levels: Sequence[Difficulty]
+        self, name: str, known: Mapping[str, tuple[str, Any]], field: str, levels: Sequence[Difficulty]
     ) -> Production:
-        if name in local:
-            where, spec = f"{template}: productions.{name}", local[name]
-        elif name in self.shared:
-            where, spec = self.shared[name]
-        else:
+        if name not in known:
             raise Malformed(f"{field}: there is no production {name!r}")
+        where, spec = known[name]
         spec = as_map(spec, where)
         only_known(spec, _PRODUCTION, f"{where}:")
         if not isinstance(spec.get("phrase", ""), str):
