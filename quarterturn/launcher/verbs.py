@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from quarterturn.launcher import locks, machine, node, pip_settings
+from quarterturn.launcher import images, locks, machine, node, pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complain, say
 
@@ -100,10 +100,8 @@ def test(arguments: Sequence[str]) -> int:
     """Run the tests, all of them unless told otherwise, against a real engine and a real bubblewrap."""
     installer = _prepare(tests=True)
     with machine.engine():
-        images = [str(installer.python), "-m", "sandbox.images.build"]
-        if subprocess.run(images, cwd=ROOT, check=False).returncode:
-            message = "the images could not be built, and the tests need them"
-            raise Stop(message)
+        machine.need(machine.FOR_BASE_IMAGES if machine.may_install() else {}, "building images")
+        images.build(os.environ)
         return _run(installer, "tests", "pytest", "-n", WORKERS, *arguments)
 
 

@@ -1,0 +1,209 @@
+"""The house as drawn in the design: imports run downhill only, and each heavy package has one door."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# A room -> the rooms that it may know. Siblings are not in each other's rows.
+BELOW = {
+    "vault": set(),
+    "verifiers": set(),
+    "grammars": {"vault", "verifiers"},
+    "sandbox": {"vault", "verifiers"},
+    "rotation": {"grammars", "sandbox", "vault", "verifiers"},
+    "quarterturn": {"rotation", "grammars", "sandbox", "vault", "verifiers"},
+}
+
+# A package -> the modules, or packages with all that is in them, which may import it.
+GATES = {
+    "alembic": ("quarterturn.migrations",),
+    "apscheduler": ("rotation.schedule",),
+    "cel": ("grammars.expressions",),
+    "docker": ("sandbox.docker_box",),
+    "fastapi": ("quarterturn.http",),
+    "jinja2": ("quarterturn.pages",),
+    "mcp": ("sandbox.gateway", "sandbox.servers"),
+    "mcp_types": ("sandbox.gateway", "sandbox.servers"),
+    "rfc8785": ("vault.canonical",),
+    "rich": ("quarterturn",),
+    "starlette": ("quarterturn.http", "sandbox.gateway"),
+    "typer": ("quarterturn",),
+    "yaml": ("grammars",),
+}
+
+# What an auditor runs needs nothing but the standard library and `cryptography`.
+AUDITORS = ("vault.commitment", "vault.errors", "vault.ledger")
+# The launcher runs before anything is installed; it also builds images.
+LAUNCHER = (
+    "quarterturn.launcher",
+    "sandbox.images.bases",
+    "sandbox.images.build",
+    "sandbox.images.client",
+    "sandbox.errors",
+)
+# Programs that run inside a wall, alone and with nothing of ours beside them.
+WALLED = ("sandbox.images.relay.relay", "sandbox.images.world.init")
+
+SPEAKERS = ("quarterturn.cli", *WALLED)
+
+
+class Import(NamedTuple):
+    module: str  # who imports
+    name: str  # what, with all its dots
+    line: int
+
+    @property
+    def top(self) -> str:
+        return self.name.partition(".")[0]
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.name}"
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    found = (path for room in BELOW for path in sorted((ROOT / room).rglob("*.py")))
+    return {name_of(path): ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in found}
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    return tuple(item for module, tree in modules().items() for item in imports_of(module, tree))
+
+
+def imports_of(module: str, tree: ast.Module) -> Iterator[Import]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(module, alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}:{node.lineno} imports relatively"
+            # `from room import part` names the module room.part, if there is one
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield Import(module, whole if whole in modules() else str(node.module), node.lineno)
+
+
+def within(module: str, places: tuple[str, ...]) -> bool:
+    return any(module == place or module.startswith(f"{place}.") for place in places)
+
+
+def is_ours(item: Import) -> bool:
+    return item.top in BELOW
+
+
+def is_standard(item: Import) -> bool:
+    return item.top in sys.stdlib_module_names
+
+
+def test_every_room_is_there() -> None:
+    assert {name.partition(".")[0] for name in modules()} == set(BELOW)
+
+
+def test_imports_run_downhill_only() -> None:
+    uphill = [
+        str(item)
+        for item in imports()
+        if is_ours(item) and item.top not in BELOW[item.module.partition(".")[0]] | {item.module.partition(".")[0]}
+    ]
+    assert not uphill
+
+
+@pytest.mark.parametrize("package", sorted(GATES))
+def test_a_gated_package_has_one_door(package: str) -> None:
+    astray = [str(item) for item in imports() if item.top == package and not within(item.module, GATES[package])]
+    assert not astray
+
+
+def test_what_the_auditor_needs_is_the_standard_library_and_cryptography() -> None:
+    astray = [
+        str(item)
+        for item in imports()
+        if within(item.module, AUDITORS)
+        and not (is_standard(item) or item.top == "cryptography" or within(item.name, AUDITORS))
+    ]
+    assert not astray
+
+
+def test_the_launcher_needs_the_standard_library_alone() -> None:
+    astray = [
+        str(item)
+        for item in imports()
+        if within(item.module, LAUNCHER) and not (is_standard(item) or within(item.name, LAUNCHER))
+    ]
+    assert not astray
+
+
+def test_programs_behind_the_wall_need_the_standard_library_alone() -> None:
+    assert not [str(item) for item in imports() if within(item.module, WALLED) and not is_standard(item)]
+
+
+def test_rows_stay_in_their_room() -> None:
+    """A room's tables are known to the room, to tables that refer to them, and to the migrations."""
+    astray = [
+        str(item)
+        for item in imports()
+        if re.fullmatch(r"\w+\.tables", item.name)
+        and item.top != item.module.partition(".")[0]
+        and not item.module.endswith(".tables")
+        and not within(item.module, ("quarterturn.migrations",))
+    ]
+    assert not astray
+
+
+def test_only_the_command_line_prints_or_exits() -> None:
+    astray = [
+        f"{module}:{call.lineno} calls {ast.unparse(call.func)}"
+        for module, tree in modules().items()
+        if not within(module, SPEAKERS)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"print", "exit", "quit", "sys.exit", "SystemExit"}
+    ]
+    assert not astray
+
+
+def test_what_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in project["dependencies"]}
+    carriers = packages_distributions()
+    for item in imports():
+        if not is_ours(item) and not is_standard(item):
+            names = {carrier.lower() for carrier in carriers.get(item.top, [])}
+            assert names & declared, f"{item}, which pyproject.toml does not declare"
+
+
+@pytest.mark.parametrize(
+    ("module", "kept_out"),
+    [
+        ("quarterturn.cli", {"mcp", "docker", "sqlmodel", "fastapi", "alembic"}),
+        ("vault.ledger.audit", {"sqlmodel", "pydantic", "jsonschema", "rfc8785", "mcp"}),
+        ("quarterturn.launcher.verbs", {"cryptography", "pydantic", "docker", "rich"}),
+    ],
+)
+def test_a_light_door_stays_light(module: str, kept_out: set[str]) -> None:
+    program = f"import sys, json, {module}; print(json.dumps(sorted(name.partition('.')[0] for name in sys.modules)))"
+    said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert not kept_out & set(json.loads(said.stdout))
+
+
+def test_no_test_folder_is_a_package() -> None:
+    assert not list((ROOT / "tests").rglob("__init__.py"))
