@@ -19,12 +19,12 @@ from functools import cached_property
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from grammars.store import Drafts
 from sandbox.docker_box import DockerBox
 from sqlalchemy import Engine
 
 from grammars.grammar import Grammar
-from grammars.load import LIBRARY, load
+from grammars.load import library, load
+from grammars.store import Drafts
 from quarterturn import clock, migrations, settings
 from quarterturn.errors import NotFound, Refused, Unavailable
 from quarterturn.settings import Settings
@@ -36,6 +36,7 @@ from rotation.turn import Rotation
 from sandbox.box import Box
 from sandbox.bwrap_box import BwrapBox
 from sandbox.errors import Unavailable as NoBox
+from sandbox.servers import tool_table
 from sandbox.store import Runs
 from vault import signing
 from vault.db import open_engine
@@ -44,6 +45,7 @@ from vault.ledger.append import LogWriter
 from vault.ledger.note import Signer
 from vault.ledger_store import Ledger
 from vault.store import Vault
+from verifiers.catalogue import CATALOGUE
 
 PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variable's name
 
@@ -56,6 +58,11 @@ class House:
         self.now = now
         self.settings: Settings = settings.load(self.home / settings.FILE)
         self._passphrase = passphrase
+
+    @property
+    def has_passphrase(self) -> bool:
+        """Whether a passphrase was given."""
+        return self._passphrase is not None
 
     # -- the vault ----------------------------------------------------------------------------------------------------
 
@@ -98,12 +105,12 @@ class House:
     @cached_property
     def grammars(self) -> Mapping[str, Grammar]:
         """The shipped, public grammars by server."""
-        return {path.name: load(path) for path in sorted(LIBRARY.iterdir()) if (path / "grammar.yaml").exists()}
+        return shipped_grammars()
 
     @cached_property
     def drafts(self) -> Drafts:
         """Admissions and reviews."""
-        return Drafts(self.engine, self.vault)
+        return Drafts(self.engine, self.vault, self.now)
 
     @cached_property
     def runs(self) -> Runs:
@@ -148,6 +155,11 @@ class House:
     def rotation(self) -> Rotation:
         """The turn."""
         return Rotation(self.books, self.spec, self.public / "releases")
+
+
+def shipped_grammars() -> dict[str, Grammar]:
+    """Load every shipped grammar, checked against the pinned tools and the known predicates."""
+    return {name: load(name, tools=tool_table(), predicates=CATALOGUE) for name in library()}
 
 
 def database_url(home: Path, chosen: Settings) -> str:

@@ -27,7 +27,7 @@ from rotation import promise, publish
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.cohort import Allocation, Candidate, allocate
-from rotation.errors import NotAllowed
+from rotation.errors import NotAllowed, NotFound
 from rotation.official import Official
 from rotation.sets import COHORTS, SetSpec, Stratum
 from rotation.store import Cohort, Turn
@@ -88,6 +88,18 @@ class Rotation:
                 turn = self._books.months.turn(month)
             on_step(step)
         return turn
+
+    def republish(self, month: Month) -> Path:
+        """Give the folder of a published month, writing it again if it is missing.
+
+        Raises:
+            NotFound: the month's turn retired nothing, or was never made.
+        """
+        turn = self._books.months.turn(month)
+        cohort = self._books.months.cohort_retiring(month)
+        if cohort is None or "publish" not in turn.done:
+            raise NotFound(f"the turn of {month} has published nothing; `quarterturn turn status` says how far it is")
+        return publish.write(self._books, self._releases, publish.content(self._books, turn, cohort))
 
     # -- before the first step ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,30 @@
+"""The board."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from quarterturn.cli.options import HOME, Home, Json
+from quarterturn.cli.output import Output
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("board")(board)
+
+
+def board(
+    month: Annotated[str | None, typer.Option(help="YYYY-MM (default: the month that is live).")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Show the month's runs with their figures, intervals and ranks."""
+    from quarterturn import standings
+    from quarterturn.cli.secrets import open_house
+    from rotation.calendar import Month
+
+    house = open_house(home)
+    lines = standings.of_month(house, Month.parse(month) if month else house.official.month())
+    Output(as_json=as_json).result([line.as_json() for line in lines], *standings.table(lines))

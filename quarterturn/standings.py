@@ -1,0 +1,137 @@
+"""The board: every run of a month with its figures, intervals and rank.
+
+Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. Runs in a box that is not
+official, runs with an unknown verdict and the reference agent have no rank. What a board shows of live tasks is rounded
+to half a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from sandbox.score import Figure, Result, Score, rank, score
+from sandbox.store import RunRecord, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the board.
+
+    Attributes:
+        name: the submission.
+        track: which board it belongs to.
+        run: the run's number, or None for the reference agent.
+        rank: 1 + the number of submissions surely better, or None.
+        whole: the score over all cohorts that the run was given.
+        sealed: the score over the cohorts that stay sealed after the next turn; what is ranked.
+        note: why there is no rank, or "".
+    """
+
+    name: str
+    track: str
+    run: int | None
+    rank: int | None
+    whole: Score
+    sealed: Score
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the line as plain JSON values, rounded as it is shown."""
+        return {
+            "name": self.name,
+            "track": self.track,
+            "run": self.run,
+            "rank": self.rank,
+            "note": self.note,
+            "whole": rounded(self.whole),
+            "sealed": rounded(self.sealed),
+        }
+
+
+def of_month(house: House, month: Month) -> list[Line]:
+    """Give the month's lines, best first within a track."""
+    sunset = month.cohort
+    done = [r for r in house.runs.list(month=str(month)) if r.state is RunState.DONE]
+    scored = [(r, house.official.results(r, why="board")) for r in done]
+    return lines([(r, results) for r, results in scored], sunset)
+
+
+def lines(scored: Sequence[tuple[RunRecord, Sequence[Result]]], sunset: str) -> list[Line]:
+    """Make the lines of runs whose results are known; `sunset` is the cohort that is not ranked."""
+    sealed = [score([r for r in results if r.cohort != sunset]) for _, results in scored]
+    ranks = _ranks([record for record, _ in scored], sealed)
+    made = [
+        Line(record.name, record.track, record.number, place, score(results), ranked, _note(record, ranked))
+        for (record, results), ranked, place in zip(scored, sealed, ranks, strict=True)
+    ]
+    return sorted(made, key=lambda line: (line.track, -(line.whole.success_rate.value or 0), line.name))
+
+
+def reference_line(name: str, results: Sequence[Result]) -> Line:
+    """Make the line of the reference agent: shown, and never ranked."""
+    whole = score(results)
+    return Line(name, "reference", None, None, whole, whole, "reference, unranked")
+
+
+def table(board: Sequence[Line]) -> list[str]:
+    """Draw the board as text; every figure has its interval and its n."""
+    if not board:
+        return ["no run of this month is finished"]
+    head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'efficiency':<22} {'hallucinated':<22} {'recovery':<22}"
+    return [head, *(_row(line) for line in board)]
+
+
+def rounded(whole: Score) -> dict[str, Any]:
+    """Give a score's figures, each rounded to half a point."""
+    figures = {name: _figure(getattr(whole, name)) for name in FIGURES}
+    return figures | {"attempted": whole.attempted, "unknown": whole.unknown}
+
+
+FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
+
+
+def _figure(figure: Figure) -> Mapping[str, float | int | None]:
+    return {
+        "value": _half_point(figure.value),
+        "low": _half_point(figure.low),
+        "high": _half_point(figure.high),
+        "n": figure.n,
+    }
+
+
+def _half_point(value: float | None) -> float | None:
+    return None if value is None else round(value * 200) / 200
+
+
+def _ranks(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[int | None]:
+    """Rank within each track; tracks never share one."""
+    places: list[int | None] = [None] * len(records)
+    for track in {record.track for record in records if record.official}:
+        members = [i for i, record in enumerate(records) if record.track == track]
+        for i, place in zip(members, rank([scores[i] for i in members]), strict=True):
+            places[i] = place
+    return places
+
+
+def _note(record: RunRecord, ranked: Score) -> str:
+    if not record.official:
+        return "unofficial"
+    return "" if ranked.ranked else "a verdict is unknown"
+
+
+def _row(line: Line) -> str:
+    cells = [_cell(getattr(line.whole, name)) for name in FIGURES]
+    place = str(line.rank) if line.rank is not None else "-"
+    note = f"  {line.note}" if line.note else ""
+    return f"{place:>4}  {line.name:<14} {cells[0]:<24} {cells[1]:<22} {cells[2]:<22} {cells[3]:<22}{note}".rstrip()
+
+
+def _cell(figure: Figure) -> str:
+    if figure.value is None:
+        return "-"
+    value, low, high = (100 * (_half_point(part) or 0.0) for part in (figure.value, figure.low, figure.high))
+    return f"{value:5.1f} % [{low:.1f}, {high:.1f}]"

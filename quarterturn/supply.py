@@ -1,0 +1,128 @@
+"""Where a set's tasks come from: drawn, proven by execution, sealed; a person's review comes after.
+
+Drafts of one stratum are taken in the order of its stream, so what a seed gives does not depend on how many workers
+prove them. A draft that stays out is kept as rejected and the next one of the stream takes its place; a stratum whose
+drafts keep failing is given up with a sentence instead of being drawn until something passes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from grammars.admission import Admission, admit
+from grammars.derivation import skeletons
+from grammars.grammar import Draft, Grammar
+from grammars.prover import Prover
+from grammars.store import Drafts
+from quarterturn.errors import Refused
+from rotation.draw import drafts
+from rotation.sets import Stratum
+from vault.store import Vault
+
+MOST_FAILURES = 5  # drafts of one stratum in a row
+
+
+@dataclass
+class Tally:
+    """What a supply came to: ids of the admitted tasks, how many drafts were drawn, and the gates that stayed shut."""
+
+    admitted: list[str] = field(default_factory=list)
+    drawn: int = 0
+    shut: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class _Line:
+    """One stratum's stream, with what is still wanted of it."""
+
+    stratum: Stratum
+    stream: Iterator[Draft]
+    wanted: int
+    used: set[str]
+    failures: int = 0
+
+
+class Supply:
+    """Fills strata with admitted tasks."""
+
+    def __init__(self, grammars: Mapping[str, Grammar], vault: Vault, store: Drafts, prover: Prover) -> None:
+        self._grammars, self._vault, self._store, self._prover = grammars, vault, store, prover
+
+    def fill(
+        self,
+        wanted: Mapping[Stratum, int],
+        seed: bytes,
+        *,
+        author: str,
+        workers: int = 2,
+        barred: Collection[str] = (),
+        on_done: Callable[[], None] = lambda: None,
+    ) -> Tally:
+        """Draw and admit the wanted number of tasks of each stratum, each of a skeleton of its own.
+
+        Args:
+            wanted: how many of each stratum.
+            seed: the draw's seed, 32 bytes.
+            author: who answers for the draw; somebody else must review it.
+            workers: how many drafts are proven at a time.
+            barred: skeleton tags that may not be drawn: live or seen.
+            on_done: called once for each admitted task.
+
+        Raises:
+            Refused: too many drafts of one stratum in a row stayed out.
+            Exhausted: a grammar has no unseen skeleton left.
+        """
+        tally = Tally()
+        used = self._barred_skeletons(barred)
+        pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
+        with ThreadPoolExecutor(workers, thread_name_prefix="prove") as pool:
+            try:
+                for line in [self._line(stratum, count, seed, used) for stratum, count in wanted.items()]:
+                    for _ in range(line.wanted):
+                        self._submit(pool, pending, line, tally)
+                while pending:
+                    for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                        line, draft = pending.pop(future)
+                        if self._keep(draft, future.result(), line, tally, author):
+                            on_done()
+                        else:
+                            self._submit(pool, pending, line, tally)
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+        return tally
+
+    def _line(self, stratum: Stratum, count: int, seed: bytes, used: set[str]) -> _Line:
+        stream = drafts(self._grammars, stratum, seed, exclude=lambda: used)
+        return _Line(stratum, stream, count, used)
+
+    def _submit(
+        self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line, tally: Tally
+    ) -> None:
+        draft = next(line.stream)
+        line.used.add(draft.skeleton)
+        tally.drawn += 1
+        pending[pool.submit(admit, draft, self._prover)] = (line, draft)
+
+    def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:
+        self._store.keep(draft, admission, author=author, public_grammar=True)
+        line.failures = 0 if admission.ok else line.failures + 1
+        if admission.ok:
+            tally.admitted.append(draft.id)
+            return True
+        gate = admission.failed[0]
+        tally.shut[f"{gate.number} {gate.name}"] += 1
+        if line.failures >= MOST_FAILURES:
+            raise Refused(
+                f"{MOST_FAILURES} drafts of {line.stratum} in a row stayed out, the last at gate {gate.number} "
+                f"({gate.name}); its templates are broken: see `quarterturn task show {draft.id}`"
+            )
+        return False
+
+    def _barred_skeletons(self, tags: Collection[str]) -> set[str]:
+        """Turn barred tags back into the ids of this grammar's skeletons."""
+        barred = set(tags)
+        ids = [skeleton.id for grammar in self._grammars.values() for skeleton in skeletons(grammar)]
+        return {name for name in ids if barred and self._vault.tag("skeleton", name) in barred}
