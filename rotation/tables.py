@@ -8,17 +8,19 @@ from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel, UniqueConstraint
 from sqlmodel.sql.sqltypes import UTCDateTime
 
+from vault.tables import Counter
+
 
 class CohortRow(SQLModel, table=True):
     """A quarter of the live set, named by the month at whose turn it retires."""
 
     __tablename__ = "rotation_cohort"
+    __table_args__ = (UniqueConstraint("retires"),)
 
-    id: str = Field(primary_key=True)
-    retires: str = Field(unique=True)
-    entered: str
-    set_leaf: int | None = None
-    state: str  # promised, live, retired, published
+    id: str = Field(primary_key=True, max_length=14)
+    retires: str = Field(max_length=7)
+    entered: str = Field(max_length=7)
+    state: str = Field(max_length=16)  # promised, live, retired, published
 
 
 class MemberRow(SQLModel, table=True):
@@ -62,7 +64,7 @@ class ExposureRow(SQLModel, table=True):
     __tablename__ = "rotation_exposure"
     __table_args__ = (UniqueConstraint("task_id", "submitter", "channel"),)
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
     task_id: str = Field(index=True)
     skeleton_tag: str
     submitter: str

@@ -90,8 +90,12 @@ def predicate_list(as_json: Json = False) -> None:
 
     from verifiers.catalogue import CATALOGUE
 
-    data = {name: {"doc": e.doc, "schema": e.schema, "example": e.example} for name, e in sorted(CATALOGUE.items())}
-    lines = [f"{name:<32} {entry['doc'].splitlines()[0]}" for name, entry in data.items()]
+    entries = sorted(CATALOGUE.items())
+    data = {
+        name: {"doc": e.doc, "schema": dict(e.schema), "example": {name: dict(e.example.arguments)}}
+        for name, e in entries
+    }
+    lines = [f"{name:<32} {entry.doc.splitlines()[0]}" for name, entry in entries]
     Output(as_json=as_json).result(json.loads(json.dumps(data, default=dict)), *lines)
 
 

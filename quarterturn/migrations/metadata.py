@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import grammars.tables
 from sqlmodel import SQLModel
 
+import grammars.tables
 import rotation.tables
 import sandbox.tables
 import vault.tables
