@@ -138,7 +138,7 @@ def socket_folder() -> Iterator[Path]:
     outside a box can come as far.
     """
     parent = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
-    outer = Path(tempfile.mkdtemp(prefix="quarterturn-", dir=parent))
+    outer = Path(tempfile.mkdtemp(prefix=f"quarterturn-{os.getpid()}-", dir=parent))
     try:
         inner = outer / "gw"
         inner.mkdir()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -96,19 +99,24 @@ def box():
 def nothing_left():
     """Whatever a story does, no folder, process or thread of its runs outlives it."""
     yield
-    assert not list(Path("/dev/shm").glob("quarterturn-*"))
-    assert not [name for name in command_lines() if "/init.py" in name]
+    assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
+    assert not worlds()
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("run")] == []
 
 
-def command_lines() -> list[str]:
-    lines = []
+def worlds() -> list[int]:
+    """Find the processes below this one that are a world's PID 1, or the bwrap around it."""
+    parents = {}
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            lines.append((process / "cmdline").read_bytes().decode(errors="replace").replace("\0", " "))
-        except OSError:
-            continue
-    return lines
+        with contextlib.suppress(OSError):
+            parents[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    ours, found = {os.getpid()}, True
+    while found:
+        found = {pid for pid, parent in parents.items() if parent in ours} - ours
+        ours |= found
+    with contextlib.suppress(OSError):
+        return [pid for pid in sorted(ours) if b"/init.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return worlds()
 
 
 def oracle() -> submission.Submission:
@@ -183,10 +191,9 @@ def test_an_answer_of_the_wrong_number_fails(box, nothing_left):
 
 
 def test_a_call_too_many_is_a_fail_whatever_was_done(box, tmp_path, nothing_left):
-    agent = an_agent(
-        tmp_path / "ada", RIGHT + "for _ in range(3): call('filesystem__list_directory', path='/data/files')"
-    )
-    outcome = run(a_task(), agent, box)
+    written, _, _ = RIGHT.partition("gateway.send")
+    agent = an_agent(tmp_path / "ada", written + "for _ in range(3): call('filesystem__list_allowed_directories')")
+    outcome = run(a_task(success_predicate={"filesystem.fileExists": {"path": "colour.txt"}}), agent, box)
     assert (outcome.verdict, outcome.passed) == (Verdict.TRUE, False)
     assert (outcome.failure, outcome.code, outcome.budget_exceeded) == ("theirs", "steps-exceeded", True)
 
@@ -254,42 +261,48 @@ class Fragile(BwrapBox):
 
     def __init__(self, *deaths: float | None) -> None:
         super().__init__()
-        self.deaths, self.timers = list(deaths), []
+        self.deaths = list(deaths)
 
     def world(self, servers, state, limits):
+        before = set(worlds())
         world = super().world(servers, state, limits)
         if (after := self.deaths.pop(0) if self.deaths else None) is not None:
-            timer = threading.Timer(after, world._started.kill)
-            timer.start()
-            self.timers.append(timer)
+            threading.Timer(after, kill, [before]).start()
         return world
 
 
-SLOW = RIGHT + "time.sleep(8)"
+def kill(spared):
+    for pid in set(worlds()) - spared:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
-def test_a_world_that_never_came_up_is_ours_and_played_again(nothing_left):
-    box = Fragile(0.0, 0.0)
-    outcome = run(a_task(), oracle(), box, solution=SOLVED)
+LATE = "time.sleep(1.5)" + RIGHT
+SOON = 0.3  # after its init runs, and before a server is up
+SLOW = RIGHT.replace("gateway.send", "time.sleep(4)\ngateway.send")
+
+
+def test_a_world_that_never_came_up_is_ours_and_played_again(tmp_path, nothing_left):
+    outcome = run(a_task(), an_agent(tmp_path / "ada", LATE), Fragile(SOON, SOON))
     assert outcome.passed
     assert outcome.attempts == 3
 
 
-def test_after_three_tries_it_stays_unknown_and_is_never_a_fail(nothing_left):
-    outcome = run(a_task(), oracle(), Fragile(0.0, 0.0, 0.0), solution=SOLVED)
+def test_after_three_tries_it_stays_unknown_and_is_never_a_fail(tmp_path, nothing_left):
+    outcome = run(a_task(), an_agent(tmp_path / "ada", LATE), Fragile(SOON, SOON, SOON))
     assert (outcome.verdict, outcome.passed, outcome.failure) == (Verdict.UNKNOWN, False, "ours")
     assert outcome.attempts == 3
 
 
 @pytest.mark.slow
 def test_a_world_that_dies_once_after_a_call_is_ours(tmp_path, nothing_left):
-    outcome = run(a_task(), an_agent(tmp_path / "ada", SLOW), Fragile(5.0))
+    outcome = run(a_task(), an_agent(tmp_path / "ada", SLOW), Fragile(3.0))
     assert (outcome.passed, outcome.attempts) == (True, 2)
 
 
 @pytest.mark.slow
 def test_a_world_that_its_calls_kill_every_time_is_theirs(tmp_path, nothing_left):
-    outcome = run(a_task(), an_agent(tmp_path / "ada", SLOW), Fragile(5.0, 0.0))
+    outcome = run(a_task(), an_agent(tmp_path / "ada", SLOW), Fragile(3.0, SOON))
     assert (outcome.verdict, outcome.passed, outcome.failure) == (Verdict.FALSE, False, "theirs")
     assert (outcome.code, outcome.attempts) == ("world-died", 1)
 
