@@ -1,0 +1,310 @@
+"""A benchmark in miniature: four cohorts of two tasks, a log, two runs, and a retirement, all from fixed dice.
+
+`Month` plays the operator. Each of its steps can be played falsely, with everything else signed and sealed as an
+operator who holds the key would do it; that is what an auditor is for.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from vault.commitment import commitment
+from vault.ledger import contents, leaf
+from vault.ledger.append import LogWriter
+from vault.ledger.bundle import BundleContent, ResultOpening, RunOpening, TaskOpening, write_bundle
+from vault.ledger.jcs import canonical
+from vault.ledger.merkle import set_root
+from vault.ledger.note import Signer
+from vault.ledger.results import in_order, results_root, totals_of
+
+ORIGIN = "bench.example/log"
+COHORTS = ("cohort-2026-12", "cohort-2027-01", "cohort-2027-02", "cohort-2027-03")
+RETIRED = COHORTS[0]
+STRATA = (("filesystem", "single-tool", "easy"), ("git", "recovery", "hard"))
+CANARY = "6f1f7d7e-0f5a-4d0e-9a51-2f6f4d7a9c11"
+
+
+def dice(*names: object) -> bytes:
+    return hashlib.sha256("/".join(map(str, names)).encode()).digest()
+
+
+def task_document(name: str, place: int) -> dict:
+    server, category, difficulty = STRATA[place]
+    return {
+        "schema": "quarterturn/task/v1",
+        "id": name,
+        "server": server,
+        "category": category,
+        "difficulty": difficulty,
+        "max_steps": 12,
+        "goal": f"Write the café's number {place} into out.txt",
+        "initial_state": {server: {"files": {"a.txt": "é"}}},
+        "success_predicate": {"filesystem.fileExists": {"path": "out.txt"}},
+    }
+
+
+class Month:
+    def __init__(self, folder: Path, name: str = "home") -> None:
+        self.folder = folder / name
+        self.signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("key")))
+        self.writer = LogWriter(self.folder / "log", self.folder / "head" / "signed", self.signer, ORIGIN)
+        self.leaves: list[bytes] = []
+        self.index: dict[str, int] = {}
+        self.tasks: dict[str, dict] = {}
+        self.cohorts: dict[str, list[str]] = {}
+        for number, cohort in enumerate(COHORTS):
+            self.cohorts[cohort] = [self.invent(f"{number}{place}", place) for place in (0, 1)]
+        self.spares = [self.invent(f"r{place}", 0) for place in (0, 1)]
+        self.last_set: int | None = None
+        self.set_root = b""
+        self.runs: list[RunOpening] = []
+        self.named: set[int] = set()
+
+    @property
+    def keys(self) -> list[str]:
+        return [self.signer.verifier.vkey]
+
+    def invent(self, seed: str, place: int) -> str:
+        letters = "abcdefghijklmnopqrstuvwxyz234567"
+        name = "t-" + "".join(letters[byte % 32] for byte in dice("id", seed)[:16])
+        self.tasks[name] = task_document(name, place)
+        return name
+
+    def salt(self, *names: object) -> bytes:
+        return dice("salt", *names)
+
+    def promised(self, task: str) -> bytes:
+        return commitment("commit", canonical(self.tasks[task]), self.salt(task))
+
+    def log(self, key: str, data: bytes) -> int:
+        self.index[key] = len(self.leaves)
+        self.leaves.append(data)
+        return self.index[key]
+
+    def publish(self) -> None:
+        self.writer.append(self.leaves, 0)
+
+    def commit(self, *tasks: str) -> None:
+        for task in tasks:
+            provenance = commitment("provenance", canonical({"grammar": task}), self.salt("provenance", task))
+            data = leaf.commit(task, self.promised(task), spec="1.0.0", provenance=provenance, public_grammar=True)
+            self.log(task, data)
+
+    def commit_all(self) -> None:
+        self.commit(*(task for tasks in self.cohorts.values() for task in tasks), *self.spares)
+        self.publish()
+
+    def state_set(self, month: str = "2026-12", **other: object) -> None:
+        live = {task for tasks in self.cohorts.values() for task in tasks}
+        self.set_root = set_root(map(self.promised, live))
+        reserve = [self.promised(task).hex() for task in self.spares if task not in live]
+        facts = {
+            "month": month,
+            "root": self.set_root,
+            "previous": self.last_set,
+            "cohorts": [self.as_cohort(name) for name in self.cohorts],
+            "reserve": {"/".join(STRATA[0]): reserve},
+            "counts": {"unseen": 0, "seen": len(live)},
+            "next_draw": commitment("draw-seed", dice("seed"), self.salt("draw")),
+            "public_grammar": True,
+        }
+        self.last_set = self.log(f"set/{month}", leaf.set_of_tasks(**(facts | other)))
+        self.publish()
+
+    def as_cohort(self, name: str) -> dict:
+        tasks = self.cohorts[name]
+        return {
+            "id": name,
+            "retires": name.removeprefix("cohort-"),
+            "count": len(tasks),
+            "root": set_root(map(self.promised, tasks)).hex(),
+            "tasks": tasks,
+        }
+
+    def open_run(self, number: int, **other: object) -> None:
+        head = self.writer.checkpoint()
+        facts = {
+            "run": number,
+            "commitment": commitment("run-open", canonical(self.opening(number)), self.salt("run", number)),
+            "month": "2026-12",
+            "track": "docker",
+            "set_root": self.set_root,
+            "cohorts": list(self.cohorts),
+            "size": head.size,
+            "root": head.root,
+        }
+        self.named.add((facts | other)["size"])
+        self.log(f"open/{number}", leaf.run_open(**(facts | other)))
+        self.publish()
+
+    def opening(self, number: int) -> dict:
+        return {"submitter": f"agent-{number}", "submission": "sha256:" + dice("image").hex(), "attempt": 1}
+
+    def result(self, number: int, cohort: str, task: str) -> dict:
+        document = self.tasks[task]
+        passed = document["category"] == "single-tool"
+        return {
+            "run": number,
+            "task": task,
+            "cohort": cohort,
+            "category": document["category"],
+            "verdict": "true" if passed else "false",
+            "passed": passed,
+            "calls": 7,
+            "max_steps": 12,
+            "unlisted": 1,
+            "saw_error": not passed,
+            "skeleton": dice("skeleton", task).hex()[:32],
+        }
+
+    def score(self, number: int, members: dict[str, list[str]] | None = None, **other: object) -> None:
+        served = [(cohort, task) for cohort, tasks in (members or self.cohorts).items() for task in tasks]
+        rows = [self.result(number, cohort, task) for cohort, task in served]
+        salts = [self.salt("result", number, task) for _, task in served]
+        bound = [commitment("result", canonical(row), salt) for row, salt in zip(rows, salts, strict=True)]
+        tree = in_order(zip((self.promised(task) for _, task in served), bound, strict=True))
+        totals = {name: totals_of(number, name, [r for r in rows if r["cohort"] == name]) for name in self.cohorts}
+        facts = {
+            "run": number,
+            "month": "2026-12",
+            "track": "docker",
+            "count": len(rows),
+            "results_root": results_root(tree),
+            "totals": [
+                (n, commitment("totals", canonical(t), self.salt("totals", number, n))) for n, t in totals.items()
+            ],
+        }
+        closing = self.log(f"score/{number}", leaf.score(**(facts | other)))
+        opened = [
+            ResultOpening(tree.index(item), row, salt)
+            for row, salt, item in zip(rows, salts, bound, strict=True)
+            if row["cohort"] == RETIRED
+        ]
+        self.runs.append(
+            RunOpening(
+                number,
+                self.index[f"open/{number}"],
+                closing,
+                self.opening(number),
+                self.salt("run", number),
+                tree,
+                opened,
+                totals[RETIRED],
+                self.salt("totals", number, RETIRED),
+            )
+        )
+
+    def abort(self, number: int) -> None:
+        hidden = commitment("run-open", canonical(self.opening(number)), self.salt("run", number))
+        data = leaf.abort(run=number, month="2026-12", reason="ours", commitment=hidden)
+        self.runs.append(
+            RunOpening(
+                number,
+                self.index[f"open/{number}"],
+                self.log(f"abort/{number}", data),
+                self.opening(number),
+                self.salt("run", number),
+            )
+        )
+
+    def withdraw(self, gone: str, refill: str | None) -> None:
+        self.log(
+            f"withdraw/{gone}",
+            leaf.withdraw(gone, self.promised(gone), month="2026-12", reason="it leaked", replacement=refill),
+        )
+        tasks = self.cohorts[RETIRED]
+        self.cohorts[RETIRED] = [refill if t == gone else t for t in tasks if t != gone or refill]
+        self.publish()
+
+    def play(self) -> "Month":
+        """The whole month up to the turn, honestly."""
+        self.commit_all()
+        self.state_set()
+        self.open_run(1)
+        self.score(1)
+        self.open_run(2)
+        self.abort(2)
+        return self
+
+    def content(self) -> BundleContent:
+        tasks = [
+            TaskOpening(
+                self.tasks[task],
+                self.salt(task),
+                self.index[task],
+                {"grammar": task} if place == 0 else None,
+                self.salt("provenance", task) if place == 0 else None,
+            )
+            for place, task in enumerate(self.cohorts[RETIRED])
+        ]
+        return BundleContent("2026-12", RETIRED, ORIGIN, CANARY, 0, tasks, self.runs)
+
+    def retire(
+        self,
+        change: Callable[[BundleContent], BundleContent] = lambda content: content,
+        edit: Callable[[dict[str, bytes]], object] = lambda files: None,
+        *,
+        by_hand: bool = False,
+    ) -> Path:
+        """Retire, publish and write the bundle: with other content, or with files edited before they are bound."""
+        content = change(self.content())
+        files = content.files()
+        edit(files)
+        manifest = json.loads(files.pop(contents.MANIFEST))
+        manifest["files"] = {n: {"bytes": len(d), "sha256": leaf.sha256_hex(d)} for n, d in files.items()}
+        files[contents.MANIFEST] = canonical(manifest)
+        self.log_retirement(content, files)
+        folder = self.folder / "Historical-2026-12"
+        if files == content.files() and not by_hand:
+            write_bundle(folder, content, self.folder / "log")
+        else:
+            self.write(folder, files)
+        return folder
+
+    def log_retirement(self, content: BundleContent, files: dict[str, bytes], **other: object) -> None:
+        lines = files[contents.TASKS].splitlines()
+        opened = [
+            {
+                "id": item.document["id"],
+                "commitment": self.promised(item.document["id"]).hex(),
+                "sha256": leaf.sha256_hex(line),
+            }
+            for item, line in zip(content.tasks, lines, strict=True)
+        ]
+        digest = leaf.sha256_hex(files[contents.MANIFEST])
+        facts = {"month": "2026-12", "cohort": RETIRED, "manifest": digest, "tasks": opened}
+        self.log("retire", leaf.retire(**(facts | other)))
+        self.publish()
+
+    def write(self, folder: Path, files: dict[str, bytes]) -> None:
+        """Write a bundle by hand, for logs of one tile."""
+        size = self.writer.size
+        wanted = ["checkpoint", f"tile/0/000.p/{size}", f"tile/entries/000.p/{size}"]
+        wanted += [f"checkpoints/{number}" for number in self.named]
+        log = {f"log/{path}": (self.folder / "log" / path).read_bytes() for path in wanted}
+        for path, data in (files | log).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+
+
+@pytest.fixture
+def month(tmp_path: Path) -> Month:
+    """A month that has not begun."""
+    return Month(tmp_path)
+
+
+@pytest.fixture
+def new_month(tmp_path: Path) -> Callable[[str], Month]:
+    """Another benchmark under the same key: a fork."""
+    return lambda name: Month(tmp_path, name)
+
+
+@pytest.fixture
+def other_content() -> Callable[..., Callable[[BundleContent], BundleContent]]:
+    """Change fields of what a retirement opens."""
+    return lambda **fields: lambda content: replace(content, **{k: f(content) for k, f in fields.items()})

@@ -1,0 +1,202 @@
+"""The writer: nothing is lost in a crash, nothing is signed twice, and nobody is let in beside it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from vault.errors import Malformed, Refused, Unavailable
+from vault.ledger.append import LogWriter
+from vault.ledger.merkle import leaf_hash, root, verify_consistency, verify_inclusion
+from vault.ledger.note import Signer
+
+ORIGIN = "bench.example/log"
+CRASHER = Path(__file__).with_name("crasher.py")
+
+
+@pytest.fixture
+def new_writer(tmp_path):
+    signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    return lambda **other: LogWriter(tmp_path / "log", tmp_path / "head" / "signed", signer, ORIGIN, **other)
+
+
+def rows(count):
+    return [b"leaf %d" % number for number in range(count)]
+
+
+def expected(count):
+    return root([leaf_hash(row) for row in rows(count)])
+
+
+def test_leaves_are_appended_in_any_batches_and_give_one_tree(new_writer):
+    writer, size = new_writer(), 0
+    for batch in (1, 2, 253, 1, 300, 0, 43):
+        head = writer.append(rows(size + batch)[size:], size)
+        size += batch
+        assert (head.size, head.root) == (size, expected(size))
+    assert size == 600
+    assert writer.fsck() == []
+    assert [writer.leaf(place) for place in (0, 255, 256, 599)] == [rows(600)[n] for n in (0, 255, 256, 599)]
+
+
+def test_the_files_are_those_of_tlog_tiles(new_writer, tmp_path):
+    new_writer().append(rows(600), 0)
+    found = {path.relative_to(tmp_path / "log").as_posix() for path in (tmp_path / "log").rglob("*") if path.is_file()}
+    assert found == {
+        "checkpoint",
+        "checkpoints/600",
+        *(f"tile/{level}/{number}" for level in ("0", "entries") for number in ("000", "001", "002.p/88")),
+        "tile/1/000.p/2",
+    }
+    assert (tmp_path / "log/tile/0/000").stat().st_size == 256 * 32
+
+
+def test_proofs_come_from_the_tiles_and_verify(new_writer):
+    writer = new_writer()
+    writer.append(rows(300), 0)
+    old = writer.checkpoint()
+    head = writer.append(rows(700), 0)
+    for index in (0, 255, 256, 699):
+        verify_inclusion(leaf_hash(rows(700)[index]), index, 700, writer.prove_inclusion(index), head.root)
+    verify_consistency(300, 700, old.root, head.root, writer.prove_consistency(300))
+    verify_inclusion(leaf_hash(b"leaf 7"), 7, 300, writer.prove_inclusion(7, 300), old.root)
+    with pytest.raises(Malformed):
+        writer.prove_inclusion(0, 701)
+    with pytest.raises(Malformed):
+        writer.leaf(700)
+
+
+def test_an_empty_log_is_no_file(new_writer, tmp_path):
+    writer = new_writer()
+    assert writer.append([], 0).size == 0
+    assert writer.note() is None
+    assert writer.fsck() == []
+    assert not (tmp_path / "log/checkpoint").exists()
+
+
+def test_the_same_leaves_again_change_nothing(new_writer, tmp_path):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    before = (tmp_path / "log/checkpoint").read_bytes()
+    writer.append(rows(5), 0)
+    writer.append(rows(5)[3:], 3)
+    assert (tmp_path / "log/checkpoint").read_bytes() == before
+
+
+def test_rows_that_were_changed_or_put_back_are_refused(new_writer):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    with pytest.raises(Refused, match="leaf 3"):
+        writer.append([*rows(3), b"another", b"row"], 0)
+    with pytest.raises(Refused, match="gap"):
+        writer.append([b"leaf 9"], 9)
+    assert writer.size == 5
+    assert writer.fsck() == []
+
+
+def test_a_public_folder_that_was_put_back_is_refused(new_writer, tmp_path):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    tile = tmp_path / "log/tile/0/000.p/5"
+    tile.write_bytes(tile.read_bytes()[:-1] + b"x")
+    with pytest.raises(Refused, match="nothing was signed"):
+        writer.append(rows(6), 0)
+
+
+def test_an_entry_bundle_that_was_changed_is_refused(new_writer, tmp_path):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    bundle = tmp_path / "log/tile/entries/000.p/5"
+    bundle.write_bytes(bundle.read_bytes().replace(b"leaf 2", b"leaf x"))
+    with pytest.raises(Refused, match="entry 2"):
+        writer.append(rows(6)[5:], 5)
+    assert any("root" in problem for problem in writer.fsck())
+
+
+def test_a_head_that_was_put_back_is_refused(new_writer, tmp_path):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    old = (tmp_path / "head/signed").read_bytes()
+    writer.append(rows(6), 0)
+    (tmp_path / "head/signed").write_bytes(old)
+    with pytest.raises(Refused, match="backup"):
+        writer.append([*rows(5), b"another"], 0)
+
+
+def test_a_log_is_not_started_anew_where_one_was_published(new_writer, tmp_path):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    (tmp_path / "head/signed").unlink()
+    with pytest.raises(Refused, match="never started anew"):
+        new_writer().append(rows(1), 0)
+
+
+def test_publishing_is_finished_at_the_next_start(new_writer, tmp_path):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    old = (tmp_path / "log/checkpoint").read_bytes()
+    writer.append(rows(6), 0)
+    signed = (tmp_path / "log/checkpoint").read_bytes()
+    (tmp_path / "log/checkpoint").write_bytes(old)
+    assert new_writer().recover().size == 6
+    assert (tmp_path / "log/checkpoint").read_bytes() == signed
+
+
+def test_a_leaf_that_is_too_long(new_writer):
+    writer = new_writer()
+    with pytest.raises(Malformed, match="65535"):
+        writer.append([bytes(65536)], 0)
+    assert writer.append([bytes(65535), b""], 0).size == 2
+    assert writer.fsck() == []
+
+
+def test_a_writer_does_not_wait_for_ever(new_writer, tmp_path):
+    import fcntl
+
+    new_writer().append(rows(1), 0)
+    held = os.open(tmp_path / "head/lock", os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(Unavailable, match="another process"):
+        new_writer(patience=0.05).append(rows(2), 0)
+    os.close(held)
+    assert new_writer(patience=0.05).append(rows(2), 0).size == 2
+
+
+def test_two_processes_that_append_take_turns(new_writer, tmp_path):
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey as K\n"
+        "from vault.ledger.append import LogWriter; from vault.ledger.note import Signer\n"
+        f"w = LogWriter(Path(sys.argv[1], 'log'), Path(sys.argv[1], 'head/signed'), "
+        f"Signer('{ORIGIN}', K.from_private_bytes(bytes(32))), '{ORIGIN}')\n"
+        "for n in range(1, 41): w.append([b'leaf %d' % i for i in range(n)], 0)\n"
+    )
+    children = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(2)]
+    assert [child.wait(60) for child in children] == [0, 0]
+    writer = new_writer()
+    assert writer.checkpoint().root == expected(40)
+    assert writer.fsck() == []
+
+
+def test_key_and_places_must_fit(tmp_path):
+    signer = Signer("other", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    with pytest.raises(Malformed, match="key of its name"):
+        LogWriter(tmp_path / "log", tmp_path / "head", signer, ORIGIN)
+    with pytest.raises(Malformed, match="outside"):
+        LogWriter(tmp_path / "log", tmp_path / "log/head", signer, "other")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["kill", "fail"])
+@pytest.mark.parametrize("what", ["append", "publish"])
+def test_killed_or_failing_at_each_call_it_finishes_after_a_restart(what, way, tmp_path):
+    done = subprocess.run([sys.executable, CRASHER, what, way, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["problems"] == []
+    assert found["calls"] > 40
+    assert found["orm"] == []

@@ -1,0 +1,104 @@
+"""The release: absent or whole, the same bytes every time, and only what may be opened."""
+
+import json
+import re
+
+import pytest
+
+from vault.errors import Malformed, Refused
+from vault.ledger import contents
+from vault.ledger.audit import audit
+from vault.ledger.bundle import write_bundle
+from vault.ledger.jcs import canonical
+from vault.ledger.reading import Bundle
+
+
+def test_the_manifest_is_known_before_the_leaf_that_names_it(month):
+    content = month.play().content()
+    digest = content.manifest_digest()
+    folder = month.retire()
+    assert Bundle.read(folder).manifest_digest == digest
+    assert json.loads(month.leaves[-1])["subject"][0]["digest"] == {"sha256": digest}
+
+
+def test_writing_it_again_changes_nothing(month):
+    folder = month.play().retire()
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    write_bundle(folder, month.content(), month.folder / "log")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_another_release_of_the_same_name_is_refused(month, other_content):
+    folder = month.play().retire()
+    with pytest.raises(Refused, match="something else"):
+        write_bundle(folder, other_content(canary=lambda _: "0" * 8 + "-0000" * 3 + "-" + "0" * 12)(month.content()),
+                     month.folder / "log")  # fmt: skip
+
+
+def test_nothing_is_written_before_the_statement_is_published(month):
+    month.play()
+    folder = month.folder / "Historical-2026-12"
+    with pytest.raises(Refused, match="record the statement"):
+        write_bundle(folder, month.content(), month.folder / "log")
+    assert not folder.exists()
+    assert not list(month.folder.glob(".*"))
+
+
+def test_the_tasks_are_the_hashed_bytes_in_promised_order(month):
+    folder = month.play().retire()
+    tasks = [month.tasks[name] for name in month.cohorts["cohort-2026-12"]]
+    assert (folder / contents.TASKS).read_bytes() == b"".join(canonical(task) + b"\n" for task in tasks)
+
+
+def test_the_canary_is_beside_the_tasks_and_never_in_them(month):
+    folder = month.play().retire()
+    canary = month.content().canary
+    assert canary in (folder / contents.README).read_text()
+    assert all(canary in line for line in (folder / contents.OPENINGS).read_text().splitlines())
+    assert canary not in (folder / contents.TASKS).read_text()
+
+
+def test_no_byte_of_a_task_that_is_still_private_is_in_it(month):
+    folder = month.play().retire()
+    live = [task for name, tasks in month.cohorts.items() if name != "cohort-2026-12" for task in tasks]
+    opened = "".join(path.read_text() for path in folder.glob("*.*"))
+    for task in live:
+        assert task not in opened
+        assert month.salt(task).hex() not in opened
+        assert month.salt("result", 1, task).hex() not in opened
+
+
+def test_old_leaves_are_left_out_and_stood_for_by_hashes(month, other_content):
+    month.commit(*(month.invent(f"old {number}", 0) for number in range(7)))
+    month.publish()
+    month.commit(*(month.invent(f"older {number}", 0) for number in range(300)))
+    month.play()
+    late = other_content(first=lambda content: min(task.commit for task in content.tasks))(month.content())
+    month.log_retirement(late, late.files())
+    folder = month.folder / "bundle"
+    write_bundle(folder, late, month.folder / "log")
+    assert not (folder / "log/tile/entries/000").exists()
+    assert (folder / "log/tile/0/000").exists()
+    report = audit(folder, month.keys, (month.folder / "log/checkpoints/7").read_text())
+    assert report.ok, report.failed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"month": "2026-13"},
+        {"cohort": "cohort 12"},
+        {"canary": "none"},
+        {"first": -1},
+        {"origin": ""},
+    ],
+)
+def test_content_of_another_shape(month, change):
+    content = month.play().content()
+    with pytest.raises(Malformed):
+        type(content)(**{**vars(content), **change}).manifest_digest()
+
+
+def test_salts_and_tasks_are_in_no_repr(month):
+    shown = repr(month.play().content())
+    assert not re.search(r"salt=|goal|document=|commitments=", shown)

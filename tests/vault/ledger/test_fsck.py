@@ -1,0 +1,82 @@
+"""Re-hashing a log finds whatever was changed in it."""
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from vault.errors import Broken, Malformed
+from vault.ledger.append import LogWriter
+from vault.ledger.fsck import fsck
+from vault.ledger.note import Signer, Verifier
+
+ORIGIN = "bench.example/log"
+
+
+@pytest.fixture
+def log(tmp_path):
+    signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    writer = LogWriter(tmp_path / "log", tmp_path / "head", signer, ORIGIN)
+    for size in (3, 200, 300, 600):
+        writer.append([b"leaf %d" % n for n in range(size)], 0)
+    return writer
+
+
+@pytest.fixture
+def keys(log):
+    return [Verifier.parse(log.note().splitlines()[0] + "+" + vkey) for vkey in _rest(log)]
+
+
+def _rest(log):
+    signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    return [signer.verifier.vkey.partition("+")[2]]
+
+
+def test_a_whole_log_is_clean(log, keys):
+    head, problems = fsck(log.folder, keys)
+    assert head.size == 600
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tile/0/000", "tile/0/002.p/88", "tile/1/000.p/2", "tile/entries/000", "tile/entries/002.p/88",
+        "tile/0/000.p/3", "tile/0/001.p/44", "tile/1/000.p/1", "tile/entries/000.p/200", "checkpoints/300",
+    ],
+)  # fmt: skip
+def test_a_flipped_bit_in_any_file_is_found(log, keys, name):
+    path = log.folder / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+    _, problems = fsck(log.folder, keys)
+    assert problems
+    assert all(isinstance(item, str) for item in problems)
+
+
+@pytest.mark.parametrize("name", ["tile/0/001", "tile/1/000.p/2", "tile/entries/001"])
+def test_a_missing_file_is_found(log, keys, name):
+    (log.folder / name).unlink()
+    _, problems = fsck(log.folder, keys)
+    assert any(name in item for item in problems)
+
+
+def test_strangers_among_the_tiles_are_named(log, keys):
+    (log.folder / "tile/0/x000.p").mkdir()
+    (log.folder / "tile/0/x000.p/notes").write_text("x")
+    assert fsck(log.folder, keys)[1] == ["tile/0/x000.p/notes is no file of a log"]
+
+
+def test_without_a_signed_head_there_is_nothing_to_compare_with(log, keys):
+    (log.folder / "checkpoint").write_text("nonsense")
+    with pytest.raises(Malformed):
+        fsck(log.folder, keys)
+    (log.folder / "checkpoint").unlink()
+    with pytest.raises(Broken):
+        fsck(log.folder, keys)
+
+
+def test_what_a_crash_left_beyond_the_head_is_nobodys_business(log, keys):
+    (log.folder / "tile/0/002.p/99").write_bytes(bytes(99 * 32))
+    assert fsck(log.folder, keys)[1] == []
+    log.append([b"leaf 600"], 600)
+    assert not (log.folder / "tile/0/002.p/99").exists()
