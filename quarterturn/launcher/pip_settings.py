@@ -40,13 +40,13 @@ class PipSettings:
         notes: what was left out, a sentence each.
     """
 
-    index: str | None = DEFAULT_INDEX
-    extra_indexes: tuple[str, ...] = ()
-    find_links: tuple[str, ...] = ()
+    index: str | None = field(default=DEFAULT_INDEX, repr=False)  # an address may hold a password
+    extra_indexes: tuple[str, ...] = field(default=(), repr=False)
+    find_links: tuple[str, ...] = field(default=(), repr=False)
     trusted_hosts: tuple[str, ...] = ()
     cert: str | None = None
     client_cert: str | None = None
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
     timeout: str | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
 

@@ -1,0 +1,186 @@
+"""A package index on the loopback, and the tiny wheel that it serves."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import ssl
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+WHEEL = "paperclip-1.0-py3-none-any.whl"
+
+
+def make_wheel(name: str = "paperclip", version: str = "1.0", files: dict[str, bytes] | None = None) -> bytes:
+    """Make a wheel of one module."""
+    info = f"{name}-{version}.dist-info"
+    content = files or {f"{name}.py": b"HOLDS = True\n"}
+    content |= {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in [*content, f"{info}/RECORD"])
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, data in (content | {f"{info}/RECORD": record.encode()}).items():
+            archive.writestr(zipfile.ZipInfo(path, (2026, 1, 1, 0, 0, 0)), data)
+    return buffer.getvalue()
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass
+class Index:
+    """An index that serves only the HTML form, and notes what it was asked.
+
+    Attributes:
+        url: its address.
+        wheel: the bytes that it serves for the one file that it lists.
+        claimed: the digest that its page claims, or None for none.
+        login: the only `name:password` that it serves, or None for anybody.
+        asked: the paths that it was asked for.
+    """
+
+    url: str = ""
+    wheel: bytes = field(default_factory=make_wheel)
+    claimed: str | None = None
+    login: str | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def answer(self, path: str, authorization: str | None) -> tuple[int, bytes]:
+        self.asked.append(path)
+        if self.login and authorization != "Basic " + base64.b64encode(self.login.encode()).decode():
+            return 401, b"who are you?"
+        if path.endswith("/simple/paperclip/"):
+            fragment = f"#sha256={self.claimed}" if self.claimed else ""
+            return 200, f'<!DOCTYPE html><a href="../../files/{WHEEL}{fragment}">{WHEEL}</a>'.encode()
+        return (200, self.wheel) if path.endswith(f"/files/{WHEEL}") else (404, b"")
+
+
+@contextmanager
+def serving(index: Index, context: ssl.SSLContext | None = None) -> Iterator[Index]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = index.answer(self.path, self.headers.get("Authorization"))
+            self.send_response(status)
+            if status == 401:
+                self.send_header("WWW-Authenticate", 'Basic realm="index"')
+            self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815 - http.server's own spelling
+
+        def log_message(self, *_arguments: object) -> None:
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_arguments: object) -> None:
+            """A client that does not trust us hangs up; that is its business."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        if context is not None:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        index.url = f"http{'s' if context else ''}://127.0.0.1:{server.server_address[1]}/simple"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield index
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def index() -> Iterator[Index]:
+    with serving(Index()) as started:
+        yield started
+
+
+@pytest.fixture
+def another_index() -> Iterator[Index]:
+    with serving(Index()) as started:
+        yield started
+
+
+@dataclass(frozen=True)
+class Wheelhouse:
+    """A folder of wheels, and locks for them."""
+
+    folder: Path
+
+    def add(self, name: str, version: str, files: dict[str, bytes] | None = None, platform: str = "any") -> str:
+        """Put a wheel into the folder and give the line that locks it."""
+        wheel = make_wheel(name, version, files)
+        (self.folder / f"{name}-{version}-py3-none-{platform}.whl").write_bytes(wheel)
+        return f"{name}=={version} --hash=sha256:{sha256(wheel)}\n"
+
+
+@pytest.fixture
+def wheelhouse(tmp_path: Path) -> Wheelhouse:
+    folder = tmp_path / "wheelhouse"
+    folder.mkdir()
+    return Wheelhouse(folder)
+
+
+@dataclass(frozen=True)
+class Secured:
+    index: Index
+    certificate: Path
+
+
+@pytest.fixture
+def secured(tmp_path: Path) -> Iterator[Secured]:
+    """An index behind TLS, with a certificate that nobody trusts yet."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an index of our own")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
+        .add_extension(_usage(), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    chain, secret = tmp_path / "index.crt", tmp_path / "index.key"
+    chain.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    secret.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, secret)
+    with serving(Index(), context) as started:
+        yield Secured(started, chain)
+
+
+def _usage() -> x509.KeyUsage:
+    on, off = True, False
+    return x509.KeyUsage(
+        digital_signature=on, key_cert_sign=off, crl_sign=off, content_commitment=off, key_encipherment=off,
+        data_encipherment=off, key_agreement=off, encipher_only=off, decipher_only=off,
+    )  # fmt: skip

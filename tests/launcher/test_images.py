@@ -1,0 +1,117 @@
+"""Images: named by what they are built from, and silent about the machine that built them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quarterturn.launcher.images import build, reach
+from quarterturn.launcher.pip_settings import PipSettings
+from sandbox.images.bases import CERTIFICATES, PULLED, Reach
+from sandbox.images.build import IMAGES, RELAY, WORLD, Image
+
+
+def in_image(reference: str, script: str) -> str:
+    command = ["docker", "run", "--rm", "--network", "none", "--entrypoint", "sh", reference, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def inspect(reference: str, template: str) -> str:
+    command = ["docker", "image", "inspect", "--format", template, reference]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_tag_names_what_the_image_is_built_from(tmp_path: Path) -> None:
+    image = Image("quarterturn-test", tmp_path)
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    first = image.tag("a-base")
+    assert first.startswith("quarterturn-test:")
+    assert image.tag("another-base") != first
+    (tmp_path / "README.md").write_text("a word to the reader changes nothing")
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "x.pyc").write_bytes(b"nor does this")
+    assert image.tag("a-base") == first
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nUSER 1\n")
+    assert image.tag("a-base") != first
+
+
+@pytest.mark.parametrize("image", IMAGES, ids=lambda image: image.name)
+def test_a_dockerfile_builds_with_the_public_base_and_with_ours(image: Image) -> None:
+    lines = (image.folder / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    assert f"ARG BASE={PULLED}" in lines
+    assert "ARG BUILD_BASE=${BASE}" in lines
+    assert [line for line in lines if line.startswith("FROM ")][-1] in {"FROM ${BASE}", "FROM scratch"}
+
+
+def test_pips_settings_become_a_build_stages_own(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.crt"
+    bundle.write_text("certificates")
+    settings = PipSettings(
+        index="https://me:hunter2@a.test/simple",
+        extra_indexes=("file:///opt/simple", "https://b.test/simple"),
+        find_links=("file:///opt/wheels",),
+        cert=str(bundle),
+    )
+    made = reach(settings, {"NPM_CONFIG_REGISTRY": "https://c.test/", "https_proxy": "http://d.test:3128"})
+    assert made == Reach(
+        certificates=bundle,
+        pip="[global]\nindex-url = https://me:hunter2@a.test/simple\nextra-index-url = https://b.test/simple\n",
+        npm="registry=https://c.test/\n",
+        environment={"https_proxy": "http://d.test:3128"},
+    )
+    assert "hunter2" not in repr(made)
+
+
+@pytest.fixture(scope="module")
+def tags() -> dict[str, str]:
+    return build(os.environ)
+
+
+@pytest.mark.engine
+def test_the_world_has_its_servers_and_runs_as_nobody(tags: dict[str, str]) -> None:
+    world = tags[WORLD.name]
+    assert inspect(world, "{{.Config.User}} {{.Config.Entrypoint}}") == "65532:65532 [python3 -I /opt/world/init.py]"
+    assert in_image(world, "id -u; stat -c %u /data; git --version | cut -c 1-11").split() == [
+        "65532",
+        "65532",
+        "git",
+        "version",
+    ]
+    programs = (
+        "/opt/world/node/bin/node --version && ls /opt/world/npm/node_modules/@modelcontextprotocol/server-filesystem"
+    )
+    assert "package.json" in in_image(world, programs)
+    for name in ("git", "sqlite"):
+        in_image(world, f"/opt/world/python/{name}/bin/python -c 'import mcp_server_{name}'")
+
+
+@pytest.mark.engine
+def test_the_relay_is_a_program_and_nothing_else(tags: dict[str, str]) -> None:
+    relay = tags[RELAY.name]
+    assert int(inspect(relay, "{{.Size}}")) < 4 << 20
+    assert inspect(relay, "{{.Config.User}} {{len .RootFS.Layers}}") == "65533:65533 1"
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", [image.name for image in IMAGES if image is not RELAY])
+def test_an_image_keeps_no_trace_of_how_it_was_built(tags: dict[str, str], name: str) -> None:
+    left = in_image(tags[name], f"ls {CERTIFICATES} /etc/pip.conf /etc/npmrc /root/.npmrc 2>/dev/null; env; true")
+    for trace in ("/etc/", "PIP_", "NPM_", "CERT", "proxy", "PROXY"):
+        assert trace not in left
+    command = ["docker", "history", "--no-trunc", "--format", "{{.CreatedBy}}", tags[name]]
+    history = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "quarterturn-build" not in history
+    assert "certificates" not in history
+
+
+@pytest.mark.engine
+def test_what_is_built_is_not_built_again(tags: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert build(os.environ) == tags
+    assert capsys.readouterr().err == ""
+    for name, tag in tags.items():
+        assert inspect(f"{name}:latest", "{{.Id}}") == inspect(tag, "{{.Id}}")

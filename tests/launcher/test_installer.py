@@ -1,0 +1,157 @@
+"""Set-up where the only source of packages is a folder: made, repeated, interrupted, moved."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterturn.launcher import pip_settings
+from quarterturn.launcher.installer import Installer
+from quarterturn.launcher.steps import Stop
+
+BACKEND = """
+import base64, hashlib, zipfile
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    root = __file__.rpartition("/")[0]
+    files = {"_house.pth": root + "\\n",
+             "house-1.dist-info/METADATA": "Metadata-Version: 2.1\\nName: house\\nVersion: 1\\n",
+             "house-1.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"}
+    with zipfile.ZipFile(folder + "/house-1-py3-none-any.whl", "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+        wheel.writestr("house-1.dist-info/RECORD", "".join(f"{name},,\\n" for name in files))
+    return "house-1-py3-none-any.whl"
+build_wheel = None
+"""
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "house"
+version = "1"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, wheelhouse: Any) -> Path:
+    """A checkout whose product is one module, whose tests need one more, and whose agents need paperclips."""
+    root = tmp_path / "checkout"
+    (root / "requirements").mkdir(parents=True)
+    uv = (Path(sys.prefix) / "bin" / "uv").read_bytes()
+    libc = "manylinux_2_17" if platform.libc_ver()[0] == "glibc" else "musllinux_1_1"
+    pinned = wheelhouse.add("uv", "1.0", {"uv-1.0.data/scripts/uv": uv}, f"{libc}_{platform.machine()}")
+    product, tests = wheelhouse.add("stapler", "1.0"), wheelhouse.add("hammer", "1.0")
+    (root / "requirements" / "installer.txt").write_text(pinned)
+    (root / "requirements" / "product.txt").write_text(product)
+    (root / "requirements" / "tests.txt").write_text(product + tests)
+    (root / "agents.txt").write_text(wheelhouse.add("paperclip", "1.0"))
+    (root / "backend.py").write_text(BACKEND)
+    (root / "pyproject.toml").write_text(PROJECT)
+    return root
+
+
+def installer_of(root: Path) -> Installer:
+    closed = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(root.parent / "wheelhouse")}
+    environ = {"PATH": os.environ["PATH"], "HOME": str(root.parent), "PYTHONPATH": "/misleading", **closed}
+    return Installer(root, environ, pip_settings.read(environ))
+
+
+def set_up(root: Path, *, tests: bool = False) -> Installer:
+    installer = installer_of(root)
+    installer.make()
+    installer.product(tests=tests)
+    installer.environment("agents", root / "agents.txt")
+    return installer
+
+
+def has(python: Path, *modules: str) -> bool:
+    program = "".join(f"import {module}\n" for module in modules)
+    return subprocess.run([python, "-c", program], cwd="/", capture_output=True, check=False).returncode == 0
+
+
+def test_a_set_up_says_its_steps_and_the_second_one_says_nothing_and_takes_no_time(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installer = set_up(checkout)
+    said = capsys.readouterr()
+    assert [line.split()[1] for line in said.err.splitlines()] == ["making", "fetching", "installing", "installing"]
+    assert said.out == ""
+    assert has(installer.python, "stapler", "backend")
+    assert has(checkout / ".venv/agents/bin/python", "paperclip")
+    assert not has(installer.python, "hammer")
+
+    before = time.monotonic()
+    set_up(checkout)
+    assert time.monotonic() - before < 2.0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_the_tests_need_stays_when_the_product_is_set_up_again(checkout: Path) -> None:
+    installer = set_up(checkout, tests=True)
+    (checkout / "pyproject.toml").write_text(PROJECT + 'description = "changed"\n')
+    set_up(checkout)
+    assert has(installer.python, "stapler", "hammer", "backend")
+
+
+def test_a_lock_that_changed_is_installed_and_what_left_it_is_taken_away(checkout: Path, wheelhouse: Any) -> None:
+    installer = set_up(checkout)
+    (checkout / "requirements" / "product.txt").write_text(wheelhouse.add("glue", "2.0"))
+    set_up(checkout)
+    assert has(installer.python, "glue", "backend")
+    assert not has(installer.python, "stapler")
+
+
+def test_a_half_made_environment_is_made_again(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
+    installer = set_up(checkout)
+    assert "making .venv again" in capsys.readouterr().err
+    assert has(installer.python, "stapler")
+
+
+def test_an_environment_that_somebody_else_made_is_installed_on_top_of(checkout: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], check=True)
+    theirs = checkout / ".venv" / "theirs"
+    theirs.write_text("a file of theirs")
+    assert has(set_up(checkout).python, "stapler")
+    assert theirs.exists()
+
+
+def test_a_checkout_that_was_moved_is_set_up_anew(checkout: Path) -> None:
+    set_up(checkout)
+    moved = checkout.rename(checkout.parent / "elsewhere")
+    installer = set_up(moved)
+    assert has(installer.python, "stapler", "backend")
+
+
+def test_an_interrupted_step_is_done_again(checkout: Path, wheelhouse: Any) -> None:
+    lock = checkout / "agents.txt"
+    good = lock.read_text()
+    lock.write_text(good + "missing==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    with pytest.raises(Stop, match=r"installing agents\.txt failed"):
+        set_up(checkout)
+    lock.write_text(good)
+    set_up(checkout)
+    assert has(checkout / ".venv/agents/bin/python", "paperclip")
+
+
+def test_a_wheel_that_is_not_the_locked_one_is_not_installed(checkout: Path, wheelhouse: Any) -> None:
+    wheelhouse.add("paperclip", "1.0", {"paperclip.py": b"raise SystemExit('not what was locked')\n"})
+    with pytest.raises(Stop, match=r"agents\.txt failed") as stop:
+        set_up(checkout)
+    assert "ash" in str(stop.value)
+    assert not has(checkout / ".venv/agents/bin/python", "paperclip")
+
+
+def test_environments_of_worlds_come_compiled(checkout: Path) -> None:
+    set_up(checkout)
+    assert list((checkout / ".venv/agents").rglob("paperclip.*.pyc"))

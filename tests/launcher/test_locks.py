@@ -1,0 +1,93 @@
+"""Every environment is pinned by digest, and no lock tells where its files came from."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quarterturn.launcher.locks import LOCKS
+from sandbox.servers import SERVERS
+
+ROOT = Path(__file__).parents[2]
+NPM = ROOT / "sandbox" / "images" / "world" / "npm"
+PINNED = re.compile(r"^[a-z0-9][a-z0-9._-]*==\S+( ; .*)? \\$")
+DIGEST = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
+# Spelled apart, so that this file does not find itself.
+REGISTRIES = [
+    ".".join(parts) for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("debian", "org"))
+]
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def pins(lock: str) -> dict[str, str]:
+    lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
+    return dict(line.removesuffix(" \\").split("==", 1) for line in lines if not line.startswith(" "))
+
+
+@pytest.mark.parametrize("lock", sorted(LOCKS))
+def test_a_lock_is_pins_and_digests_and_nothing_else(lock: str) -> None:
+    lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
+    assert lines
+    assert [line for line in lines if not (PINNED.match(line) or DIGEST.match(line))] == []
+    pinned = [number for number, line in enumerate(lines) if PINNED.match(line)]
+    assert all(DIGEST.match(lines[number + 1]) for number in pinned)
+
+
+@pytest.mark.parametrize("name", ["product", "tests"])
+def test_a_pin_has_the_digests_of_more_than_one_machines_files(name: str) -> None:
+    """A lock that was resolved from a folder of one machine's wheels would have a single digest here."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    block = text[text.index("cryptography==") :].split("\n")
+    digests = next(number for number, line in enumerate(block[1:], 1) if not line.startswith("    --hash"))
+    assert digests > 10
+
+
+def test_the_tests_run_on_what_the_product_runs_on() -> None:
+    assert pins("requirements/product.txt").items() <= pins("requirements/tests.txt").items()
+
+
+def test_the_pinned_servers_are_those_that_the_runner_describes() -> None:
+    locked = pins("sandbox/images/world/python/git.txt") | pins("sandbox/images/world/python/sqlite.txt")
+    packages = json.loads((NPM / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    for server in SERVERS.values():
+        name = server.package.partition(":")[2] or server.package
+        version = packages[f"node_modules/{name}"]["version"] if name.startswith("@") else locked[name].split(" ")[0]
+        assert server.version == version, f"{server.name}: {name} is locked at {version}"
+
+
+def test_the_npm_lock_has_versions_and_digests_and_no_addresses() -> None:
+    text = (NPM / "package-lock.json").read_text(encoding="utf-8")
+    assert '"resolved"' not in text
+    packages = json.loads(text)["packages"]
+    assert [
+        name for name, entry in packages.items() if name and not entry.get("integrity", "").startswith("sha512-")
+    ] == []
+
+
+@pytest.mark.parametrize("place", [ROOT, NPM])
+def test_npm_is_told_to_leave_addresses_out(place: Path) -> None:
+    assert "omit-lockfile-registry-resolved=true" in (place / ".npmrc").read_text(encoding="utf-8").splitlines()
+
+
+def test_no_lock_that_records_addresses_is_kept() -> None:
+    assert [path for path in tracked() if path.name in {"uv.lock", "pylock.toml", "poetry.lock", "yarn.lock"}] == []
+
+
+def test_no_file_names_a_registry() -> None:
+    named = [
+        f"{path.relative_to(ROOT)} names {host}"
+        for path in tracked()
+        for host in REGISTRIES
+        if re.search(
+            rf"(?<![\w]){re.escape(host)}|\.{re.escape(host)}", path.read_text(encoding="utf-8", errors="replace")
+        )
+    ]
+    assert named == []

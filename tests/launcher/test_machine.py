@@ -1,0 +1,109 @@
+"""What the machine must have: said in one line, or installed; and an engine that is ours to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from quarterturn.launcher import machine
+from quarterturn.launcher.steps import Stop
+
+
+def put(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is the whole path: no program but those that a test puts there, and the shell's own few."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(machine, "SBIN", ())
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    for program in machine.FOR_THE_TESTS:
+        if program != "docker":
+            put(folder, program, "exit 0")
+    return folder
+
+
+@pytest.fixture
+def engine_of_sorts(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `dockerd` that comes up when it has written its process id, and a `docker` that asks for that."""
+    up = tmp_path / "up"
+    put(bare, "docker", f"[ -s {up} ] && kill -0 $(/bin/cat {up}) && echo 20.10")
+    put(bare, "dockerd", f"echo $$ >{up}\nexec /bin/sleep 60")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return up
+
+
+def test_what_an_ordinary_user_lacks_is_said_in_one_line(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    (bare / "bwrap").unlink()
+    (bare / "git").unlink()
+    with pytest.raises(Stop) as stop:
+        machine.need(machine.FOR_THE_DEMO, "the demo")
+    assert str(stop.value) == ("the demo needs bubblewrap and git; on Debian, as root: apt-get install bubblewrap git")
+    assert stop.value.code == 6
+
+
+def test_root_on_debian_has_it_installed(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    (bare / "bwrap").unlink()
+    put(bare, "apt-get", f'echo "$DEBIAN_FRONTEND $*" >>{tmp_path}/asked')
+    machine.need(machine.FOR_THE_DEMO, "the demo")
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        "noninteractive update -q",
+        "noninteractive install -q -y --no-install-recommends bubblewrap",
+    ]
+
+
+def test_a_failed_install_is_told_in_apts_own_words(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    (bare / "git").unlink()
+    put(bare, "apt-get", "echo E: no such mirror >&2; exit 100")
+    with pytest.raises(Stop, match="ended with status 100 and said:\nE: no such mirror"):
+        machine.need(machine.FOR_THE_DEMO, "the demo")
+
+
+def test_what_is_there_is_not_asked_for(bare: Path) -> None:
+    machine.need(machine.FOR_THE_DEMO, "the demo")
+
+
+def test_an_engine_that_answers_is_left_alone(bare: Path) -> None:
+    put(bare, "docker", "echo 20.10")
+    put(bare, "dockerd", "exit 99")
+    with machine.engine():
+        assert machine.engine_answers()
+
+
+def test_an_engine_that_we_start_is_stopped_by_its_process_id(engine_of_sorts: Path) -> None:
+    with machine.engine():
+        daemon = int(engine_of_sorts.read_text())
+        os.kill(daemon, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(daemon, 0)
+
+
+def test_it_is_stopped_also_when_the_tests_are_interrupted(engine_of_sorts: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), machine.engine():
+        signal.raise_signal(signal.SIGINT)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(engine_of_sorts.read_text()), 0)
+
+
+def test_an_engine_that_does_not_come_up_is_told_in_its_own_words(engine_of_sorts: Path, bare: Path) -> None:
+    put(bare, "dockerd", "echo failed to mount overlay; exit 1")
+    with pytest.raises(Stop, match="did not come up .*; its last words:\nfailed to mount"), machine.engine():
+        pytest.fail("there is no engine")
+
+
+def test_an_ordinary_user_is_told_to_start_one(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(bare, "docker", "exit 1")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Stop, match="need a Docker engine and none answers"), machine.engine():
+        pytest.fail("there is no engine")

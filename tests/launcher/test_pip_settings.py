@@ -1,0 +1,162 @@
+"""Pip's settings, and nothing but pip's settings, reach uv."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterturn.launcher import pip_settings
+from quarterturn.launcher.pip_settings import DEFAULT_INDEX, PipSettings, for_node, for_uv, read
+from quarterturn.launcher.steps import Stop
+
+UV = Path(sys.prefix) / "bin" / "uv"
+
+
+def settings_of(tmp_path: Path, text: str, **variables: str) -> PipSettings:
+    folder = tmp_path / ".config" / "pip"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pip.conf").write_text(text)
+    return read({"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path / "none"), **variables}, prefix=tmp_path)
+
+
+def install(tmp_path: Path, requirement: str = "paperclip", **variables: str) -> subprocess.CompletedProcess[str]:
+    """Let uv install with what the launcher makes of an environment that speaks only to pip."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, **variables}
+    settings = read(environ)
+    closed = ["--no-index"] if settings.index is None else []
+    target = ["--python", sys.executable, "--target", str(tmp_path / "site"), "--no-cache"]
+    return subprocess.run(
+        [UV, "pip", "install", *target, *closed, requirement],
+        env=environ | for_uv(settings, environ) | {"UV_HTTP_RETRIES": "0"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def installed(tmp_path: Path) -> bool:
+    return (tmp_path / "site" / "paperclip.py").is_file()
+
+
+def test_a_variable_is_over_install_which_is_over_global(tmp_path: Path) -> None:
+    text = "[install]\nindex-url = http://b.test/simple\n[global]\nindex_url = http://a.test/simple\ntimeout = 7\n"
+    assert settings_of(tmp_path, text).index == "http://b.test/simple"
+    assert settings_of(tmp_path, text).timeout == "7"
+    assert settings_of(tmp_path, text, PIP_INDEX_URL="http://c.test/simple").index == "http://c.test/simple"
+
+
+def test_files_are_read_in_pips_order(tmp_path: Path) -> None:
+    for folder, host in (("xdg/pip", "site-wide"), ("home/.pip", "old"), ("home/.config/pip", "user"), ("env", "env")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "pip.conf").write_text(f"[global]\nindex-url = http://{host}.test/simple\n")
+    environ = {"HOME": str(tmp_path / "home"), "XDG_CONFIG_DIRS": str(tmp_path / "xdg")}
+
+    assert read(environ, prefix=tmp_path).index == "http://user.test/simple"
+    assert read(environ, prefix=tmp_path / "env").index == "http://env.test/simple"
+    (tmp_path / "home/.config/pip/pip.conf").unlink()
+    assert read(environ, prefix=tmp_path).index == "http://old.test/simple"
+    named = environ | {"PIP_CONFIG_FILE": str(tmp_path / "env/pip.conf")}
+    assert read(named, prefix=tmp_path).index == "http://env.test/simple"
+    assert read(environ | {"PIP_CONFIG_FILE": os.devnull}, prefix=tmp_path / "env").index == DEFAULT_INDEX
+
+
+def test_folders_that_are_not_there_are_passed_over_with_a_word(tmp_path: Path) -> None:
+    (tmp_path / "wheels").mkdir()
+    text = f"[global]\nfind-links = /nowhere/wheels {tmp_path}/wheels\nextra-index-url =\n    file:///nowhere/simple\n"
+    settings = settings_of(tmp_path, text)
+    assert settings.find_links == ((tmp_path / "wheels").as_uri(),)
+    assert settings.extra_indexes == ()
+    assert [note.rpartition(" ")[0].count("nowhere") for note in settings.notes] == [1, 1]
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Stop, match=r"pip\.conf cannot be read") as stop:
+        settings_of(tmp_path, "index-url = http://a.test/simple\n")
+    assert stop.value.code == 2
+
+
+def test_an_index_with_a_password_does_not_show_it(tmp_path: Path) -> None:
+    assert "hunter2" not in repr(settings_of(tmp_path, "", PIP_INDEX_URL="http://me:hunter2@a.test/simple"))
+
+
+def test_every_setting_has_its_variable() -> None:
+    settings = PipSettings(
+        index="http://a.test/simple",
+        extra_indexes=("http://b.test/simple", "file:///c"),
+        find_links=("file:///d", "file:///e"),
+        trusted_hosts=("f.test", "g.test:8443"),
+        cert="/h.crt",
+        client_cert="/i.pem",
+        proxy="http://j.test:3128",
+        timeout="30.5",
+    )
+    assert for_uv(settings, {}) == {
+        "UV_DEFAULT_INDEX": "http://a.test/simple",
+        "UV_INDEX": "http://b.test/simple file:///c",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_FIND_LINKS": "file:///d,file:///e",
+        "UV_INSECURE_HOST": "f.test g.test:8443",
+        "SSL_CERT_FILE": "/h.crt",
+        "SSL_CLIENT_CERT": "/i.pem",
+        "HTTP_PROXY": "http://j.test:3128",
+        "HTTPS_PROXY": "http://j.test:3128",
+        "UV_HTTP_TIMEOUT": "30",
+    }
+    assert for_node(settings, {})["NODE_EXTRA_CA_CERTS"] == "/h.crt"
+
+
+def test_what_is_said_to_uv_itself_stands() -> None:
+    settings = PipSettings(index="http://a.test/simple", proxy="http://b.test:3128")
+    own = {"UV_DEFAULT_INDEX": "http://mine.test/simple", "https_proxy": "http://mine.test:1", "SSL_CERT_FILE": "/mine"}
+    assert for_uv(settings, own) == {"HTTP_PROXY": "http://b.test:3128"}
+
+
+def test_uv_installs_from_the_index_that_only_pip_was_told_of(tmp_path: Path, index: Any) -> None:
+    done = install(tmp_path, PIP_INDEX_URL=index.url)
+    assert installed(tmp_path), done.stderr
+
+
+def test_uv_takes_from_an_extra_index_what_the_first_does_not_have(tmp_path: Path, index: Any, secured: Any) -> None:
+    empty = index.url.replace("/simple", "/nothing")
+    done = install(tmp_path, PIP_INDEX_URL=empty, PIP_EXTRA_INDEX_URL=index.url)
+    assert installed(tmp_path), done.stderr
+
+
+def test_uv_takes_a_file_from_a_folder_with_no_index_at_all(tmp_path: Path, index: Any) -> None:
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    (folder / "paperclip-1.0-py3-none-any.whl").write_bytes(index.wheel)
+    done = install(tmp_path, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(folder))
+    assert installed(tmp_path), done.stderr
+    assert not index.asked
+
+
+def test_uv_trusts_the_certificate_that_pip_was_given(tmp_path: Path, secured: Any) -> None:
+    assert not installed(tmp_path)
+    assert "ertificate" in install(tmp_path, PIP_INDEX_URL=secured.index.url).stderr
+    done = install(tmp_path, PIP_INDEX_URL=secured.index.url, PIP_CERT=str(secured.certificate))
+    assert installed(tmp_path), done.stderr
+
+
+def test_uv_trusts_the_host_that_pip_was_told_to_trust(tmp_path: Path, secured: Any) -> None:
+    done = install(tmp_path, PIP_INDEX_URL=secured.index.url, PIP_TRUSTED_HOST="127.0.0.1")
+    assert installed(tmp_path), done.stderr
+
+
+def test_uv_goes_through_pips_proxy(tmp_path: Path, index: Any) -> None:
+    proxy = index.url.removesuffix("/simple")
+    done = install(tmp_path, PIP_INDEX_URL="http://index.test/simple", PIP_PROXY=proxy)
+    assert installed(tmp_path), done.stderr
+    assert index.asked[0].startswith("http://index.test/simple/paperclip/")
+
+
+def test_the_default_index_is_the_one_that_pip_has() -> None:
+    assert pip_settings.read({"PIP_CONFIG_FILE": os.devnull}).index == DEFAULT_INDEX
+    assert DEFAULT_INDEX.startswith("https://")
+    assert DEFAULT_INDEX.endswith("/simple")
