@@ -19,7 +19,6 @@ import json
 import os
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 import tempfile
@@ -40,7 +39,6 @@ from verifiers.views import Tree
 IMAGES = Path(__file__).parent / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
 START_SECONDS = 20.0
-LOOKED_AT = 500  # files of a submission's folder whose modes are looked at
 
 
 class BwrapWorld:
@@ -228,7 +226,7 @@ class BwrapBox:
         if program.image is not None or not program.command:
             raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
         if program.folder is not None:
-            _must_be_readable(program.folder)
+            policy.must_be_readable(program.folder)
         policy.let_relay_in(sockets)
         relay, agent = self._relay(sockets), self._agent(program, limits)
         groups = [group for group in (cgroup.make(limits), cgroup.make(policy.RELAY_LIMITS)) if group]
@@ -251,7 +249,7 @@ class BwrapBox:
     def _agent(self, program: Program, limits: Limits) -> Walls:
         walls = Walls(uid=policy.AGENT_UID, tmpfs=limits.tmpfs, network=False)
         walls.bind(self._environments / "agents", AGENTS)
-        walls.environment(policy.agent_environment(program))
+        walls.environment({"PATH": policy.AGENT_PATH} | policy.agent_environment(program))
         if program.folder is not None:
             walls.bind(program.folder.resolve(), program.folder.absolute())
         walls.add("--chdir", program.folder.absolute() if program.folder else "/tmp")  # noqa: S108 - in the place
@@ -305,18 +303,4 @@ def _place(document: dict[str, Any], walls: Sequence[Walls], groups: Sequence[cg
         for wall in walls:
             wall.close()
     ours.sendall(json.dumps(document).encode() + b"\n")
-    return BwrapAgent(process, ours, Output(reading, output), groups)
-
-
-def _must_be_readable(folder: Path) -> None:
-    """Say before the start what the agent's user would stumble over: as root, it is nobody who owns these files."""
-    if not folder.is_dir():
-        raise Refused(f"the submission's folder {folder} is not there")
-    if os.geteuid() != 0:
-        return
-    for seen, path in enumerate([folder, *sorted(folder.rglob("*"))]):
-        needed = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
-        if path.exists() and path.stat().st_mode & needed != needed:
-            raise Refused(f"the agent's user cannot read {path}: let others read it (chmod -R o+rX {folder})")
-        if seen >= LOOKED_AT:
-            return
+    return BwrapAgent(process, ours, Output(os.fdopen(reading, "rb", buffering=0), output), groups)

@@ -6,8 +6,9 @@ stands beside it has been escaped, and no program of ours ever reads it.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import threading
+from typing import Protocol
 
 CHUNK = 1 << 16
 CUT = "\n[cut: the agent printed more than is kept]\n"
@@ -19,11 +20,28 @@ def printable(data: bytes) -> str:
     return "".join(char if char == "\n" or char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-class Output:
-    """Reads a descriptor to its end in a thread of its own, and keeps the first `cap` bytes."""
+class Source(Protocol):
+    """What can be read to its end."""
 
-    def __init__(self, descriptor: int, cap: int) -> None:
-        self._descriptor, self._cap = descriptor, cap
+    def read(self, size: int, /) -> bytes | None:
+        """Read some of it, waiting for it; empty at the end."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+class Output:
+    """Reads a source to its end in a thread of its own, and keeps the first `cap` bytes.
+
+    Attributes:
+        ended: set once nothing more can come.
+    """
+
+    def __init__(self, source: Source, cap: int) -> None:
+        self._source, self._cap = source, cap
+        self.ended = threading.Event()
         self._kept = bytearray()
         self._cut = False
         self._thread = threading.Thread(target=self._drain, name="agent-output", daemon=True)
@@ -38,8 +56,9 @@ class Output:
         self._thread.join(5)
 
     def _drain(self) -> None:
-        with os.fdopen(self._descriptor, "rb", buffering=0) as stream:
-            while data := stream.read(CHUNK):
+        with contextlib.suppress(OSError, ValueError), contextlib.closing(self._source):
+            while data := self._source.read(CHUNK):
                 room = self._cap - len(self._kept)
                 self._kept += data[:room]
                 self._cut = self._cut or len(data) > room
+        self.ended.set()

@@ -1,12 +1,14 @@
 """The rules of the wall that every box keeps, as data: who runs as whom, with which variables, and under which caps.
 
-Pure but for `let_relay_in`, which changes the modes of a run's own socket folder. The boxes turn these values into
-their engine's flags; nothing here knows an engine.
+Pure but for its two last functions, which deal with a run's own folders. The boxes turn these values into their
+engine's flags; nothing here knows an engine.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ WORLD_PATH = "/opt/world/node/bin:/usr/local/bin:/usr/bin:/bin"
 AGENT_PATH = "/opt/agents/bin:/usr/local/bin:/usr/bin:/bin"
 RELAY_LIMITS = Limits(memory=32 * 1024 * 1024, pids=64, cpus=0.5, tmpfs=0, output=4096)
 OPEN_FILES = 1024
+LOOKED_AT = 500  # files of a submission's folder whose modes are looked at
 
 # Standing instead of the host's own files, which may name its users, its resolver or its neighbours.
 ETC = {
@@ -45,12 +48,16 @@ def rlimits(limits: Limits) -> dict[str, int]:
 
 
 def agent_environment(program: Program) -> dict[str, str]:
-    """Give the agent's variables: the submission's own, and ours over them."""
-    ours = {"PATH": AGENT_PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "QUARTERTURN_URL": URL}  # noqa: S108 - in the box
+    """Give the agent's variables: the submission's own, and ours over them.
+
+    Raises:
+        Refused: one of its own cannot be a variable.
+    """
+    ours = {"HOME": "/tmp", "LANG": "C.UTF-8", "QUARTERTURN_URL": URL}  # noqa: S108 - in the box
     for name, value in program.environment.items():
         if not name or "=" in name or "\0" in name + value:
             raise Refused(f"the submission's variable {name[:40]!r} is no environment variable: name it A-Z, 0-9 and _")
-    return {"PATH": ours["PATH"]} | dict(program.environment) | {name: ours[name] for name in ours if name != "PATH"}
+    return {**program.environment, **ours}
 
 
 def server_documents(servers: Sequence[Server]) -> list[dict[str, Any]]:
@@ -88,3 +95,19 @@ def let_relay_in(sockets: Path) -> None:
     else:
         sockets.chmod(0o711)
         socket.chmod(0o666)
+
+
+def must_be_readable(folder: Path) -> None:
+    """Say before the start what the agent's user would stumble over: as root, it is nobody who owns these files.
+
+    Raises:
+        Refused: the folder is not there, or others than its owner cannot read it.
+    """
+    if not folder.is_dir():
+        raise Refused(f"the submission's folder {folder} is not there")
+    if os.geteuid() != 0:
+        return
+    for path in itertools.islice(itertools.chain([folder], folder.rglob("*")), LOOKED_AT):
+        needed = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+        if path.exists() and path.stat().st_mode & needed != needed:
+            raise Refused(f"the agent's user cannot read {path}: let others read it (chmod -R o+rX {folder})")
