@@ -1,1 +1,8 @@
-"""The process between a hostile agent and its world."""
+"""The process between a hostile agent and its world: one task, no key, a log of everything."""
+
+from __future__ import annotations
+
+from sandbox.gateway.process import NURSERY, Gateway, start
+from sandbox.gateway.spec import GatewaySpec, listing
+
+__all__ = ["NURSERY", "Gateway", "GatewaySpec", "listing", "start"]

@@ -1,0 +1,91 @@
+"""What runs in a gateway's process: one session, from the specification to the last entry of its log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from sandbox.gateway.app import App
+from sandbox.gateway.confine import confine
+from sandbox.gateway.listener import listen
+from sandbox.gateway.report import pack
+from sandbox.gateway.session import Session
+from sandbox.gateway.spec import GatewaySpec
+from sandbox.gateway.upstream import Upstream
+from sandbox.servers import wire_name
+
+SPARE_SECONDS = 60  # of processor time beyond the wall clock, for starting and ending
+
+
+def main(specification: int, channel: int, report: int, listener: int | None) -> None:
+    """Run one gateway on these descriptors and end the process.
+
+    Args:
+        specification: a file in memory that holds the `GatewaySpec`.
+        channel: the world's channel.
+        report: a stream socket to the runner; one byte from it, or its end, finishes the session.
+        listener: a Unix socket that listens, or None for a script.
+    """
+    with os.fdopen(specification, "rb") as file:
+        spec = GatewaySpec.from_bytes(file.read())
+    confine(int(spec.wall) + SPARE_SECONDS)
+    runner = socket.socket(fileno=report)
+    listening = socket.socket(fileno=listener) if listener is not None else None
+    asyncio.run(_run(spec, socket.socket(fileno=channel), runner, listening))
+
+
+async def _run(
+    spec: GatewaySpec, channel: socket.socket, runner: socket.socket, listener: socket.socket | None
+) -> None:
+    def emit(entry: Mapping[str, Any]) -> None:
+        try:
+            runner.sendall(pack(entry))
+        except OSError:
+            os._exit(1)  # nobody listens any more
+
+    upstream = Upstream(spec.servers, channel, emit)
+    session = Session(spec, upstream, emit)
+    async with anyio.create_task_group() as group:
+        group.start_soon(upstream.run)
+        group.start_soon(_watch_clock, session)
+        group.start_soon(_watch_runner, session, runner)
+        if spec.script is not None or listener is None:
+            emit({"ready": True})
+            await _play(session)
+            os._exit(0)
+        await _serve(session, listener, emit)
+
+
+async def _serve(session: Session, listener: socket.socket, emit: Any) -> None:
+    app = App(session)
+    async with app.running():
+        await listen(app, listener)
+        emit({"ready": True})
+        await anyio.sleep_forever()
+
+
+async def _play(session: Session) -> None:
+    """Play the script through the session, as an agent would."""
+    for call in session.spec.script or ():
+        await session.call(wire_name(call.tool), call.arguments)
+    if session.spec.script_answer is not None:
+        session.answer(session.spec.script_answer)
+    session.end("agent-exited")
+
+
+async def _watch_clock(session: Session) -> None:
+    await session.begun.wait()
+    while session.left() > 0 and session.ended is None:
+        await anyio.sleep(min(session.left(), 1.0) + 0.01)
+
+
+async def _watch_runner(session: Session, runner: socket.socket) -> None:
+    await anyio.wait_readable(runner)
+    session.end("agent-exited")
+    os._exit(0)  # what is in flight is the world's business now

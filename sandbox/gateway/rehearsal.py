@@ -1,0 +1,142 @@
+"""A session with nobody, played once before any gateway is born.
+
+A gateway gives up its user, and with it maybe the right to read the interpreter's own files: a module that is first
+needed in the middle of a session could not be loaded then. Playing every kind of request here loads them all, and what
+is loaded and compiled once is there at every birth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import anyio
+
+from sandbox import frames
+from sandbox.box import PORT
+from sandbox.gateway.app import App
+from sandbox.gateway.listener import protocol
+from sandbox.gateway.report import Book, pack
+from sandbox.gateway.session import Session
+from sandbox.gateway.spec import GatewaySpec, listing
+from sandbox.gateway.upstream import Upstream
+
+SECONDS = 10.0
+_TOOL = "filesystem__list_allowed_directories"
+_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "rehearsal", "version": "1"}}
+_MODERN = {
+    "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+}
+
+
+async def rehearse() -> None:
+    """Play it; whatever fails here shows itself in a real session."""
+    with warnings.catch_warnings(), suppress(Exception):
+        warnings.simplefilter("ignore")
+        async with asyncio.timeout(SECONDS):
+            await _rehearse()
+
+
+async def _rehearse() -> None:
+    ours, worlds = socket.socketpair()
+    spec = GatewaySpec("r", "", listing(["filesystem.list_allowed_directories"]), ("filesystem", "git"), 4)
+    spec = GatewaySpec.from_bytes(spec.to_bytes())
+    book = Book()
+
+    def emit(entry: Mapping[str, Any]) -> None:
+        book.feed(pack(entry))
+
+    upstream = Upstream(spec.servers, ours, emit)
+    session = Session(spec, upstream, emit)
+    app = App(session)
+    async with app.running(), anyio.create_task_group() as group:
+        group.start_soon(upstream.run)
+        group.start_soon(_answer_as_server, worlds)
+        make = protocol(app)
+        for request in _requests():
+            await _asked(make, request)
+        group.cancel_scope.cancel()
+
+
+def _requests() -> list[bytes]:
+    """Give every kind of request, good and bad ones, as the bytes of a connection."""
+    call = {"name": _TOOL, "arguments": {}}
+    rpc = [
+        ("initialize", _HELLO, {}),
+        ("tools/list", {}, {}),
+        ("tools/call", call, {}),
+        ("tools/call", {"name": "\u202e", "arguments": {"a": 1.5}}, {}),
+        ("tools/call", {"name": 1}, {}),
+        ("no/such", {}, {}),
+        ("server/discover", _MODERN, {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}),
+        (
+            "tools/call",
+            {**call, **_MODERN},
+            {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": _TOOL},
+        ),
+    ]
+    posts = [({"jsonrpc": "2.0", "id": 1, "method": name, "params": params}, extra) for name, params, extra in rpc]
+    posts.append(({"jsonrpc": "2.0", "method": "notifications/initialized"}, {}))
+    return [
+        b"nonsense\r\n\r\n",
+        _http("GET", "/task", b""),
+        _http("GET", "/nothing", b""),
+        _http("GET", "/mcp", b""),
+        *(_http("POST", "/mcp", json.dumps(message).encode(), extra) for message, extra in posts),
+        _http("POST", "/mcp", b"{"),
+        _http("POST", "/mcp", b"[" * 2000),
+        _http("POST", "/answer", b"\xff"),
+        _http("POST", "/answer", b'{"answer": "\\u00e9"}'),
+    ]
+
+
+def _http(method: str, path: str, body: bytes, extra: Mapping[str, str] | None = None) -> bytes:
+    headers = {
+        "Host": f"localhost:{PORT}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **(extra or {}),
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body
+
+
+async def _asked(make: Any, request: bytes) -> bytes:
+    """Send one request over a connection of its own, and read until its end."""
+    near, far = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    near.settimeout(0)
+    await loop.connect_accepted_socket(make, far)
+    answer = b""
+    with near:
+        await loop.sock_sendall(near, request)
+        while data := await loop.sock_recv(near, 65536):
+            answer += data
+    return answer
+
+
+async def _answer_as_server(worlds: socket.socket) -> None:
+    """Be the first server of a world: answer each request with something of its form. The second one ends at once."""
+    reader, writer = await asyncio.open_connection(sock=worlds)
+    writer.write(frames.pack(2, b""))
+    cutter = frames.Reader()
+    while data := await reader.read(65536):
+        for channel, payload in cutter.feed(data):
+            message = json.loads(payload) if channel == 1 else {}
+            if "id" in message:
+                result = {"content": [{"type": "text", "text": "\ud83d\ude00"}]}
+                if message["method"] == "initialize":
+                    result = _HELLO | {"serverInfo": _HELLO["clientInfo"]}  # type: ignore[assignment]
+                reply = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+                writer.write(frames.pack(1, json.dumps(reply).encode() + b"\n"))
+                await writer.drain()

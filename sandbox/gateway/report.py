@@ -1,0 +1,150 @@
+"""What a gateway tells its runner while it runs: entries of a log, each a length and one JSON object.
+
+An entry is written before the next thing happens, so a gateway that is killed loses nothing that an agent was told. The
+reading half believes nothing: sizes and counts are capped, JSON is strict, every field's type is checked, and calls
+must be numbered as they come. Whatever is not so makes the session one with a lost gateway.
+
+    {"ready": true}                                       it listens, or plays its script
+    {"call": n, "tool", "arguments", "listed"}            a call came in
+    {"result": n, "error", "injected", "seconds", "text"} it was answered
+    {"answer": text}     {"lost": server}     {"ended": how}
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from sandbox.errors import Malformed
+from sandbox.transcript import CallRecord, Ended, Transcript
+from vault.canonical import parse_object
+from vault.errors import Malformed as NotStrict
+
+LENGTH = struct.Struct(">I")
+MAX_ENTRY = 1 << 20
+MAX_TOTAL = 64 << 20
+MAX_CALLS = 2000
+UNANSWERED = "no answer before the session ended"
+
+_CALL = {"call": int, "tool": str, "arguments": dict, "listed": bool}
+_RESULT = {"result": int, "error": bool, "injected": bool, "seconds": float, "text": str}
+_SHAPES: tuple[Mapping[str, type], ...] = (
+    _CALL,
+    _RESULT,
+    {"answer": str},
+    {"lost": str},
+    {"ended": str},
+    {"ready": bool},
+)
+
+
+def pack(entry: Mapping[str, Any]) -> bytes:
+    """Write one entry."""
+    data = json.dumps(entry).encode()
+    return LENGTH.pack(len(data)) + data
+
+
+class Book:
+    """The runner's copy of the log, built up from a gateway's bytes."""
+
+    def __init__(self) -> None:
+        self.ready = False
+        self.ended: Ended | None = None
+        self.lost: list[str] = []
+        self._answer: str | None = None
+        self._calls: list[CallRecord] = []
+        self._waiting: int | None = None
+        self._buffer = bytearray()
+        self._total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes.
+
+        Raises:
+            Malformed: they are not what a gateway of ours sends.
+        """
+        self._buffer += data
+        self._total += len(data)
+        if self._total > MAX_TOTAL:
+            raise Malformed(f"the gateway reported more than {MAX_TOTAL} bytes")
+        while len(self._buffer) >= LENGTH.size:
+            (length,) = LENGTH.unpack_from(self._buffer)
+            if length > MAX_ENTRY:
+                raise Malformed(f"the gateway announced an entry of {length} bytes; {MAX_ENTRY} are allowed")
+            end = LENGTH.size + length
+            if len(self._buffer) < end:
+                return
+            entry = bytes(self._buffer[LENGTH.size : end])
+            del self._buffer[:end]
+            self._take(_checked(entry))
+
+    def transcript(self, otherwise: Ended) -> Transcript:
+        """Give what there is; `otherwise` says how a session ended that did not say so itself."""
+        return Transcript(tuple(self._calls), self._answer, self.ended or otherwise)
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        if self.ended is not None and "lost" not in entry and "result" not in entry:
+            raise Malformed("the gateway reported something after the session's end")
+        if "call" in entry:
+            self._begin(entry)
+        elif "result" in entry:
+            self._finish(entry)
+        elif "answer" in entry:
+            self._answer = entry["answer"]
+        elif "lost" in entry:
+            self.lost.append(entry["lost"])
+        elif "ready" in entry:
+            self.ready = True
+        elif entry["ended"] in get_args(Ended):
+            self.ended = entry["ended"]
+        else:
+            raise Malformed("the gateway reported an end that there is not")
+
+    def _begin(self, entry: Mapping[str, Any]) -> None:
+        number = len(self._calls) + 1
+        if entry["call"] != number or self._waiting is not None or number > MAX_CALLS:
+            raise Malformed("the gateway reported a call out of its turn")
+        self._waiting = number
+        self._calls.append(
+            CallRecord(
+                tool=entry["tool"],
+                arguments=entry["arguments"],
+                listed=entry["listed"],
+                error=True,
+                injected=False,
+                result=UNANSWERED,
+                seconds=0.0,
+            )
+        )
+
+    def _finish(self, entry: Mapping[str, Any]) -> None:
+        if entry["result"] != self._waiting or not math.isfinite(entry["seconds"]):
+            raise Malformed("the gateway reported a result out of its turn")
+        self._waiting = None
+        begun = self._calls[-1]
+        self._calls[-1] = CallRecord(
+            tool=begun.tool,
+            arguments=begun.arguments,
+            listed=begun.listed,
+            error=entry["error"],
+            injected=entry["injected"],
+            result=entry["text"],
+            seconds=entry["seconds"],
+        )
+
+
+def _checked(data: bytes) -> Mapping[str, Any]:
+    try:
+        entry = parse_object(data, "the gateway's entry", max_size=MAX_ENTRY)
+    except NotStrict as error:
+        raise Malformed(str(error)) from None
+    if not any(_fits(entry, shape) for shape in _SHAPES):
+        raise Malformed("the gateway reported an entry of no known form")
+    return entry
+
+
+def _fits(entry: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
+    return entry.keys() == shape.keys() and all(type(entry[name]) is kind for name, kind in shape.items())

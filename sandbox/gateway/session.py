@@ -1,0 +1,197 @@
+"""One agent's session with one task: what is counted, refused, injected and logged. No network and no process in here.
+
+Promises, in the order in which a call meets them:
+
+1. After the end of the session nothing is passed on and nothing is counted.
+2. Every other call is counted and logged before anything else happens to it, unlisted ones too; the one after
+   `max_steps` ends the session.
+3. A call to an unlisted tool, or with arguments beyond the caps, is answered with an error and no server sees it.
+4. A scheduled fault is answered in the server's place.
+5. Calls reach the servers one after the other, in the order of the log, so that a replay does what the agent did; one
+   that was passed on is waited for, whatever the agent does meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import anyio
+
+from sandbox.gateway.spec import GatewaySpec
+from sandbox.servers import document_name
+from sandbox.transcript import Ended
+
+MAX_ARGUMENTS = 256 * 1024
+MAX_DEPTH = 32
+MAX_NAME = 128
+MAX_RESULT = 512 * 1024
+MAX_LOGGED = 16 * 1024
+MAX_ANSWER = 64 * 1024
+CALL_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a caller gets: MCP content blocks as plain JSON values, and whether they tell of an error."""
+
+    content: list[dict[str, Any]] = field(repr=False)
+    is_error: bool = False
+
+    @classmethod
+    def error(cls, text: str) -> Reply:
+        """Make an error of one sentence."""
+        return cls([{"type": "text", "text": text}], is_error=True)
+
+    def text(self) -> str:
+        """Give the blocks' text; another kind of block is named."""
+        return "\n".join(str(block.get("text", f"[{block.get('type')}]")) for block in self.content)
+
+
+class Servers(Protocol):
+    """Whoever carries calls to the servers of the world; a server that is lost answers with an error."""
+
+    async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
+        """Call a tool and wait at most `seconds`."""
+        ...
+
+
+class Session:
+    """The state of one session.
+
+    Args:
+        spec: the task's visible part.
+        servers: where passed-on calls go.
+        emit: takes each entry of the log, at once.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        spec: GatewaySpec,
+        servers: Servers,
+        emit: Callable[[Mapping[str, Any]], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.spec = spec
+        self.ended: Ended | None = None
+        self.over = anyio.Event()
+        self.begun = anyio.Event()
+        self._servers, self._emit, self._clock = servers, emit, clock
+        self._deadline = float("inf")
+        self._listed = {str(tool["name"]) for tool in spec.tools}
+        self._faults = {(fault["tool"], int(fault["call"])): str(fault["error"]) for fault in spec.faults}
+        self._by_tool: Counter[str] = Counter()
+        self._calls = 0
+        self._turn = anyio.Lock()
+
+    def begin(self) -> None:
+        """Start the wall clock, at the first request; a session that was prepared ahead loses no time."""
+        if not self.begun.is_set():
+            self.begun.set()
+            self._deadline = self._clock() + self.spec.wall
+
+    def left(self) -> float:
+        """Give the seconds that are left of the wall clock; the session ends where there are none."""
+        left = self._deadline - self._clock()
+        if left <= 0:
+            self.end("time-exceeded")
+        return max(left, 0.0)
+
+    def end(self, how: Ended) -> None:
+        """End the session; the first reason stands."""
+        if self.ended is None:
+            self.ended = how
+            self._emit({"ended": how})
+            self.over.set()
+
+    def answer(self, text: str) -> bool:
+        """Take the agent's answer, which ends the session; say whether it came in time."""
+        self.begin()
+        if self.left() <= 0 or self.ended:
+            return False
+        self._emit({"answer": text})
+        self.end("answered")
+        return True
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None) -> Reply:
+        """Take a tool call by its wire name."""
+        self.begin()
+        async with self._turn:
+            if self.left() <= 0 or self.ended:
+                return Reply.error(f"the session has ended ({self.ended}); no further call is taken")
+            return await self._counted(name, arguments or {})
+
+    async def _counted(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+        self._calls += 1
+        listed = name in self._listed
+        tool = document_name(name) if listed else shown(name)
+        too_large = beyond_caps(arguments)
+        logged = {} if too_large else dict(arguments)
+        self._emit({"call": self._calls, "tool": tool, "arguments": logged, "listed": listed})
+        self._by_tool[tool] += 1
+        started, injected = self._clock(), False
+        if self._calls > self.spec.max_steps:
+            reply = Reply.error(f"no steps are left: the task allows {self.spec.max_steps} calls")
+        elif not listed:
+            reply = Reply.error(f"Unknown tool: {tool}")
+        elif too_large:
+            reply = Reply.error(too_large)
+        elif (fault := self._faults.get((tool, self._by_tool[tool]))) is not None:
+            reply, injected = Reply.error(fault), True
+        else:
+            reply = await self._passed_on(tool, arguments)
+        seconds = self._clock() - started
+        entry = {"result": self._calls, "error": reply.is_error, "injected": injected, "seconds": round(seconds, 6)}
+        self._emit({**entry, "text": cut(sound(reply.text()), MAX_LOGGED)})
+        if self._calls > self.spec.max_steps:
+            self.end("steps-exceeded")
+        return reply
+
+    async def _passed_on(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
+        server, _, name = tool.partition(".")
+        with anyio.CancelScope(shield=True):
+            reply = await self._servers.call(server, name, arguments, min(CALL_SECONDS, self.left()))
+        return within_cap(reply)
+
+
+def shown(name: str) -> str:
+    """Escape and cut a name that an agent made up, so that a log can be printed."""
+    return cut(ascii(name)[1:-1], MAX_NAME)
+
+
+def cut(text: str, size: int) -> str:
+    """Cut a text at `size` characters, and say so."""
+    return text if len(text) <= size else f"{text[:size]}… (cut)"
+
+
+def sound(text: str) -> str:
+    """Replace what no UTF-8 can hold (a server may send half of a surrogate pair)."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def beyond_caps(arguments: Mapping[str, Any]) -> str:
+    """Say in a sentence which cap the arguments break, or nothing."""
+    if _depth(arguments, MAX_DEPTH + 1) > MAX_DEPTH:
+        return f"the arguments are nested deeper than {MAX_DEPTH} levels"
+    if len(json.dumps(arguments)) > MAX_ARGUMENTS:
+        return f"the arguments are longer than {MAX_ARGUMENTS} bytes"
+    return ""
+
+
+def within_cap(reply: Reply) -> Reply:
+    """Give the reply, or an error in its place where it is too long for any agent."""
+    if len(json.dumps(reply.content)) <= MAX_RESULT:
+        return reply
+    return Reply.error(f"the result is longer than {MAX_RESULT} bytes; ask for less")
+
+
+def _depth(value: Any, limit: int) -> int:
+    if limit == 0 or not isinstance(value, dict | list):
+        return 0
+    inside = value.values() if isinstance(value, dict) else value
+    return 1 + max((_depth(item, limit - 1) for item in inside), default=0)

@@ -1,0 +1,70 @@
+"""What a gateway is told: the part of one task that its agent may see, and nothing else.
+
+No identifier, predicate, initial state or key is in it. It is handed over in memory (`sandbox.gateway.process`), never
+in arguments, variables or files, because a goal is as secret as its task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox.servers import SERVERS, wire_name
+from sandbox.transcript import Call
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySpec:
+    """One session.
+
+    Attributes:
+        alias: the per-run name that the agent is shown.
+        goal: what the agent is told to do.
+        tools: the listed tools as the agent sees them: `{"name", "description", "inputSchema"}` with names as on the
+            wire; `listing` makes them from a document's names.
+        servers: the servers that run in the world, in the order of their channels.
+        max_steps: how many tool calls are allowed, unlisted ones too.
+        faults: the scheduled errors as in the document: `{"tool": "server.tool", "call": 1, "error": "text"}`.
+        wall: seconds that the session may last after its first request.
+        solution: `{"calls", "answer"}` that GET /solution gives; for the reference agent only.
+        script: calls to play in place of listening: a reference solution, or a replay.
+        script_answer: the answer to give after them.
+    """
+
+    alias: str
+    goal: str = field(repr=False)
+    tools: Sequence[Mapping[str, Any]] = field(repr=False)
+    servers: Sequence[str]
+    max_steps: int
+    faults: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    wall: float = 120.0
+    solution: Mapping[str, Any] | None = field(default=None, repr=False)
+    script: Sequence[Call] | None = field(default=None, repr=False)
+    script_answer: str | None = field(default=None, repr=False)
+
+    def to_bytes(self) -> bytes:
+        """Write it as JSON."""
+        document = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return json.dumps(document, default=_plain).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> GatewaySpec:
+        """Read what `to_bytes` wrote."""
+        document = json.loads(data)
+        if document["script"] is not None:
+            document["script"] = [Call(**call) for call in document["script"]]
+        return cls(**document)
+
+
+def listing(tools: Sequence[str]) -> list[dict[str, Any]]:
+    """Give the recorded descriptions of these tools (`server.tool`), as an agent sees them."""
+    split = [(tool, *tool.split(".", 1)) for tool in tools]
+    return [{"name": wire_name(tool), **SERVERS[server].tools[name]} for tool, server, name in split]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Call):
+        return {"tool": value.tool, "arguments": dict(value.arguments)}
+    return dict(value) if isinstance(value, Mapping) else list(value)

@@ -1,0 +1,189 @@
+"""The MCP clients that talk to a world's servers, over the one framed channel to it.
+
+One client session a server, through the official package and in the server's pinned mode. All are opened at the start,
+in the background: nobody waits for a server before the first call to it. A server that does not come up, dies, or does
+not answer in time is an error to the caller and an entry `{"lost": name}` in the log, never an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import Client, MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolRequest, CallToolRequestParams, CallToolResult
+from mcp_types import jsonrpc_message_adapter as message_adapter
+from pydantic import ValidationError
+
+from sandbox import frames
+from sandbox.errors import Malformed
+from sandbox.gateway.session import CALL_SECONDS, Reply
+from sandbox.servers import SERVERS
+
+MAX_LINE = 4 * 1024 * 1024
+CHUNK = 64 * 1024
+
+
+class Upstream:
+    """The servers of one world.
+
+    Args:
+        names: the servers in the order of their channels.
+        channel: the world's channel; it is closed with the process.
+        emit: takes entries of the log.
+    """
+
+    def __init__(self, names: Sequence[str], channel: socket.socket, emit: Callable[[Mapping[str, Any]], None]) -> None:
+        self._channel, self._emit = channel, emit
+        self._lines = {name: _Line(frames.FIRST_SERVER + place) for place, name in enumerate(names)}
+        self._told: set[str] = set()
+
+    async def run(self) -> None:
+        """Open all sessions and carry bytes until the channel ends."""
+        reader, writer = await asyncio.open_connection(sock=self._channel)
+        async with anyio.create_task_group() as group:
+            for name, line in self._lines.items():
+                line.writer = writer
+                group.start_soon(self._keep, name, line)
+            await self._read(reader)
+            for line in self._lines.values():
+                line.close()
+
+    async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
+        """Call a tool; see `sandbox.gateway.session.Servers`."""
+        line = self._lines.get(server)
+        reply = Reply.error(f"the server {server} is not available")
+        if line is None:
+            return reply
+        with anyio.move_on_after(seconds) as scope:
+            await line.settled.wait()
+            if line.client is not None:
+                reply = await self._asked(server, line.client, tool, arguments)
+        if scope.cancelled_caught:
+            if seconds >= CALL_SECONDS:  # else it was the session's time that ran out
+                self._lost(server)
+            return Reply.error(f"the server {server} did not answer in time")
+        return reply
+
+    async def _asked(self, server: str, client: Client, tool: str, arguments: Mapping[str, Any]) -> Reply:
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        try:
+            # Not client.call_tool: that asks for the whole tool list first, to check results against output schemas.
+            result = await client.session.send_request(request, CallToolResult)
+        except MCPError as error:
+            if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
+                self._lost(server)
+            return Reply.error(error.message)
+        except (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError):
+            self._lost(server)
+            return Reply.error(f"the server {server} is not available")
+        content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
+        return Reply(content, bool(result.is_error))
+
+    def _lost(self, name: str) -> None:
+        if name not in self._told:
+            self._told.add(name)
+            self._emit({"lost": name})
+
+    async def _keep(self, name: str, line: _Line) -> None:
+        """Open one session and hold it until its line ends; nothing that goes wrong here ends the others."""
+        with suppress(Exception):
+            async with Client(line, mode=SERVERS[name].mode) as client:
+                line.client = client
+                line.settled.set()
+                await line.ended.wait()
+        line.client = None
+        line.settled.set()
+        self._lost(name)
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        cutter = frames.Reader()
+        by_channel = {line.channel: line for line in self._lines.values()}
+        with suppress(OSError, Malformed):
+            while data := await reader.read(CHUNK):
+                for channel, payload in cutter.feed(data):
+                    if line := by_channel.get(channel):
+                        line.feed(payload)
+
+
+class _Line:
+    """One server's standard input and output, as the transport of an MCP client."""
+
+    def __init__(self, channel: int) -> None:
+        self.channel = channel
+        self.writer: asyncio.StreamWriter | None = None
+        self.client: Client | None = None
+        self.settled = anyio.Event()
+        self.ended = anyio.Event()
+        self._buffer = bytearray()
+        self._incoming: MemoryObjectSendStream[SessionMessage | Exception]
+        self._outgoing: MemoryObjectReceiveStream[SessionMessage | Exception]
+        self._incoming, self._outgoing = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+
+    async def __aenter__(self) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], _Line.Outlet]:
+        return self._outgoing, _Line.Outlet(self)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def feed(self, payload: bytes) -> None:
+        """Take output of the server; an empty payload is its end."""
+        if not payload or len(self._buffer) + len(payload) > MAX_LINE:
+            self.close()
+            return
+        *whole, rest = (self._buffer + payload).split(b"\n")
+        self._buffer = rest
+        for line in filter(None, whole):
+            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.WouldBlock):
+                self._incoming.send_nowait(_parsed(bytes(line)))
+
+    def close(self) -> None:
+        """End the server's output: whoever waits for an answer gets an error."""
+        self.ended.set()
+        self._incoming.close()
+
+    async def send(self, data: bytes) -> None:
+        """Write to the server's standard input."""
+        if self.writer is None:
+            raise anyio.ClosedResourceError
+        for start in range(0, len(data), CHUNK):
+            self.writer.write(frames.pack(self.channel, data[start : start + CHUNK]))
+        await self.writer.drain()
+
+    class Outlet:
+        """The writing half, in the form that the client wants."""
+
+        def __init__(self, line: _Line) -> None:
+            self._line = line
+
+        async def send(self, item: SessionMessage, /) -> None:
+            """Write one message as one line."""
+            await self._line.send(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+        async def aclose(self) -> None:
+            """Do nothing: the channel outlives the session."""
+
+        async def __aenter__(self) -> Self:
+            return self
+
+        async def __aexit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        ) -> bool | None:
+            return None
+
+
+def _parsed(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
