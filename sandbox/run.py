@@ -7,7 +7,7 @@ The order is the safety property. Each step may rely on those before it:
  3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It is never
     told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
  4. *Agent.* The relay, then the program. From here on everything may be hostile.
- 5. *Wait* for the program's end, the session's end, or the deadline by our own monotonic clock.
+ 5. *Wait* for the program's end, the session's end, the world's death, or the deadline by our own monotonic clock.
  6. *Kill.* The agent and its relay are gone before anything is looked at, so that nobody can act between the look and
     the verdict.
  7. *Transcript.* The gateway ends and hands over what it saw.
@@ -234,7 +234,7 @@ def _wait(job: _Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, boo
     clock, deadline = job.terms.clock, job.terms.clock() + job.terms.agent.wall
     while True:
         facts = agent.wait(min(POLL, max(deadline - clock(), 0.0)))
-        if not facts.running or facts.lost or scene.gateway.over():
+        if not facts.running or facts.lost or scene.gateway.over() or not scene.world.facts().running:
             return facts, False
         if clock() >= deadline:
             return facts, True

@@ -278,7 +278,7 @@ def kill(spared):
 
 
 LATE = "time.sleep(1.5)" + RIGHT
-SOON = 0.3  # after its init runs, and before a server is up
+SOON = 0.3  # after its init runs, and long before a late agent calls
 SLOW = RIGHT.replace("gateway.send", "time.sleep(4)\ngateway.send")
 
 
@@ -302,7 +302,7 @@ def test_a_world_that_dies_once_after_a_call_is_ours(tmp_path, nothing_left):
 
 @pytest.mark.slow
 def test_a_world_that_its_calls_kill_every_time_is_theirs(tmp_path, nothing_left):
-    outcome = run(a_task(), an_agent(tmp_path / "ada", SLOW), Fragile(3.0, SOON))
+    outcome = run(a_task(), an_agent(tmp_path / "ada", SLOW), Fragile(3.0, 0.1))
     assert (outcome.verdict, outcome.passed, outcome.failure) == (Verdict.FALSE, False, "theirs")
     assert (outcome.code, outcome.attempts) == ("world-died", 1)
 
