@@ -4,9 +4,9 @@ The embedded default on Linux; its scores are not official. Started as root, not
 either: no user namespace is made, the mounts are made by root, and a user of its own takes over before the first
 program runs. Started by an ordinary user, each place is a user namespace of its own.
 
-What it does not limit, unlike Docker: memory and CPU, where the runner is not root or has no writable control group
-(`limits_missing` says so); the number of files on a tmpfs, but by memory; and it has no images, so a submission is a
-command and a folder.
+What it does not limit, unlike Docker, where the runner is not root or has no writable control group
+(`limits_missing` says so): CPU but in seconds, and memory but for each process by itself. It has no images, so a
+submission is a command and a folder.
 
     world:  one bwrap, init.py is its PID 1; the runner holds its only channel
     agent:  one network namespace with a loopback and nothing else, in it two bwraps that share nothing but that
@@ -193,7 +193,7 @@ class BwrapBox:
         return cgroup.reap()
 
     def limits_missing(self) -> tuple[str, ...]:
-        """Name the caps that this machine cannot give to a place: none as root with control groups."""
+        """Name the caps that this machine cannot give to a place as a whole: none as root with control groups."""
         group = cgroup.make(Limits())
         if group is None:
             return ("memory", "cpus")
