@@ -145,11 +145,11 @@ class _Play:
             scores[name] = score(results)
             board.append((opened.record, results))
         oracle = submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
-        results = running.reference(self.house, oracle, self.box, self.out)
-        scores["oracle"] = score(results)
+        answers = running.reference(self.house, oracle, self.box, self.out)
+        scores["oracle"] = score(answers)
         self.say("The board", "Every figure has its interval; runs in a box that is not official have no rank.")
         lines = standings.lines(board, self.month.cohort)
-        lines.append(standings.reference_line("oracle", results))
+        lines.append(standings.reference_line("oracle", answers))
         for line in standings.table(lines):
             self.out.say(f"  {line}")
         return scores

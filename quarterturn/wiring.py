@@ -208,7 +208,7 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None) -> None:
     ring = FileKeyRing.open(ring_file, passphrase) if ring_file.exists() else FileKeyRing.create(ring_file, passphrase)
     if not (home / "keys" / "log.key").exists():
         signing.store(home / "keys" / "log.key", Ed25519PrivateKey.generate(), ring)
-    vkey = Signer(chosen.benchmark.origin, signing.load(home / "keys" / "log.key", ring)).verifier
+    vkey = Signer(chosen.benchmark.origin, signing.load(home / "keys" / "log.key", ring)).verifier.vkey
     (home / "public" / "log.vkey").write_text(f"{vkey}\n", encoding="utf-8")
     migrations.upgrade(open_engine(database_url(home.resolve(), chosen)))
     (home / settings.FILE).write_text(settings.dump(chosen), encoding="utf-8")

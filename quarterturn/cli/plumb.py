@@ -104,7 +104,7 @@ def note_verify(document: Mapping[str, Any]) -> Answer:
         opened = note.open_note(document["note"], [note.Verifier.parse(key) for key in document["keys"]])
     except Broken as error:
         return {"ok": False, "verified": [], "error": str(error)}, False
-    return {"ok": True, "verified": [key.name for key in opened.verified], "text": opened.text}, True
+    return {"ok": True, "verified": list(opened.verified), "text": opened.text}, True
 
 
 VERBS: Mapping[str, Callable[[Mapping[str, Any]], Answer]] = {

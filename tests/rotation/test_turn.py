@@ -104,9 +104,9 @@ def test_a_turn_killed_at_any_step_is_finished_once(
     with pytest.raises(Killed):
         benchmark_home.rotation.run(FIRST)
     benchmark_home.reopen()
-    turn = benchmark_home.rotation.run(FIRST)
-    assert turn.finished
-    assert turn.done == STEPS
+    if not benchmark_home.books.months.turn(FIRST).finished:
+        benchmark_home.rotation.run(FIRST)
+    assert benchmark_home.books.months.turn(FIRST).done == STEPS
     assert kinds(benchmark_home)["retire"] == 1
     assert kinds(benchmark_home)["set"] == 2
     assert kinds(benchmark_home)["commit"] == 30
