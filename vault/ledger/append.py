@@ -13,16 +13,14 @@ beside the head keeps a second process from signing at the same time. So there a
 
 from __future__ import annotations
 
-import fcntl
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from vault.errors import Malformed, Refused, Unavailable
 from vault.ledger import fsck as check
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.lock import locked
 from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
 from vault.ledger.note import Signer
 from vault.ledger.tiles import (
@@ -43,7 +41,6 @@ from vault.ledger.tiles import (
 )
 
 _SCRATCH = ".new"
-_PAUSE = 0.02
 
 
 class LogWriter:
@@ -240,35 +237,13 @@ class LogWriter:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._head_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _locked(self._head_file.with_name("lock"), self._patience, time.monotonic, time.sleep):
+            with locked(self._head_file.with_name("lock"), self._patience):
                 (self.folder / _SCRATCH).unlink(missing_ok=True)
                 yield
         except OSError as error:
             raise Unavailable(
                 f"the log in {self.folder} cannot be written: {error.strerror or error}; nothing is lost, call again"
             ) from error
-
-
-@contextmanager
-def _locked(path: Path, patience: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        deadline = clock() + patience
-        while not _taken(descriptor):
-            if clock() > deadline:
-                raise Unavailable(f"another process is writing the log (lock {path}); wait for it to end")
-            sleep(_PAUSE)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _text(path: Path) -> str | None:

@@ -12,11 +12,11 @@ from vault.ledger import contents
 from vault.ledger.case import Case
 from vault.ledger.checkpoint import open_checkpoint
 from vault.ledger.history import Entry, History
-from vault.ledger.leaf import Statement
 from vault.ledger.merkle import leaf_hash, root_from
 from vault.ledger.note import Verifier
 from vault.ledger.reading import Bundle
 from vault.ledger.report import State
+from vault.ledger.statement import Statement
 from vault.ledger.tiles import (
     WIDTH,
     Frontier,

@@ -9,12 +9,10 @@ the `retire` leaf binds: so the order is content → `manifest_digest` → `reti
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from vault.commitment import commitment
 from vault.errors import Refused, Unavailable
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.contents import (
@@ -26,12 +24,9 @@ from vault.ledger.contents import (
     LOG,
     MANIFEST,
     MANIFEST_SHAPE,
-    OPENING_LINE,
     OPENINGS,
     README,
-    RESULT_LINE,
     RESULTS,
-    RUN_LINE,
     RUNS,
     TASKS,
     aggregate,
@@ -39,9 +34,10 @@ from vault.ledger.contents import (
     readme,
 )
 from vault.ledger.jcs import canonical
-from vault.ledger.leaf import Statement, sha256_hex
-from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.leaf import sha256_hex
 from vault.ledger.note import take_apart
+from vault.ledger.openings import ResultOpening, RunOpening, TaskOpening, result_lines, run_line, task_line
+from vault.ledger.statement import Statement
 from vault.ledger.tiles import (
     bundles_of,
     entries_path,
@@ -53,68 +49,7 @@ from vault.ledger.tiles import (
     write_atomically,
 )
 
-
-@dataclass(frozen=True)
-class TaskOpening:
-    """A retired task, opened.
-
-    Attributes:
-        document: the task as it was committed to; its canonical bytes become a line of `tasks.jsonl`.
-        salt: the commitment's salt, 32 bytes.
-        commit: index of the task's `commit` leaf.
-        provenance: the provenance document, where it is opened (its skeleton is spent), else None.
-        provenance_salt: the salt of the provenance commitment; given exactly when `provenance` is.
-    """
-
-    document: Mapping[str, Any] = field(repr=False)
-    salt: bytes = field(repr=False)
-    commit: int
-    provenance: Mapping[str, Any] | None = field(default=None, repr=False)
-    provenance_salt: bytes | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class ResultOpening:
-    """One result of the retired cohort, opened.
-
-    Attributes:
-        position: its place among `RunOpening.commitments`.
-        result: the document that was committed to (see `vault.ledger.results`).
-        salt: its salt, 32 bytes.
-    """
-
-    position: int
-    result: Mapping[str, Any] = field(repr=False)
-    salt: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class RunOpening:
-    """One run that named the retired cohort, opened as far as this retirement opens it.
-
-    Attributes:
-        run: its number.
-        open_leaf: index of its `run-open` leaf.
-        close_leaf: index of its `score` or `abort` leaf.
-        opening: `{"submitter": pseudonym, "submission": digest, "attempt": n}`, what the `run-open` leaf commits to.
-        salt: the salt of that commitment, 32 bytes.
-        commitments: every result commitment of the run, all cohorts, in the order of `results_root` (by the bytes of
-            the task's commitment). Empty for an aborted run. Only proofs made from them are written.
-        results: the retired cohort's results: one for every task that was in the cohort when the run was opened,
-            tasks withdrawn since included. Empty for an aborted run.
-        totals: the totals of (run, retired cohort) that the `score` leaf commits to; None for an aborted run.
-        totals_salt: their salt, 32 bytes; None for an aborted run.
-    """
-
-    run: int
-    open_leaf: int
-    close_leaf: int
-    opening: Mapping[str, Any]
-    salt: bytes = field(repr=False)
-    commitments: Sequence[bytes] = field(default=(), repr=False)
-    results: Sequence[ResultOpening] = field(default=(), repr=False)
-    totals: Mapping[str, Any] | None = field(default=None, repr=False)
-    totals_salt: bytes | None = field(default=None, repr=False)
+__all__ = ["BundleContent", "ResultOpening", "RunOpening", "TaskOpening", "write_bundle"]
 
 
 @dataclass(frozen=True)
@@ -193,9 +128,9 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
     return {
         README: readme(content.month, content.cohort, content.origin, content.canary).encode(),
         TASKS: _lines(canonical(task.document) for task in content.tasks),
-        OPENINGS: _lines(_task_line(task, content.canary) for task in content.tasks),
-        RUNS: _lines(_run_line(run) for run in runs),
-        RESULTS: _lines(line for run in runs for line in _result_lines(run)),
+        OPENINGS: _lines(task_line(task, content.canary) for task in content.tasks),
+        RUNS: _lines(run_line(run) for run in runs),
+        RESULTS: _lines(line for run in runs for line in result_lines(run)),
         AGGREGATE: aggregate(
             content.month, content.cohort, [(dict(run.opening), dict(found)) for run, found in totals]
         ),
@@ -205,48 +140,6 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
             [(str(task.document["id"]), sha256_hex(canonical(task.document))) for task in content.tasks],
         ),
     }
-
-
-def _task_line(task: TaskOpening, canary: str) -> bytes:
-    line = {
-        "id": task.document["id"],
-        "salt": task.salt.hex(),
-        "commitment": commitment("commit", canonical(task.document), task.salt).hex(),
-        "commit": task.commit,
-        "provenance": task.provenance,
-        "provenance_salt": task.provenance_salt.hex() if task.provenance_salt else None,
-        "canary": canary,
-    }
-    OPENING_LINE(line, f"the opening of {task.document['id']}")
-    return canonical(line)
-
-
-def _run_line(run: RunOpening) -> bytes:
-    line = {
-        "run": run.run,
-        "open": run.open_leaf,
-        "close": run.close_leaf,
-        "opening": dict(run.opening),
-        "salt": run.salt.hex(),
-        "totals": run.totals,
-        "totals_salt": run.totals_salt.hex() if run.totals_salt else None,
-    }
-    RUN_LINE(line, f"the opening of run {run.run}")
-    return canonical(line)
-
-
-def _result_lines(run: RunOpening) -> Iterator[bytes]:
-    tree = Tree(map(leaf_hash, run.commitments))
-    for opened in sorted(run.results, key=lambda result: result.position):
-        line = {
-            "run": run.run,
-            "position": opened.position,
-            "result": dict(opened.result),
-            "salt": opened.salt.hex(),
-            "proof": [item.hex() for item in inclusion_proof(tree.node, opened.position, len(tree))],
-        }
-        RESULT_LINE(line, f"result {opened.position} of run {run.run}")
-        yield canonical(line)
 
 
 def _lines(items: Iterable[bytes]) -> bytes:

@@ -11,7 +11,6 @@ from typing import Any
 
 from vault.ledger import tiles
 from vault.ledger.jcs import canonical
-from vault.ledger.leaf import TYPE
 from vault.ledger.results import OPENING, RESULT, TOTALS, figures
 from vault.ledger.shape import (
     anything,
@@ -28,6 +27,7 @@ from vault.ledger.shape import (
     task_id,
     text,
 )
+from vault.ledger.statement import TYPE
 
 FORMAT = "urn:quarterturn:bundle:v1"
 ATTESTED = "urn:quarterturn:tasks:v1"

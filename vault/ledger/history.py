@@ -6,13 +6,16 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import Any
 
 from vault.errors import Broken
-from vault.ledger.leaf import Statement
 from vault.ledger.merkle import set_root
+from vault.ledger.statement import Statement
 
 CLOSING = ("score", "abort")
 
@@ -48,6 +51,9 @@ class History:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = list(entries)
+        self._by_kind: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self.entries:
+            self._by_kind[entry.statement.kind].append(entry)
         self.commits: dict[str, Entry] = {}
         self._task_of: dict[str, str] = {}
         for entry in self.of("commit"):
@@ -58,14 +64,15 @@ class History:
 
     def of(self, *kinds: str) -> Iterator[Entry]:
         """Give the statements of some kinds, in order."""
-        return (entry for entry in self.entries if entry.statement.kind in kinds)
+        return merge(*(self._by_kind[kind] for kind in kinds), key=lambda entry: entry.index)
 
     def last_set(self, before: int) -> Entry:
         """Give the last `set` statement before an index."""
-        found = [entry for entry in self.of("set") if entry.index < before]
-        if not found:
+        sets = self._by_kind["set"]
+        place = bisect_left(sets, before, key=lambda entry: entry.index)
+        if not place:
             raise Broken(f"no set statement stands before leaf {before} in this bundle")
-        return found[-1]
+        return sets[place - 1]
 
     def commit_of(self, task: str, before: int) -> Entry:
         """Give the commit of a task, which must stand before an index."""
@@ -78,11 +85,8 @@ class History:
 
     def members(self, cohort: str, at: int) -> list[str]:
         """Give a cohort's tasks just before an index, in promised order: promised - withdrawn + refills."""
-        live: dict[str, list[str]] = {}
-        for index, moment in self._moments:
-            if index >= at:
-                break
-            live = moment
+        place = bisect_left(self._moments, at, key=lambda moment: moment[0])
+        live = self._moments[place - 1][1] if place else {}
         if cohort not in live:
             raise Broken(f"no set statement before leaf {at} has {cohort} among the live ones")
         return live[cohort]
