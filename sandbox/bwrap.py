@@ -145,7 +145,7 @@ class Walls:
         if os.geteuid() == 0:
             words += ["/usr/bin/setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
             words += ["--inh-caps=-all", "--bounding-set=-all", "--"]
-        caps = policy.rlimits(limits) | ({} if grouped else {"nproc": limits.pids, "data": limits.memory})
+        caps = policy.rlimits(limits, grouped=grouped)
         return [*words, "/usr/bin/prlimit", *(f"--{name}={value}" for name, value in caps.items()), "--", *program]
 
 

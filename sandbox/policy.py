@@ -24,6 +24,7 @@ WORLD_PATH = "/opt/world/node/bin:/usr/local/bin:/usr/bin:/bin"
 AGENT_PATH = "/opt/agents/bin:/usr/local/bin:/usr/bin:/bin"
 RELAY_LIMITS = Limits(memory=32 * 1024 * 1024, pids=64, cpus=0.5, tmpfs=0, output=4096)
 OPEN_FILES = 1024
+RESERVED = 768 * 1024 * 1024  # address space that a program with a compiler in it (Node) asks for and never uses
 LOOKED_AT = 500  # files of a submission's folder whose modes are looked at
 
 # Standing instead of the host's own files, which may name its users, its resolver or its neighbours.
@@ -40,11 +41,17 @@ ETC = {
 }
 
 
-def rlimits(limits: Limits) -> dict[str, int]:
-    """Give the caps that a process carries with it, by the names of prlimit(1)."""
+def rlimits(limits: Limits, *, grouped: bool = True) -> dict[str, int]:
+    """Give the caps that a process carries with it, by the names of prlimit(1).
+
+    Args:
+        limits: the caps on the whole place.
+        grouped: whether a control group caps memory and processes; without one each process is capped by itself.
+    """
     cpu = int(limits.wall * max(limits.cpus, 1)) + 5
     size = max(limits.tmpfs, 4096)
-    return {"nofile": OPEN_FILES, "core": 0, "fsize": size, "memlock": 65536, "msgqueue": 0, "cpu": cpu}
+    caps = {"nofile": OPEN_FILES, "core": 0, "fsize": size, "memlock": 65536, "msgqueue": 0, "cpu": cpu}
+    return caps if grouped else caps | {"nproc": limits.pids, "data": limits.memory + RESERVED}
 
 
 def agent_environment(program: Program) -> dict[str, str]:

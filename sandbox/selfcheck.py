@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from sandbox import policy
 from sandbox.box import SOCKET_NAME, Box, Limits, Program
 from sandbox.errors import Lost
 
@@ -108,10 +109,10 @@ def selfcheck(box: Box) -> list[Attempt]:
         Lost: it did not run to its end, or did not reach its own relay.
         Unavailable: the box cannot be had.
     """
-    environment = {
-        "PROBE_MEMORY": str(LIMITS.memory),
-        "PROBE_PIDS": str(LIMITS.pids),
-        "PROBE_TMPFS": str(LIMITS.tmpfs),
+    environment = {  # how much the probe asks for: more than any box gives
+        "PROBE_MEMORY": str(2 * LIMITS.memory + policy.RESERVED),
+        "PROBE_PIDS": str(4 * LIMITS.pids),
+        "PROBE_TMPFS": str(4 * LIMITS.tmpfs),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     program = Program(command=("python3", str(PROBES / "probe.py")), folder=PROBES, environment=environment)

@@ -464,7 +464,7 @@ def _engine_socket() -> Ending:
 
 @attempt("memory")
 def _memory() -> Ending:
-    goal = 4 * int(os.environ.get("PROBE_MEMORY", 128 * MIB))
+    goal = int(os.environ.get("PROBE_MEMORY", 512 * MIB))
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -484,7 +484,7 @@ def _memory() -> Ending:
 
 @attempt("processes")
 def _processes() -> Ending:
-    goal = 4 * int(os.environ.get("PROBE_PIDS", "64"))
+    goal = int(os.environ.get("PROBE_PIDS", "256"))
     reading, writing = os.pipe()
     children = []
     try:
@@ -506,7 +506,7 @@ def _processes() -> Ending:
 
 @attempt("disk")
 def _disk() -> Ending:
-    goal = 4 * int(os.environ.get("PROBE_TMPFS", 16 * MIB))
+    goal = int(os.environ.get("PROBE_TMPFS", 64 * MIB))
     files = [Path(f"/tmp/quarterturn-probe-{number}") for number in range(8)]  # noqa: S108 - the attempt itself
     written = 0
     try:
