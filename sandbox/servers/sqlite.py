@@ -86,7 +86,9 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
     if (node := tree.get(FILE)) is None or node.kind != "file":
         raise Malformed(f"the sqlite change needs the file {FILE!r}, which is not in the final state")
     with closing(_memory()) as base, _named("the sqlite change"):
-        base.deserialize(node.data)
+        if node.data:
+            base.deserialize(node.data)
+        base.set_authorizer(_no_files)  # only now: to deserialize is to attach, for SQLite
         base.execute(change["sql"], change.get("parameters", ()))
         return Tree({**tree, FILE: Node("file", data=base.serialize(), mode=node.mode)})
 
@@ -103,12 +105,12 @@ def _create(base: sqlite3.Connection, name: str, table: Mapping[str, Any]) -> No
 
 
 def _memory() -> sqlite3.Connection:
-    """Open a database in memory from which no statement reaches a file."""
-    base = sqlite3.connect(":memory:", isolation_level=None)
-    base.set_authorizer(
-        lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
-    )
-    return base
+    return sqlite3.connect(":memory:", isolation_level=None)
+
+
+def _no_files(action: int, *_: str | None) -> int:
+    """Keep a statement in memory: ATTACH and VACUUM INTO are the ways to a file."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 @contextmanager

@@ -1,0 +1,42 @@
+"""Checking against a schema: what is refused, and that a refusal quotes no value."""
+
+import pytest
+
+from sandbox.errors import Malformed
+from sandbox.servers import SERVERS, document_name, tool_table, wire_name
+from sandbox.servers.check import PATH_SCHEMA, check
+
+
+@pytest.mark.parametrize("path", ["a", "a/b.txt", ".hidden", "a..b/c", "ünï/x y", "..."])
+def test_a_plain_relative_path_is_taken(path):
+    check(PATH_SCHEMA, path, "the path")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/.", "a\\b", "a\nb", "a\n", "a\x00"]
+)
+def test_a_path_that_could_lead_elsewhere_is_refused(path):
+    with pytest.raises(Malformed):
+        check(PATH_SCHEMA, path, "the path")
+
+
+def test_a_refusal_names_the_place_and_not_the_value():
+    schema = SERVERS["filesystem"].state_schema
+    with pytest.raises(Malformed) as refused:
+        check(schema, {"files": {"a b.txt": 4711}}, "the initial state of filesystem")
+    assert "$.files['a b.txt']" in str(refused.value)
+    assert "4711" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_change_of_no_known_form_is_refused_by_its_place(name):
+    server = SERVERS[name]
+    with pytest.raises(Malformed, match=f"the {name} change"):
+        server.mutate(server.seed({}), {"explode": "secret-value"})
+
+
+def test_both_names_of_a_tool_lead_to_each_other():
+    for tool in tool_table():
+        assert document_name(wire_name(tool)) == tool
+        assert len(wire_name(tool)) <= 64
+        assert wire_name(tool).replace("_", "").isalnum()

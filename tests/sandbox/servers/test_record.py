@@ -1,0 +1,30 @@
+"""The recorded tool lists against the servers that are installed."""
+
+import json
+
+import pytest
+
+from sandbox.errors import Unavailable
+from sandbox.servers import SERVERS, tool_table
+from sandbox.servers.record import installed_version, record
+from sandbox.servers.recorded import FOLDER
+
+
+@pytest.mark.box
+@pytest.mark.parametrize("name", SERVERS)
+def test_what_is_recorded_is_what_the_installed_server_says(name):
+    recorded = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    assert json.loads(record(SERVERS[name])) == recorded, (
+        "run `python -m sandbox.servers.record`, then read the difference"
+    )
+
+
+def test_a_task_can_list_twelve_to_eighteen_tools():
+    assert len(tool_table()) >= 18
+    for described in tool_table().values():
+        assert described["inputSchema"]["type"] == "object"
+
+
+def test_a_server_that_is_not_installed_is_named(tmp_path):
+    with pytest.raises(Unavailable, match="mcp-server-git"):
+        installed_version("pypi:mcp-server-git", tmp_path)
