@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.selfcheck import Attempt, selfcheck
-
 from quarterturn import clock, reading, running, standings, stock
 from quarterturn.cli.output import Output
 from quarterturn.errors import Unavailable
@@ -34,6 +32,7 @@ from rotation.turn import STEPS
 from sandbox import submission as submissions
 from sandbox.box import Box
 from sandbox.score import Score, score
+from sandbox.selfcheck import Attempt, selfcheck
 from vault.ledger.audit import audit
 from vault.ledger.report import Report
 from vault.lifecycle import State

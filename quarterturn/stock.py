@@ -53,7 +53,7 @@ def fill(
     first = not any(turn.finished for turn in turns)
     seed = os.urandom(32) if first else draw_seed(turns[-1].month.plus(1), house.vault, who=author)
     ready = [r.skeleton_tag for state in (State.ADMITTED, State.REVIEWED) for r in house.vault.records(state)]
-    supply = Supply(house.grammars, house.vault, house.drafts, cast(Prover, BoxProver(box)))
+    supply = Supply(house.grammars, house.vault, house.drafts, cast("Prover", BoxProver(box)))
     return supply.fill(
         missing,
         seed,
@@ -92,7 +92,7 @@ def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> 
     Raises:
         Refused: a draft stayed out at a gate; nothing was kept.
     """
-    prover = cast(Prover, BoxProver(box))
+    prover = cast("Prover", BoxProver(box))
     admissions = [admit(draft, prover) for draft in drafts]
     for draft, admission in zip(drafts, admissions, strict=True):
         for gate in admission.failed:

@@ -19,7 +19,6 @@ from functools import cached_property
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sandbox.docker_box import DockerBox
 from sqlalchemy import Engine
 
 from grammars.grammar import Grammar
@@ -35,6 +34,7 @@ from rotation.store import Months
 from rotation.turn import Rotation
 from sandbox.box import Box
 from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import DockerBox
 from sandbox.errors import Unavailable as NoBox
 from sandbox.servers import tool_table
 from sandbox.store import Runs
