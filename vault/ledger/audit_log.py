@@ -46,8 +46,8 @@ def checkpoint(case: Case) -> Outcome:
     case.verifiers = [Verifier.parse(key) for key in case.keys]
     case.head, note = open_checkpoint(case.bundle.read_log(contents.HEAD), case.verifiers)
     if case.head.origin != case.bundle.manifest["origin"]:
-        raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']}, not of {case.head.origin}")
-    ignored = f"; signatures by {', '.join(note.ignored)} were not checked" if note.ignored else ""
+        raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
+    ignored = f"; signatures by {', '.join(map(repr, note.ignored))} were not checked" if note.ignored else ""
     return "proved", f"{case.head.origin} signed a tree of {case.head.size} leaves{ignored}"
 
 
@@ -91,7 +91,8 @@ def named(case: Case) -> Outcome:
         sizes[f"{contents.KEPT}/{says['size']}"] = says["size"]
     kept = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
     if strangers := sorted(kept ^ sizes.keys()):
-        raise Malformed(f"log/{strangers[0]} is {'named by no run' if strangers[0] in kept else 'missing'}")
+        state = "named by no run" if strangers[0] in kept else "missing"
+        raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
     for name, size in sizes.items():
         found, _ = open_checkpoint(case.bundle.read_log(name), case.verifiers)
         if found.size != size or found.origin != case.head.origin:
@@ -147,12 +148,14 @@ def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:
 
 def _require_log_files(case: Case, first: int) -> None:
     size = case.head.size
+    if size > WIDTH * len(case.bundle.log_files):
+        raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
     wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size, first)}
     there = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
     if strangers := sorted(there ^ wanted):
         state = "is no file of this log" if strangers[0] in there else "is missing"
-        raise Malformed(f"log/{strangers[0]} {state}: a tree of {size} leaves from {first} on has other files")
+        raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
 
 
 def _tile_of_leaves(case: Case, index: int, width: int, *, begins: int) -> Sequence[bytes]:

@@ -18,7 +18,9 @@ from vault.ledger.merkle import leaf_hash, root_from
 from vault.ledger.note import Verifier
 from vault.ledger.tiles import (
     HEAD,
+    HEIGHT,
     KEPT,
+    WIDTH,
     Frontier,
     TileTree,
     bundles_of,
@@ -26,11 +28,10 @@ from vault.ledger.tiles import (
     folder_reader,
     split_hashes,
     tile_path,
-    tiles_of,
     unpack_entries,
 )
 
-_PARTIAL = re.compile(r"tile/(entries|[0-9]+)/((?:x[0-9]{3}/)*[0-9]{3})\.p/([0-9]+)")
+_PARTIAL = re.compile(r"tile/(entries|[0-9]{1,2})/((?:x[0-9]{3}/)*[0-9]{3})\.p/([0-9]{1,3})")
 
 
 def fsck(folder: Path, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, list[str]]:
@@ -91,16 +92,15 @@ def _kept(folder: Path, head: Checkpoint, verifiers: Sequence[Verifier]) -> Iter
 
 def _older(folder: Path, size: int) -> Iterator[str]:
     """Compare the partial tiles of older sizes with the tiles that stand now."""
-    now = {(str(level), index): width for level, index, width in tiles_of(size)}
-    now |= {("entries", index): width for index, width in bundles_of(size)}
     for path in sorted((folder / "tile").rglob("*.p/*")):
         relative = path.relative_to(folder).as_posix()
         found = _PARTIAL.fullmatch(relative)
         if found is None:
-            yield f"{relative} is no file of a log"
+            yield f"{relative!r} is no file of a log"
             continue
         level, index, width = found[1], int(found[2].replace("x", "").replace("/", "")), int(found[3])
-        if (standing := now.get((level, index), 0)) > width:
+        count = size if level == "entries" else size >> HEIGHT * int(level)
+        if (standing := min(WIDTH, count - index * WIDTH)) > width:
             whole = entries_path(index, standing) if level == "entries" else tile_path(int(level), index, standing)
             if not (folder / whole).is_file() or not (folder / whole).read_bytes().startswith(path.read_bytes()):
                 yield f"{relative} is not the beginning of {whole}"

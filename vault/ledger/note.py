@@ -137,7 +137,7 @@ def open_note(note: str | bytes, verifiers: Sequence[Verifier]) -> Note:
         else:
             raise Broken(f"the signature by {name}+{key_id.hex()} does not verify over the text of the note")
     if not verified:
-        raise Broken(f"no given key signed the note; it is signed by {', '.join(sorted(set(ignored)))}")
+        raise Broken(f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}")
     return Note(text, tuple(verified), tuple(ignored))
 
 

@@ -114,7 +114,7 @@ def record(**fields: Shape) -> Shape:
         if missing := sorted(fields.keys() - value.keys()):
             raise Malformed(f"{path}.{missing[0]} is missing")
         if unknown := sorted(map(str, value.keys() - fields.keys())):
-            raise Malformed(f"{path}.{unknown[0][:60]} is not a key of this format")
+            raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
         for name, shape in fields.items():
             shape(value[name], f"{path}.{name}")
 

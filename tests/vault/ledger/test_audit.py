@@ -10,6 +10,7 @@ import pytest
 
 from vault.ledger import contents
 from vault.ledger.audit import STEPS, audit
+from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.jcs import canonical
 from vault.ledger.note import Signer, Verifier
 
@@ -267,6 +268,20 @@ def test_bundle_that_is_older_than_what_was_kept(month):
     month.open_run(3)
     refused(audit(folder, month.keys, month.writer.note()), "consistency", "newer bundle")
     refused(audit(folder, month.keys, "no note"), "consistency")
+
+
+def test_a_signed_head_of_absurd_size_is_refused_at_once(month):
+    folder = month.play().retire()
+    (folder / "log/checkpoint").write_text(Checkpoint("bench.example/log", 2**62, bytes(32)).sign(month.signer))
+    refused(audit(folder, month.keys), "root", "more files")
+
+
+def test_names_that_could_write_to_a_terminal_are_escaped(month):
+    folder = month.play().retire()
+    (folder / "log" / "\x1b[2J\udcff").write_text("x")
+    detail = audit(folder, month.keys).failed.detail
+    assert "\x1b" not in detail
+    assert detail.encode()
 
 
 # -- the tasks --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""Frozen releases: the good one is made again byte for byte, each bad one is refused at its step."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vault.ledger.audit import audit
+from vault.ledger.results import RESULT, TOTALS
+from vault.ledger.statement import KINDS
+
+VECTORS = next(parent for parent in Path(__file__).parents if parent.name == "tests") / "vectors" / "ledger"
+GOOD = VECTORS / "good" / "Historical-2026-12"
+BAD = json.loads((VECTORS / "bad.json").read_text())
+FORMATS = VECTORS.parents[2] / "docs" / "reference" / "ledger-formats.md"
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_formats_have_not_changed(month):
+    assert files(month.play().retire()) == files(GOOD)
+
+
+def test_the_good_release_is_proved():
+    report = audit(GOOD, [(VECTORS / "log.vkey").read_text()], (VECTORS / "older-checkpoint").read_text())
+    assert report.ok, report.failed
+    assert report.pending == "2027-03"
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_release_is_refused_at_its_step(name, tmp_path):
+    folder = tmp_path / "bundle"
+    shutil.copytree(GOOD, folder)
+    shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
+    for path in BAD[name]["without"]:
+        (folder / path).unlink()
+    report = audit(folder, [(VECTORS / "log.vkey").read_text()])
+    assert report.failed
+    assert report.failed.name == BAD[name]["step"], report.failed.detail
+
+
+def test_every_kind_of_statement_and_every_field_is_described():
+    page = FORMATS.read_text()
+    rows = [json.loads(line) for line in (GOOD / "results.jsonl").read_text().splitlines()]
+    totals = json.loads((GOOD / "runs.jsonl").read_text().splitlines()[0])["totals"]
+    RESULT(rows[0]["result"], "$")
+    TOTALS(totals, "$")
+    for name in [*KINDS, *rows[0], *rows[0]["result"], *totals, *files(GOOD).keys() - set(_log())]:
+        assert f"`{name}`" in page, name
+
+
+def _log():
+    return [name for name in files(GOOD) if name.startswith("log/")]
