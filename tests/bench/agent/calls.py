@@ -1,0 +1,22 @@
+"""What the bench's agents do: write six notes and read them again, and say how long each call took."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+URL = os.environ.get("QUARTERTURN_URL")  # set behind the wall; else standard input and output lead to the server
+FOLDER = os.environ.get("PLAYER_FOLDER", "/data/files")
+PREFIX = "filesystem__" if URL else ""
+CALLS = [
+    *((f"{PREFIX}write_file", {"path": f"{FOLDER}/notes/{n}.txt", "content": f"Note {n}.\n"}) for n in range(6)),
+    *((f"{PREFIX}read_text_file", {"path": f"{FOLDER}/notes/{n}.txt"}) for n in range(6)),
+]
+
+
+def end(seconds: list[float]) -> None:
+    """Say how long the calls took, and end at once: a thread may still wait for standard input."""
+    sys.stderr.write(json.dumps({"seconds": seconds}) + "\n")
+    sys.stderr.flush()
+    os._exit(0)

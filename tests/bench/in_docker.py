@@ -1,0 +1,43 @@
+"""A task's whole run in the Docker box, beside a bare pair of the same two images.
+
+The bare pair is two plain `docker run -i --rm`, of the world's image with the server as its entry point and of the
+agent's image with the agent's program, joined by stdio: the engine's defaults, no wall, no log, no verdict.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from playing import AGENTS, Pair, play
+from report import Found, Missing
+
+from quarterturn.launcher import images, machine
+from quarterturn.launcher.steps import Stop
+from sandbox.docker_box import AGENT_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.servers import SERVERS
+from sandbox.servers.server import DATA
+
+ROUNDS = 9
+INSIDE = "/player"
+
+
+def bench(rounds: int = 0) -> Found:
+    """Play in turns, after building what is missing of our images."""
+    if machine.find("docker") is None or not machine.engine_answers():
+        raise Missing("no Docker engine answers; start one, and check that `docker info` works")
+    try:
+        images.build(os.environ)
+    except Stop as error:
+        raise Missing(str(error)) from error
+    about = "One task of twelve calls: behind the wall, and in two plain `docker run` joined by stdio."
+    return play(DockerBox(), pair, rounds or ROUNDS, about)
+
+
+def pair(folder: Path, program: str) -> Pair:
+    """Start the same images, plainly."""
+    plain = ["docker", "run", "--interactive", "--rm"]
+    first, *words = SERVERS["filesystem"].command
+    server = [*plain, "--volume", f"{folder}:{DATA}", "--entrypoint", first, WORLD_IMAGE, *words]
+    agent = [*plain, "--volume", f"{AGENTS}:{INSIDE}:ro", "--entrypoint", "python3", AGENT_IMAGE, f"{INSIDE}/{program}"]
+    return Pair(server, agent)

@@ -1,0 +1,149 @@
+"""Appending to the log and proving from it at three sizes, beside bare `hashlib` and beside `pymerkle`.
+
+A tree of n leaves cannot be made with fewer than 2n - 1 hashes, and no proof be checked with fewer than its path has:
+that is the floor, `hashlib` in a plain loop. *In memory* is `vault.ledger.merkle.Tree`. *On disk* is `LogWriter`: tiles
+and entry bundles, each written, fsynced and renamed, and a signed head. `pymerkle` is an in-memory tree by others; its
+lines say how long it takes beside ours, so above 1 ours is the faster one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from measure import Comparison, Side, compare, interleave, timed
+from report import Found, Line
+
+from vault.ledger.append import LogWriter
+from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.note import Signer
+
+ROUNDS = 7
+SIZES = (1_000, 10_000, 100_000)
+LEAF = 400  # bytes; about what a statement has
+ORIGIN = "bench.quarterturn.invalid/log"
+PROOFS = 64
+FEW = 3  # rounds of what takes a second or more
+
+
+def bench(rounds: int = 0) -> Found:
+    """Append and prove at each size."""
+    lines = [line for size in SIZES for line in _at(size, rounds)]
+    others = () if find_spec("pymerkle") else ("pymerkle is not installed and was left out; ./run test installs it.",)
+    about = f"Leaves of {LEAF} bytes; a rate counts leaves or proofs."
+    return Found(about, lines, remarks=others)
+
+
+def _at(size: int, rounds: int) -> Iterator[Line]:
+    leaves = [number.to_bytes(8, "big") * (LEAF // 8) for number in range(size)]
+    few = rounds or (ROUNDS if size < SIZES[-1] else FEW)
+    rounds = rounds or ROUNDS
+    what = f"{size:,} leaves"
+    floor = timed(lambda: bare_root(leaves), units=size)
+    tree = Tree(leaf_hash(leaf) for leaf in leaves)
+    yield Line(f"append {what}, in memory", "2n - 1 hashes", interleave(_grown(leaves), floor, few), "leaves")
+    yield Line(f"append {what}, on disk", "2n - 1 hashes", interleave(_written(leaves), floor, few), "leaves")
+    path = compare_to_path(lambda number: inclusion_proof(tree.node, number, size), size, rounds)
+    yield Line(f"prove one of {what}, in memory", "the hashes of its path", path, "proofs")
+    with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
+        log = writer(Path(folder))
+        log.append(leaves, 0)
+        path = compare_to_path(log.prove_inclusion, size, rounds)
+        yield Line(f"prove one of {what}, from tiles", "the hashes of its path", path, "proofs")
+        yield Line(f"append one to {what}, on disk", "one file written and fsynced", _one_more(log, folder, rounds))
+    if find_spec("pymerkle"):
+        yield from _others(leaves, tree, few)
+
+
+def bare_root(leaves: Sequence[bytes]) -> bytes:
+    """Hash leaves into their root (RFC 6962), and keep nothing."""
+    row = [hashlib.sha256(b"\0" + leaf).digest() for leaf in leaves]
+    while len(row) > 1:
+        pairs = [hashlib.sha256(b"\1" + row[i] + row[i + 1]).digest() for i in range(0, len(row) - 1, 2)]
+        row = pairs + row[len(pairs) * 2 :]
+    return row[0]
+
+
+def _grown(leaves: Sequence[bytes]) -> Side:
+    return timed(lambda: Tree(leaf_hash(leaf) for leaf in leaves).root(len(leaves)), units=len(leaves))
+
+
+def _written(leaves: Sequence[bytes]) -> Side:
+    def side() -> float:
+        with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
+            log = writer(Path(folder))
+            start = time.perf_counter()
+            log.append(leaves, 0)
+            return (time.perf_counter() - start) / len(leaves)
+
+    return side
+
+
+def writer(folder: Path) -> LogWriter:
+    """Make an empty log with a key of its own."""
+    public = folder / "public"
+    public.mkdir()
+    (folder / "head").mkdir()
+    signer = Signer(ORIGIN, Ed25519PrivateKey.generate())
+    return LogWriter(public, folder / "head" / "signed", signer, ORIGIN)
+
+
+def compare_to_path(prove: Callable[[int], Any], size: int, rounds: int) -> Comparison:
+    """Compare proofs of leaves all over the tree with hashing as many nodes as each of them has."""
+    numbers = [number * (size - 1) // PROOFS for number in range(PROOFS)]
+    lengths = [len(prove(number)) for number in numbers]
+
+    def proofs() -> None:
+        for number in numbers:
+            prove(number)
+
+    def paths() -> None:
+        for length in lengths:
+            found = bytes(32)
+            for _ in range(length):
+                found = hashlib.sha256(b"\1" + found + found).digest()
+
+    return interleave(timed(proofs, units=PROOFS), timed(paths, units=PROOFS), rounds)
+
+
+def _one_more(log: LogWriter, folder: str, rounds: int) -> Comparison:
+    """Append one leaf at a time, as a promise that must be public now needs it."""
+    numbers = itertools.count(log.size)
+    place = Path(folder) / "bare"
+
+    def bare() -> None:
+        with place.open("wb") as file:
+            file.write(bytes(LEAF))
+            file.flush()
+            os.fsync(file.fileno())
+
+    return compare(lambda: log.append([bytes(LEAF)], next(numbers)), bare, rounds)
+
+
+def _others(leaves: Sequence[bytes], tree: Tree, rounds: int) -> Iterator[Line]:
+    from pymerkle import InmemoryTree
+
+    size = len(leaves)
+    theirs = InmemoryTree.init_from_entries(leaves, algorithm="sha256")
+    numbers = [number * (size - 1) // PROOFS for number in range(PROOFS)]
+
+    def their_proofs() -> None:
+        for number in numbers:
+            theirs.prove_inclusion(number + 1)
+
+    def our_proofs() -> None:
+        for number in numbers:
+            inclusion_proof(tree.node, number, size)
+
+    grown = interleave(timed(lambda: InmemoryTree.init_from_entries(leaves), units=size), _grown(leaves), rounds)
+    proofs = interleave(timed(their_proofs, units=PROOFS), timed(our_proofs, units=PROOFS), rounds)
+    yield Line(f"pymerkle: append {size:,} leaves", "ours, in memory", grown, "leaves")
+    yield Line(f"pymerkle: prove one of {size:,}", "ours, in memory", proofs, "proofs")
