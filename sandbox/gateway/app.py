@@ -122,7 +122,14 @@ def _server(session: Session) -> Server[Any]:
         reply = await session.call(params.name, params.arguments)
         return CallToolResult.model_validate({"content": reply.content, "isError": reply.is_error})
 
-    return Server("quarterturn", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
+    schemas = {tool.name: tool.input_schema for tool in listed.tools}  # else the package lists all tools at each call
+    return Server(
+        "quarterturn",
+        version="1",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=schemas.get,
+    )
 
 
 def _wire(call: Mapping[str, Any] | Call) -> dict[str, Any]:

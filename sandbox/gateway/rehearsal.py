@@ -11,7 +11,7 @@ import asyncio
 import json
 import socket
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -62,7 +62,7 @@ async def _rehearse() -> None:
         group.start_soon(_answer_as_server, worlds)
         make = protocol(app)
         for request in _requests():
-            await _asked(make, request)
+            await exchange(make, request)
         group.cancel_scope.cancel()
 
 
@@ -111,17 +111,19 @@ def _http(method: str, path: str, body: bytes, extra: Mapping[str, str] | None =
     return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body
 
 
-async def _asked(make: Any, request: bytes) -> bytes:
-    """Send one request over a connection of its own, and read until its end."""
+async def exchange(make: Callable[[], asyncio.Protocol], request: bytes) -> bytes:
+    """Send one request over a connection of its own, and read until its end; a refusal may come before all is sent."""
     near, far = socket.socketpair()
     loop = asyncio.get_running_loop()
     near.settimeout(0)
     await loop.connect_accepted_socket(make, far)
     answer = b""
     with near:
-        await loop.sock_sendall(near, request)
-        while data := await loop.sock_recv(near, 65536):
-            answer += data
+        with suppress(OSError):
+            await loop.sock_sendall(near, request)
+        with suppress(OSError):
+            while data := await loop.sock_recv(near, 65536):
+                answer += data
     return answer
 
 
@@ -130,13 +132,19 @@ async def _answer_as_server(worlds: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=worlds)
     writer.write(frames.pack(2, b""))
     cutter = frames.Reader()
-    while data := await reader.read(65536):
-        for channel, payload in cutter.feed(data):
-            message = json.loads(payload) if channel == 1 else {}
-            if "id" in message:
-                result = {"content": [{"type": "text", "text": "\ud83d\ude00"}]}
-                if message["method"] == "initialize":
-                    result = _HELLO | {"serverInfo": _HELLO["clientInfo"]}  # type: ignore[assignment]
-                reply = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-                writer.write(frames.pack(1, json.dumps(reply).encode() + b"\n"))
-                await writer.drain()
+    try:
+        while data := await reader.read(65536):
+            for channel, payload in cutter.feed(data):
+                message = json.loads(payload) if channel == 1 else {}
+                if "id" in message:
+                    writer.write(frames.pack(1, _reply(message)))
+                    await writer.drain()
+    finally:
+        writer.close()
+
+
+def _reply(message: Mapping[str, Any]) -> bytes:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": _HELLO["clientInfo"]}
+    result = {"content": [{"type": "text", "text": "\U0001f600"}]}
+    reply = {"jsonrpc": "2.0", "id": message["id"], "result": hello if message["method"] == "initialize" else result}
+    return json.dumps(reply).encode() + b"\n"

@@ -53,9 +53,12 @@ class Upstream:
             for name, line in self._lines.items():
                 line.writer = writer
                 group.start_soon(self._keep, name, line)
-            await self._read(reader)
-            for line in self._lines.values():
-                line.close()
+            try:
+                await self._read(reader)
+            finally:
+                for line in self._lines.values():
+                    line.close()
+                writer.close()
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
         """Call a tool; see `sandbox.gateway.session.Servers`."""

@@ -1,0 +1,198 @@
+"""The agent's side of the gateway, spoken to by an agent that means harm: every request over a real connection."""
+
+import asyncio
+import json
+import socket
+from contextlib import suppress
+
+import anyio
+import pytest
+
+from sandbox.gateway import listener, rehearsal
+from sandbox.gateway.app import MAX_BODY, App
+from sandbox.gateway.listener import MAX_CONNECTIONS, protocol
+from sandbox.gateway.session import Reply, Session
+from sandbox.gateway.spec import GatewaySpec, listing
+
+HOST = "Host: 127.0.0.1:8700"
+
+
+class Echo:
+    async def call(self, server, tool, arguments, seconds):
+        return Reply([{"type": "text", "text": json.dumps(arguments)}])
+
+
+def served(*requests):
+    """Give the raw answers to raw requests, each over its own connection, and the log."""
+    log = []
+    spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
+
+    async def serve():
+        app = App(Session(spec, Echo(), log.append))
+        async with app.running():
+            make = protocol(app)
+            return [await rehearsal.exchange(make, request) for request in requests]
+
+    return asyncio.run(serve()), log
+
+
+def request(method="GET", path="/task", *headers, body=b"", host=HOST):
+    lines = [f"{method} {path} HTTP/1.1", host, f"Content-Length: {len(body)}", "Connection: close", *headers]
+    return "\r\n".join([line for line in lines if line] + ["", ""]).encode("latin-1") + body
+
+
+def mcp(body, *headers):
+    return request(
+        "POST",
+        "/mcp",
+        "Content-Type: application/json",
+        "Accept: application/json, text/event-stream",
+        *headers,
+        body=body if isinstance(body, bytes) else json.dumps(body).encode(),
+    )
+
+
+def status(answer):
+    return int(answer.split()[1])
+
+
+def test_only_this_loopback_is_served():
+    good = [request(), request(host="Host: localhost:8700"), request("GET", "/task", "Origin: http://127.0.0.1:8700")]
+    bad_hosts = ["Host: evil.example", "Host: 127.0.0.1", "Host: 127.0.0.1:8700.evil.example", f"{HOST}\r\n{HOST}"]
+    bad_origins = ["http://evil.example", "null", "https://127.0.0.1:8700", "http://127.0.0.1:8700.evil.example"]
+    answers, _ = served(
+        *good,
+        *(request(host=host) for host in bad_hosts),
+        *(request("GET", "/task", f"Origin: {origin}") for origin in bad_origins),
+    )
+    assert [status(answer) for answer in answers] == [200] * 3 + [421] * 3 + [400] + [403] * 4
+
+
+def test_nothing_else_is_there():
+    answers, _ = served(
+        request("GET", "/"),
+        request("GET", "/task/../solution"),
+        request("POST", "/task"),
+        request("GET", "/mcp"),
+        request("DELETE", "/mcp"),
+        request("GET", "/solution"),
+        request("GET", "/docs"),
+    )
+    assert [status(answer) for answer in answers] == [404, 404, 405, 405, 405, 404, 404]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"nul",
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
+        b'{"a": "\\ud800"}',
+        b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b"[" * 900_000,
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b"\xff\xfe",
+        b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+    ],
+    ids=lambda body: body[:20].decode("latin-1"),
+)
+def test_json_that_two_readers_could_take_differently_is_refused(body):
+    answers, log = served(mcp(body), request("POST", "/answer", body=body))
+    assert [status(answer) for answer in answers] == [400, 400]
+    assert log == []
+
+
+def test_sizes_are_capped():
+    huge = b'{"answer": "' + b"x" * MAX_BODY + b'"}'
+    lying = request("POST", "/answer", body=huge)
+    long_head = request("GET", "/task", f"X-Long: {'x' * 600_000}")
+    answers, log = served(lying, long_head, request("POST", "/answer", body=b'{"answer": "' + b"x" * 70_000 + b'"}'))
+    assert [status(answer) for answer in answers] == [413, 400, 413]
+    assert log == []
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"answer": 1}', b'{"answer": "a", "score": 1}', b'"a"', b'{"answer": null}'])
+def test_an_answer_is_one_text(body):
+    answers, log = served(request("POST", "/answer", body=body))
+    assert status(answers[0]) == 400
+    assert log == []
+
+
+def test_two_requests_in_one_are_never_understood():
+    hidden = request("POST", "/answer", body=b'{"answer": "x"}')
+    both = request("POST", "/answer", "Transfer-Encoding: chunked", body=b"0\r\n\r\n" + hidden)
+    _, log = served(both)
+    assert log == []
+
+
+def test_a_call_that_is_no_call_is_refused_and_not_counted():
+    bad = [
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 7}},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": []}},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call"},
+        {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "file:///etc/passwd"}},
+    ]
+    answers, log = served(*map(mcp, bad))
+    assert all(b'"error"' in answer for answer in answers)
+    assert log == []
+
+
+def test_a_plain_request_calls_a_tool_without_a_handshake():
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "filesystem__read_text_file"}}
+    answers, log = served(mcp(message))
+    assert status(answers[0]) == 200
+    assert next(entry for entry in log if "call" in entry)["tool"] == "filesystem.read_text_file"
+
+
+def connected(send, seconds, count=1):
+    """Open connections, send, and say how many of them were closed by the gateway within `seconds`."""
+
+    async def run():
+        app = App(Session(GatewaySpec("r", "g", [], (), 1), Echo(), lambda _: None))
+        make = protocol(app)
+        ends = []
+        loop = asyncio.get_running_loop()
+        for _ in range(count):
+            near, far = socket.socketpair()
+            near.settimeout(0)
+            await loop.connect_accepted_socket(make, far)
+            ends.append(near)
+        for near in ends:
+            with suppress(OSError):
+                await loop.sock_sendall(near, send)
+        closed = 0
+        with anyio.move_on_after(seconds):
+            for near in reversed(ends):
+                with suppress(OSError):
+                    while await loop.sock_recv(near, 65536):
+                        pass
+                closed += 1
+        for near in ends:
+            near.close()
+        await asyncio.sleep(0.05)
+        return closed
+
+    return asyncio.run(run())
+
+
+def test_a_head_that_does_not_end_is_cut_off(monkeypatch):
+    monkeypatch.setattr(listener, "HEADER_SECONDS", 0.2)
+    assert connected(b"GET /task HTTP/1.1\r\nHost: ", 2) == 1
+    assert connected(b"", 2) == 1
+
+
+def test_a_body_that_does_not_come_is_cut_off(monkeypatch):
+    monkeypatch.setattr("sandbox.gateway.app.BODY_SECONDS", 0.2)
+    head = f"POST /answer HTTP/1.1\r\n{HOST}\r\nContent-Length: 100\r\nConnection: close\r\n\r\n{{"
+    assert connected(head.encode(), 2) == 1
+
+
+def test_connections_are_counted():
+    assert connected(b"GET /", 0.5, count=MAX_CONNECTIONS + 20) == 20
+
+
+def test_the_rehearsal_meets_no_surprise():
+    asyncio.run(rehearsal._rehearse())

@@ -1,0 +1,142 @@
+"""Official MCP clients, old and new, talk through a gateway to the real servers."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from sandbox.gateway import GatewaySpec, listing, start
+from sandbox.transcript import Call
+
+pytestmark = pytest.mark.box
+
+URL = "http://127.0.0.1:8700/mcp"
+TOOLS = ["filesystem.write_file", "filesystem.read_text_file"]
+TOOLS += ["sqlite.create_table", "sqlite.list_tables", "git.git_log"]
+    "filesystem.write_file",
+    "filesystem.read_text_file",
+    "sqlite.create_table",
+    "sqlite.list_tables",
+    "git.git_log",
+]
+OLD_PYTHON = Path(sys.prefix) / "world/python/sqlite/bin/python"
+OLD_CLIENT = """
+import anyio, httpx, json, sys
+from mcp import ClientSession
+from mcp.client.streamable_http import streamablehttp_client
+
+def factory(headers=None, timeout=None, auth=None):
+    return httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=sys.argv[1]), headers=headers, timeout=20)
+
+async def main():
+    async with streamablehttp_client("http://127.0.0.1:8700/mcp", httpx_client_factory=factory) as (read, write, _):
+        async with ClientSession(read, write) as session:
+            await session.initialize()
+            tools = [tool.name for tool in (await session.list_tools()).tools]
+            good = await session.call_tool("sqlite__list_tables", {})
+            bad = await session.call_tool("made__up", {})
+    print(json.dumps({"tools": tools, "good": good.isError, "bad": bad.isError, "text": good.content[0].text}))
+
+anyio.run(main)
+"""
+
+
+@pytest.fixture
+def gateway(open_world, tmp_path):
+    """Start a gateway before a world with the three real servers."""
+    started = []
+
+    def begin(**changes):
+        names = ("filesystem", "git", "sqlite")
+        sockets = tmp_path / f"gw{len(started)}"
+        sockets.mkdir()
+        values = {"alias": "r", "goal": "g", "servers": names, "max_steps": 20, **changes}
+        spec = GatewaySpec(tools=listing(TOOLS), **values)
+        started.append(start(spec, open_world(*names).channel(), sockets))
+        started[-1].ready(30)
+        return started[-1], sockets / "gateway.sock"
+
+    yield begin
+    for one in started:
+        one.kill()
+
+
+async def spoken(path, mode, calls):
+    """Connect with the current client, and give the listed names and the results."""
+    http = httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=str(path)), timeout=20)
+    async with http, Client(streamable_http_client(URL, http_client=http), mode=mode) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        return names, [await client.call_tool(name, arguments) for name, arguments in calls]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_current_client_works_unchanged(gateway, tmp_path, mode):
+    running, path = gateway()
+    note = str(tmp_path / "files" / "note.txt")
+    calls = [
+        ("filesystem__write_file", {"path": note, "content": "grüße"}),
+        ("filesystem__read_text_file", {"path": note}),
+        ("sqlite__create_table", {"query": "CREATE TABLE t (a INTEGER)"}),
+        ("sqlite__list_tables", {}),
+        ("git__git_log", {"repo_path": str(tmp_path)}),
+        ("filesystem__fly", {}),
+    ]
+    names, results = anyio.run(spoken, path, mode, calls)
+    assert names == [tool.replace(".", "__") for tool in TOOLS]
+    assert [result.is_error for result in results] == [False, False, False, False, True, True]
+    assert results[1].content[0].text == "grüße"
+    assert "'t'" in results[3].content[0].text
+    transcript = running.finish(5)
+    assert [call.error for call in transcript.calls] == [False, False, False, False, True, True]
+    assert (transcript.unlisted, transcript.errors, running.lost) == (1, 1, ())
+
+
+def test_a_client_of_the_line_before_works_unchanged(gateway):
+    running, path = gateway()
+    done = subprocess.run(
+        [OLD_PYTHON, "-I", "-c", OLD_CLIENT, path], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["tools"] == [tool.replace(".", "__") for tool in TOOLS]
+    assert (said["good"], said["bad"], said["text"]) == (False, True, "[]")
+    assert running.finish(5).unlisted == 1
+
+
+def test_a_reference_solution_is_played_on_the_real_servers(gateway, tmp_path):
+    note = str(tmp_path / "files" / "out.txt")
+    script = [
+        Call("filesystem.write_file", {"path": note, "content": "one"}),
+        Call("filesystem.write_file", {"path": note, "content": "two"}),
+        Call("filesystem.read_text_file", {"path": note}),
+    ]
+    faults = [{"tool": "filesystem.write_file", "call": 2, "error": "EIO"}]
+    transcript = gateway(script=script, script_answer="one", faults=faults)[0].finish(60)
+    assert [call.result for call in transcript.calls][1:] == ["EIO", "one"]
+    assert (transcript.ended, transcript.answer) == ("answered", "one")
+    assert (tmp_path / "files" / "out.txt").read_text() == "one"
+
+
+def test_a_server_that_dies_in_the_middle_is_noticed_at_once(gateway, open_world, tmp_path):
+    world = open_world("filesystem")
+    sockets = tmp_path / "sockets"
+    sockets.mkdir()
+    spec = GatewaySpec("r", "g", listing(["filesystem.read_text_file"]), ("filesystem",), 9)
+    running = start(spec, world.channel(), sockets)
+    running.ready(30)
+    read = ("filesystem__read_text_file", {"path": str(tmp_path / "files" / "x")})
+    anyio.run(spoken, sockets / "gateway.sock", "auto", [read])
+    world.processes[0].kill()
+    began = time.monotonic()
+    _, (result,) = anyio.run(spoken, sockets / "gateway.sock", "auto", [read])
+    assert result.is_error
+    assert time.monotonic() - began < 5
+    assert running.lost == ("filesystem",)
+    assert running.finish(5).errors == 2

@@ -1,0 +1,212 @@
+"""The gateway as a process: what it has, what it lost, and what its runner keeps when it dies."""
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox import frames
+from sandbox.errors import Lost
+from sandbox.gateway import NURSERY, GatewaySpec, listing, start
+from sandbox.gateway.confine import UNPRIVILEGED
+from sandbox.transcript import Call
+
+READ = "filesystem__read_text_file"
+
+
+@pytest.fixture
+def begin(channel, tmp_path):
+    """Start a gateway on a channel behind which nobody answers."""
+    started = []
+
+    def begin(**changes):
+        values = {"alias": "r-1", "goal": "find the kingfisher", "servers": ("filesystem",), "max_steps": 5, **changes}
+        tools = listing(["filesystem.read_text_file", "git.git_log"])
+        started.append(start(GatewaySpec(tools=tools, **values), channel[0], tmp_path))
+        started[-1].ready(30)
+        return started[-1]
+
+    yield begin
+    for gateway in started:
+        gateway.kill()
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Send one request over the gateway's socket: give the status and the JSON that comes back."""
+
+    def ask(method, path, body=b"", timeout=20):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            "Host: 127.0.0.1:8700",
+            f"Content-Length: {len(data)}",
+            "Connection: close",
+        ]
+        lines += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+        with socket.socket(socket.AF_UNIX) as end:
+            end.settimeout(timeout)
+            end.connect(str(tmp_path / "gateway.sock"))
+            end.sendall("\r\n".join([*lines, "", ""]).encode() + data)
+            answer = b""
+            while part := end.recv(65536):
+                answer += part
+        head, _, content = answer.partition(b"\r\n\r\n")
+        return int(head.split()[1]), json.loads(content) if content else None
+
+    return ask
+
+
+def call(name, arguments=None, number=1):
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments or {}},
+    }
+
+
+def status_of(gateway):
+    """Read the kernel's view of the gateway's process."""
+    handle = Path(f"/proc/self/fdinfo/{gateway._pidfd}").read_text(encoding="ascii")
+    pid = int(dict(line.split(":\t") for line in handle.splitlines())["Pid"])
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return pid, dict(line.split(":\t", 1) for line in status.splitlines())
+
+
+def test_an_agent_is_told_its_task_before_any_server_is_up(begin, ask):
+    gateway = begin()
+    status, task = ask("GET", "/task")
+    assert status == 200
+    assert (task["alias"], task["goal"], task["max_steps"]) == ("r-1", "find the kingfisher", 5)
+    assert [tool["name"] for tool in task["tools"]] == [READ, "git__git_log"]
+    assert ask("POST", "/answer", {"answer": "a kingfisher"}) == (200, {"accepted": True})
+    assert gateway.wait(5)
+    transcript = gateway.finish(5)
+    assert (transcript.ended, transcript.answer, transcript.calls) == ("answered", "a kingfisher", ())
+
+
+def test_an_agent_that_says_nothing_has_exited(begin):
+    assert begin().finish(5).ended == "agent-exited"
+
+
+def test_unlisted_calls_are_counted_over_http_too(begin, ask):
+    gateway = begin()
+    status, reply = ask("POST", "/mcp", call("made__up"))
+    assert (status, reply["result"]["isError"]) == (200, True)
+    assert gateway.finish(5).unlisted == 1
+
+
+def test_a_server_that_ended_is_an_error_and_a_fact(begin, ask, channel):
+    gateway = begin()
+    channel[1].sendall(frames.pack(1, b""))
+    _, reply = ask("POST", "/mcp", call(READ, {"path": "x"}))
+    assert reply["result"]["isError"]
+    assert ask("POST", "/mcp", call("git__git_log"))[1]["result"]["isError"], "a listed tool whose server does not run"
+    assert gateway.lost == ("filesystem",)
+    assert gateway.finish(5).errors == 2
+
+
+def test_the_world_goes_away_and_the_gateway_stays(begin, ask, channel):
+    gateway = begin()
+    channel[1].close()
+    assert ask("POST", "/mcp", call(READ))[1]["result"]["isError"]
+    assert gateway.finish(5).ended == "agent-exited"
+
+
+def test_a_gateway_that_is_killed_in_a_call_loses_nothing(begin, ask):
+    gateway = begin()
+    ask("POST", "/mcp", call("made__up"))
+    with pytest.raises(TimeoutError):
+        ask("POST", "/mcp", call(READ, {"path": "x"}), timeout=0.3)
+    pid, _ = status_of(gateway)
+    os.kill(pid, 9)
+    transcript = gateway.finish(5)
+    assert transcript.ended == "gateway-lost"
+    assert [(record.tool, record.listed) for record in transcript.calls] == [
+        ("made__up", False),
+        ("filesystem.read_text_file", True),
+    ]
+
+
+def test_the_wall_clock_of_an_idle_session_runs_out(begin, ask):
+    gateway = begin(wall=0.4)
+    time.sleep(0.6)
+    assert not gateway.over(), "it starts with the first request"
+    ask("GET", "/task")
+    assert gateway.wait(5)
+    assert ask("POST", "/answer", {"answer": "late"})[0] == 409
+    assert gateway.finish(5).ended == "time-exceeded"
+
+
+def test_a_script_is_played_through_the_same_session(begin):
+    script = [Call("no.such", {}), Call("filesystem.read_text_file", {"path": "a"})]
+    faults = [{"tool": "filesystem.read_text_file", "call": 1, "error": "try again"}]
+    transcript = begin(script=script, script_answer="42", faults=faults).finish(20)
+    assert (transcript.ended, transcript.answer) == ("answered", "42")
+    assert [(record.listed, record.injected) for record in transcript.calls] == [(False, False), (True, True)]
+
+
+def test_only_the_reference_agent_finds_a_solution(begin, ask, channel):
+    begin()
+    assert ask("GET", "/solution")[0] == 404
+
+
+def test_a_solution_is_told_in_wire_names(begin, ask):
+    begin(solution={"calls": [Call("filesystem.read_text_file", {"path": "a"})], "answer": "42"})
+    assert ask("GET", "/solution") == (200, {"calls": [{"tool": READ, "arguments": {"path": "a"}}], "answer": "42"})
+
+
+def test_what_the_process_gave_up(begin):
+    gateway = begin()
+    pid, status = status_of(gateway)
+    assert status["NoNewPrivs"] == "1"
+    if os.geteuid() == 0:
+        assert set(status["Uid"].split()) == {str(UNPRIVILEGED)}
+        assert set(status["Gid"].split()) == {str(UNPRIVILEGED)}
+        assert status["CapEff"].strip("0") == ""
+        assert Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
+    lines = Path(f"/proc/{pid}/limits").read_text(encoding="ascii").splitlines()
+    limits = {line[:26].strip(): line[26:].split()[:2] for line in lines}
+    assert limits["Max processes"] == limits["Max file size"] == limits["Max core file size"] == ["0", "0"]
+
+
+def test_no_word_of_the_runner_or_the_task_is_in_arguments_or_variables(begin, monkeypatch):
+    monkeypatch.setenv("QUARTERTURN_PASSPHRASE", "open sesame")
+    NURSERY.close()
+    pid, _ = status_of(begin())
+    for name in ("environ", "cmdline"):
+        content = Path(f"/proc/{pid}/{name}").read_bytes()
+        assert b"QUARTERTURN" not in content
+        assert b"sesame" not in content
+        assert b"kingfisher" not in content
+
+
+def test_the_process_holds_its_own_descriptors_and_no_others(begin, tmp_path):
+    secret = (tmp_path / "secret").open("w+b")
+    with secret:
+        os.set_inheritable(secret.fileno(), True)
+        pid, _ = status_of(begin())
+        open_there = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    assert not any("secret" in target for target in open_there)
+    assert sum(target.startswith("socket:") for target in open_there) <= 6, open_there
+
+
+def test_a_nursery_that_died_is_replaced(begin):
+    NURSERY._running()
+    NURSERY._process.kill()
+    NURSERY._process.wait()
+    assert begin().finish(5).ended == "agent-exited"
+
+
+def test_a_gateway_that_does_not_come_up_is_lost(begin):
+    gateway = begin()
+    gateway.kill()
+    gateway._book.ready = False
+    with pytest.raises(Lost):
+        gateway.ready(0.1)
+    assert gateway.over()
+    assert gateway.finish(1).ended == "gateway-lost"
