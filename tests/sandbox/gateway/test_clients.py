@@ -18,14 +18,8 @@ from sandbox.transcript import Call
 pytestmark = pytest.mark.box
 
 URL = "http://127.0.0.1:8700/mcp"
-TOOLS = ["filesystem.write_file", "filesystem.read_text_file"]
-TOOLS += ["sqlite.create_table", "sqlite.list_tables", "git.git_log"]
-    "filesystem.write_file",
-    "filesystem.read_text_file",
-    "sqlite.create_table",
-    "sqlite.list_tables",
-    "git.git_log",
-]
+TOOLS = ["filesystem.write_file", "filesystem.read_text_file", "sqlite.create_table"]
+TOOLS += ["sqlite.list_tables", "git.git_log"]
 OLD_PYTHON = Path(sys.prefix) / "world/python/sqlite/bin/python"
 OLD_CLIENT = """
 import anyio, httpx, json, sys
