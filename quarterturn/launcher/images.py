@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quarterturn.launcher import pip_settings
+from quarterturn.launcher import machine, pip_settings
 from quarterturn.launcher.pip_settings import PipSettings, local_path
 from quarterturn.launcher.steps import Stop, say
 from sandbox.errors import Unavailable
@@ -22,6 +22,8 @@ def build(environ: Mapping[str, str], images: Sequence[Image] = IMAGES) -> dict[
     Raises:
         Stop: an image could not be built.
     """
+    if machine.may_install():
+        machine.need(machine.FOR_BASE_IMAGES, "building images")
     try:
         return ensure(reach(pip_settings.read(environ), environ), say, images)
     except Unavailable as error:

@@ -31,6 +31,7 @@ usage: ./run VERB [arguments]
   test [...]     set up, install what the tests need, and run them all; arguments go to pytest
   check          lint, types and the quick tests
   bench [...]    set up, then measure (--json for one object)
+  images         build the container images, for `--box docker`
   lock [...]     resolve the locks anew; --upgrade takes newer versions
   help           this page
 
@@ -67,12 +68,19 @@ def setup(arguments: Sequence[str]) -> int:
 
 def demo(arguments: Sequence[str]) -> int:
     """Play one benchmark month, in bubblewrap where there is no other wish."""
-    other_box = any("docker" in word for word in arguments) or not sys.platform.startswith("linux")
-    needed = {name: package for name, package in machine.FOR_THE_DEMO.items() if name == "git" or not other_box}
     _prepare()
     if not {"-h", "--help"} & set(arguments):
-        machine.need(needed, "the demo")
+        _box_for(arguments)
     _become(ROOT / ".venv" / "bin" / "quarterturn", "demo", *arguments)
+
+
+def build_images(arguments: Sequence[str]) -> int:
+    """Build the container images that are missing."""
+    _nothing_after("images", arguments)
+    machine.need({"docker": "docker.io"}, "building images")
+    for tag in images.build(os.environ).values():
+        say(f"ready: {tag}")
+    return 0
 
 
 def bench(arguments: Sequence[str]) -> int:
@@ -100,7 +108,6 @@ def test(arguments: Sequence[str]) -> int:
     """Run the tests, all of them unless told otherwise, against a real engine and a real bubblewrap."""
     installer = _prepare(tests=True)
     with machine.engine():
-        machine.need(machine.FOR_BASE_IMAGES if machine.may_install() else {}, "building images")
         images.build(os.environ)
         return _run(installer, "tests", "pytest", "-n", WORKERS, *arguments)
 
@@ -124,6 +131,7 @@ VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "test": test,
     "check": check,
     "bench": bench,
+    "images": build_images,
     "lock": lock,
 }
 
@@ -166,6 +174,16 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _box_for(arguments: Sequence[str]) -> None:
+    """Have what the demo's box needs; git is read from outside whatever the box."""
+    words = " ".join(arguments).replace("=", " ")
+    if "--box docker" in words or not sys.platform.startswith("linux"):
+        machine.need({"git": "git", "docker": "docker.io"}, "the demo in Docker")
+        images.build(os.environ)
+    else:
+        machine.need(machine.FOR_THE_DEMO, "the demo")
 
 
 def _run(installer: Installer, what: str, program: str, *arguments: str) -> int:

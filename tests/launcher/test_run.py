@@ -35,7 +35,9 @@ def test_it_is_executable_and_any_python_3_can_read_it() -> None:
 def test_help_lists_the_verbs_from_anywhere(tmp_path: Path) -> None:
     done = start(sys.executable, str(RUN), "help", cwd=tmp_path)
     assert done.returncode == 0
-    assert all(f"  {verb} " in done.stdout for verb in ("setup", "demo", "test", "check", "bench", "lock", "help"))
+    assert all(
+        f"  {verb} " in done.stdout for verb in ("setup", "demo", "test", "check", "bench", "images", "lock", "help")
+    )
 
 
 def test_an_unknown_verb_is_a_usage_error() -> None:
