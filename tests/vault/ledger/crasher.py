@@ -64,42 +64,59 @@ def child(number: int, way: str, work) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def look_at_append(conftest, folder: Path, number: int, way: str, problems: list[str]) -> int:
-    month = conftest.Month(folder, f"{way}-{number}")
-    rows = [b"leaf %d" % place for place in range(BEFORE + FRESH)]
-    month.writer.append(rows[:BEFORE], 0)
-    status = child(number, way, lambda: month.writer.append(rows[BEFORE:], BEFORE))
-    if status not in (NEVER, SURVIVED, KILLED, FAILED):
-        problems.append(f"call {number}: the child ended with {status}")
-    log = month.folder / "log"
-    _, wrong = fsck(log, [month.signer.verifier])  # what a reader meets at this moment
-    problems += [f"call {number}, for a reader: {item}" for item in wrong]
-    month.writer.append(rows[BEFORE : BEFORE + 4], BEFORE)  # another batch than the one that was interrupted
-    head = month.writer.append(rows, 0)
-    problems += [f"call {number}, after restart: {item}" for item in month.writer.fsck()]
-    if head.root != root([leaf_hash(row) for row in rows]) or head.size != len(rows):
-        problems.append(f"call {number}: a leaf was lost")
-    if strangers := [p.name for p in log.rglob("*") if p.name.startswith(".")]:
-        problems.append(f"call {number}: {strangers} were left")
-    return status
+class Append:
+    """A log of 250 leaves, put back before each blow, to which ten are appended."""
+
+    def __init__(self, conftest, folder: Path) -> None:
+        self.month = conftest.Month(folder)
+        self.kept = folder / "kept"
+        self.rows = [b"leaf %d" % place for place in range(BEFORE + FRESH)]
+        self.month.writer.append(self.rows[:BEFORE], 0)
+        shutil.copytree(self.month.folder, self.kept)
+
+    def prepare(self) -> None:
+        shutil.rmtree(self.month.folder)
+        shutil.copytree(self.kept, self.month.folder)
+
+    def work(self) -> None:
+        self.month.writer.append(self.rows[BEFORE:], BEFORE)
+
+    def look(self):
+        log, writer = self.month.folder / "log", self.month.writer
+        _, wrong = fsck(log, [self.month.signer.verifier])  # what a reader meets at this moment
+        yield from (f"for a reader: {item}" for item in wrong)
+        writer.append(self.rows[BEFORE : BEFORE + 4], BEFORE)  # another batch than the one that was interrupted
+        head = writer.append(self.rows, 0)
+        yield from (f"after restart: {item}" for item in writer.fsck())
+        if head.root != root([leaf_hash(row) for row in self.rows]) or head.size != len(self.rows):
+            yield "a leaf was lost"
+        yield from (f"{path.name} was left" for path in log.rglob(".*"))
 
 
-def look_at_publish(conftest, folder: Path, number: int, way: str, problems: list[str]) -> int:
-    month = conftest.Month(folder, f"{way}-{number}").play()
-    content = month.content()
-    month.log_retirement(content, content.files())
-    release = month.folder / "releases" / "Historical-2026-12"
-    release.parent.mkdir()
-    work = lambda: conftest.write_bundle(release, content, month.folder / "log")  # noqa: E731
-    status = child(number, way, work)
-    if status not in (NEVER, SURVIVED, KILLED, FAILED):
-        problems.append(f"call {number}: the child ended with {status}")
-    if release.exists() and not audit(release, month.keys).ok:
-        problems.append(f"call {number}: half a release is there")
-    work()
-    if not audit(release, month.keys).ok or [p.name for p in release.parent.iterdir()] != [release.name]:
-        problems.append(f"call {number}: the restart did not finish the release")
-    return status
+class Publish:
+    """A month of two tasks to retire, whose release is taken away before each blow."""
+
+    def __init__(self, conftest, folder: Path) -> None:
+        self.month = conftest.Month(folder).play()
+        self.content = self.month.content()
+        self.month.log_retirement(self.content, self.content.files())
+        self.release = folder / "releases" / "Historical-2026-12"
+        self.write = conftest.write_bundle
+
+    def prepare(self) -> None:
+        shutil.rmtree(self.release.parent, ignore_errors=True)
+        self.release.parent.mkdir()
+
+    def work(self) -> None:
+        self.write(self.release, self.content, self.month.folder / "log")
+
+    def look(self):
+        if self.release.exists() and not audit(self.release, self.month.keys).ok:
+            yield "half a release is there"
+        self.work()
+        if not audit(self.release, self.month.keys).ok:
+            yield "the restart did not finish the release"
+        yield from (f"{path.name} was left" for path in self.release.parent.iterdir() if path != self.release)
 
 
 def main() -> None:
@@ -107,11 +124,14 @@ def main() -> None:
     spec = importlib.util.spec_from_file_location("stage", Path(__file__).with_name("conftest.py"))
     conftest = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conftest)
-    look = {"append": look_at_append, "publish": look_at_publish}[what]
+    scene = {"append": Append, "publish": Publish}[what](conftest, folder)
     problems: list[str] = []
     for number in itertools.count():
-        status = look(conftest, folder, number, way, problems)
-        shutil.rmtree(folder / f"{way}-{number}")
+        scene.prepare()
+        status = child(number, way, scene.work)
+        if status not in (NEVER, SURVIVED, KILLED, FAILED):
+            problems.append(f"call {number}: the child ended with {status}")
+        problems += [f"call {number}: {item}" for item in scene.look()]
         if status == NEVER:
             break
     orm = sorted({"sqlalchemy", "sqlmodel"} & sys.modules.keys())
