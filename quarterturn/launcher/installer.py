@@ -70,6 +70,8 @@ class Installer:
         wanted = key(pin.version, *sorted(pin.digests))
         if self.uv.is_file() and self.stamps.holds("uv", wanted):
             return
+        for note in self.settings.notes:
+            say(note)
         say(f"fetching uv {pin.version}, the installer")
         _unpack(fetch(pin, self.settings, this_machine()), self.uv)
         if answer([self.uv, "--version"]) is None:
