@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sandbox.selfcheck import selfcheck
-
 from grammars.grammar import Grammar
 from quarterturn import devset, standings
 from quarterturn.errors import Malformed, Refused
@@ -18,6 +16,7 @@ from sandbox.box import Box, Limits
 from sandbox.outcome import TaskRun
 from sandbox.run import Solution, Terms, run_set
 from sandbox.score import Result, score
+from sandbox.selfcheck import selfcheck
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.task import Task
@@ -109,8 +108,7 @@ def play(house: House, submitted: Submission, box: Box, out: Progress) -> tuple[
     """Open a run in the ledger, serve it every task of the live set, and close it; a failure aborts it in public."""
     opened = house.official.open(submitted, box)
     try:
-        why = f"run {opened.record.number}"
-        tasks = [house.vault.open(task_id, who="runner", why=why).task for task_id in opened.tasks]
+        tasks = house.official.serve(opened)
 
         def done(run: TaskRun) -> None:
             house.official.record(opened, run)

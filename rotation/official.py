@@ -31,6 +31,8 @@ from vault.db import transaction
 from vault.ledger import leaf
 from vault.ledger.bundle import ResultOpening, RunOpening
 from vault.ledger.results import in_order, results_root, totals_of
+from vault.lifecycle import State
+from vault.task import Task
 
 WHO = "rotation"
 UNOFFICIAL = "unofficial"
@@ -125,8 +127,30 @@ class Official:
         started = self._books.runs.start(record.number)
         return OpenRun(started, started.attempt, cohorts)
 
+    def serve(self, run: OpenRun) -> list[Task]:
+        """Open the run's tasks to serve them, the last gate before an agent sees one.
+
+        Raises:
+            Refused: a task is not live any more, or its commitment is not under a published checkpoint.
+        """
+        size = self._books.ledger.published.size
+        for task_id in run.tasks:
+            state = self._books.vault.record(task_id).state
+            if state is not State.LIVE:
+                raise Refused(f"task {task_id} is {state}, not live: only live tasks are served")
+            if self._books.leaf_index(f"commit/{task_id}") >= size:
+                raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")
+        why = f"serve run {run.record.number}"
+        return [self._books.vault.open(task_id, who=WHO, why=why).task for task_id in run.tasks]
+
     def record(self, run: OpenRun, outcome: TaskRun) -> None:
-        """Seal one task's outcome and count how often it was served (step 3)."""
+        """Seal one task's outcome and count how often it was served (step 3).
+
+        Raises:
+            Refused: the run was not opened for this task.
+        """
+        if outcome.task_id not in run.tasks:
+            raise Refused(f"run {run.record.number} was not opened for task {outcome.task_id}")
         tag = self._books.vault.record(outcome.task_id).skeleton_tag
         with transaction(self._books.engine) as session:
             self._books.runs.record(run.record.number, run.attempt, outcome, session=session)

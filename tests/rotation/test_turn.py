@@ -191,6 +191,25 @@ def test_the_reference_agent_opens_no_run(benchmark_home: Benchmark) -> None:
     assert kinds(benchmark_home)["run-open"] == 0
 
 
+def test_only_live_tasks_are_served(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
+    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    assert [task.id for task in benchmark_home.official.serve(run)] == list(run.tasks)
+    benchmark_home.books.vault.advance(run.tasks[3], "withdraw")
+    with pytest.raises(Refused, match=f"{run.tasks[3]} is withdrawn, not live"):
+        benchmark_home.official.serve(run)
+
+
+def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
+    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    spare = benchmark_home.books.vault.records(State.REVIEWED)[0].id
+    with pytest.raises(Refused, match="was not opened for"):
+        benchmark_home.official.record(run, outcome(spare, "single-tool", passed=True))
+
+
 def test_every_serving_is_an_exposure(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(BEFORE)
     run = benchmark_home.play("careful", 0.5)
