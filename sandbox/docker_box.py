@@ -26,6 +26,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,9 @@ def remove(container: Container) -> None:
 class DockerWorld:
     """A world in a container (`sandbox.box.World`)."""
 
-    def __init__(self, container: Container, channel: Channel) -> None:
-        self._container, self._channel = container, channel
+    def __init__(self, client: docker.DockerClient, container: Container, channel: Channel) -> None:
+        self._client, self._container, self._channel = client, container, channel
+        self._since = int(time.time()) - 2  # the engine's clock, which for a local engine is ours
         self._last: Facts | None = None
 
     @property
@@ -103,14 +105,28 @@ class DockerWorld:
 
     def facts(self) -> Facts:
         """Say how the container stands, or stood when it was removed."""
-        return self._last or facts(self._container)
+        if self._last is not None:
+            return self._last
+        seen = facts(self._container)
+        return replace(seen, out_of_memory=seen.out_of_memory or self._had_too_little_memory())
 
     def close(self) -> None:
         """Remove it; safe to call twice."""
         if self._last is None:
-            self._last = facts(self._container)
+            self._last = replace(self.facts(), running=False)
             self._channel.close()
             remove(self._container)
+
+    def _had_too_little_memory(self) -> bool:
+        """Ask for what the engine noted: it says so of a container only once that has ended, and a world lives on."""
+        wanted = {"container": self._container.id, "event": "oom"}
+        until: Any = f"{time.time():.9f}"  # past events only: in whole seconds it would wait, or miss the last one
+        try:
+            noted = self._client.api.events(since=self._since, until=until, filters=wanted, decode=True)
+            with contextlib.closing(noted):
+                return next(iter(noted), None) is not None
+        except BROKEN:
+            return False
 
 
 class DockerAgent:
@@ -230,7 +246,7 @@ class DockerBox:
             except BaseException:
                 channel.close()
                 raise
-        return DockerWorld(container, channel)
+        return DockerWorld(self._client, container, channel)
 
     def agent(self, program: Program, sockets: Path, limits: Limits) -> DockerAgent:
         """Start a relay and, once it listens, the program.

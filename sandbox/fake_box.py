@@ -1,0 +1,188 @@
+"""A box with no wall, for tests of what uses a box. Nothing that anybody submitted is ever run in it.
+
+The same init, relay, channel and frames as everywhere, as plain processes of this user: the network is the host's, the
+file system is the host's, and no cap holds. So that worlds and agents can stand side by side, each relay has a free
+port, and a world's data is a folder of its own, which stands for `/data` in what its servers are started with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sandbox import policy
+from sandbox.box import SOCKET_NAME, Facts, Limits, Program
+from sandbox.channel import Channel, Exit
+from sandbox.errors import Lost, Refused
+from sandbox.output import Output
+from sandbox.servers.server import DATA, PROGRAMS, Server
+from verifiers.views import Tree
+
+IMAGES = Path(__file__).parent / "images"
+
+
+class FakeWorld:
+    """A world with no wall (`sandbox.box.World`)."""
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: Channel, data: Path) -> None:
+        self._process, self._channel, self._data = process, channel, data
+
+    @property
+    def exits(self) -> tuple[Exit, ...]:
+        """The servers that ended by themselves so far."""
+        return self._channel.exits
+
+    def channel(self) -> socket.socket:
+        """Give the gateway's end of the channel."""
+        return self._channel.gateway_end()
+
+    def freeze(self, timeout: float) -> Tree:
+        """Stop the servers and read the state out; see `sandbox.channel.Channel.freeze`."""
+        tree = self._channel.freeze(timeout)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        return tree
+
+    def facts(self) -> Facts:
+        """Say whether it runs and how it ended."""
+        code = self._process.poll()
+        return Facts(running=code is None, exit_code=code)
+
+    def close(self) -> None:
+        """End it and remove its folder; safe to call twice."""
+        self._channel.close()
+        _end(self._process, patience=2)  # its init stops the servers once its input has ended
+        shutil.rmtree(self._data, ignore_errors=True)
+
+
+class FakeAgent:
+    """A relay and an agent with no wall (`sandbox.box.Agent`)."""
+
+    def __init__(self, relay: subprocess.Popen[bytes], agent: subprocess.Popen[bytes], cap: int) -> None:
+        self._relay, self._agent = relay, agent
+        assert agent.stdout is not None  # noqa: S101 - it was asked for
+        self._output = Output(agent.stdout, cap)
+
+    def wait(self, timeout: float) -> Facts:
+        """Wait until the agent ends; the relay's end is the agent's, and a fact about us."""
+        if self._relay.poll() is not None and self._agent.poll() is None:
+            return Facts(running=False, lost=True)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._agent.wait(timeout)
+        return Facts(running=self._agent.returncode is None, exit_code=self._agent.returncode)
+
+    def output(self) -> str:
+        """Give what it printed, escaped and cut at the cap."""
+        return self._output.text()
+
+    def kill(self) -> None:
+        """Kill both; safe to call twice."""
+        _end(self._agent)
+        _end(self._relay)
+        self._output.close()
+        if self._relay.stdout:
+            self._relay.stdout.close()
+
+
+class FakeBox:
+    """Plain processes (`sandbox.box.Box`)."""
+
+    name = "fake"
+    official = False
+
+    def check(self) -> None:
+        """Do nothing: it can always be had, and never relied on."""
+
+    def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> FakeWorld:  # noqa: ARG002 - no cap holds
+        """Start a world; its servers come up while the caller goes on."""
+        data = Path(tempfile.mkdtemp(prefix="quarterturn-fake-"))
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(IMAGES / "world" / "init.py")],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                start_new_session=True,
+            )
+        channel = Channel(ours)
+        replaced = {DATA: str(data), PROGRAMS: str(Path(sys.prefix) / "world")}
+        channel.open([_moved(document, replaced) for document in policy.server_documents(servers)], state, str(data))
+        return FakeWorld(process, channel, data)
+
+    def agent(self, program: Program, sockets: Path, limits: Limits) -> FakeAgent:
+        """Start a relay and, once it listens, the program.
+
+        Raises:
+            Refused: the program is an image.
+            Lost: the relay did not come up.
+        """
+        if program.image is not None or not program.command:
+            raise Refused("the fake box runs a command, not an image")
+        policy.let_relay_in(sockets)
+        port = _free_port()
+        relay = _relay(port, sockets / SOCKET_NAME)
+        environment = policy.agent_environment(program)
+        environment |= {"PATH": os.environ["PATH"], "QUARTERTURN_URL": f"http://127.0.0.1:{port}"}
+        agent = subprocess.Popen(
+            ["/usr/bin/env", *program.command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=program.folder or "/",
+            env=environment,
+            start_new_session=True,
+        )
+        return FakeAgent(relay, agent, limits.output)
+
+
+def _moved(document: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
+    """Replace the folders of a world by those of this machine."""
+
+    def moved(word: str) -> str:
+        for inside, outside in places.items():
+            word = word.replace(inside, outside)
+        return word
+
+    return {
+        "name": document["name"],
+        "command": [moved(word) for word in document["command"]],
+        "environment": {name: moved(value) for name, value in document["environment"].items()},
+        "cwd": moved(document["cwd"]),
+    }
+
+
+def _relay(port: int, path: Path) -> subprocess.Popen[bytes]:
+    """Start a relay and wait until it listens."""
+    program = str(IMAGES / "relay" / "relay.py")
+    command = [sys.executable, "-I", "-S", program, str(port), str(path)]
+    relay = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    if relay.stdout and relay.stdout.readline() == b"ready\n":
+        return relay
+    _end(relay)
+    if relay.stdout:
+        relay.stdout.close()
+    raise Lost(f"the relay did not come up on port {port}")
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def _end(process: subprocess.Popen[bytes], patience: float = 0) -> None:
+    """Kill a process with its group, after some patience."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(patience)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
