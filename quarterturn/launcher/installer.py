@@ -81,14 +81,15 @@ class Installer:
 
     def product(self, *, tests: bool) -> None:
         """Install the product from its lock, or from the tests' lock, which holds the product's too."""
-        tests = tests or self.stamps.read("kind") == "tests"  # never take away what an earlier `./run test` installed
+        kind = self.stamps.read("kind")
+        tests = tests or kind == "tests"  # never take away what an earlier `./run test` installed
         lock = self.root / "requirements" / ("tests.txt" if tests else "product.txt")
         wanted = self._key(lock, self.root / "pyproject.toml")
         if self.stamps.holds("product", wanted):
             return
         say(f"installing {'the product and its tests' if tests else 'the product'} from requirements/{lock.name}")
         self.stamps.drop("product")
-        self._sync(self.python, lock)
+        self._install(self.python, lock, exactly=kind is not None)  # where somebody else began, theirs stays
         editable = ("--no-deps", "--no-build-isolation", "--editable", self.root)
         self.run_uv("pip", "install", "--quiet", "--python", self.python, *editable, what="installing this checkout")
         self.stamps.write("kind", "tests" if tests else "product")
@@ -104,7 +105,7 @@ class Installer:
         self.stamps.drop(step)
         folder = self.venv / place
         self.run_uv("venv", "--quiet", "--clear", "--python", self.python, folder, what=f"making {folder}")
-        self._sync(folder / "bin" / "python", lock, "--compile-bytecode")
+        self._install(folder / "bin" / "python", lock, "--compile-bytecode")
         self.stamps.write(step, wanted)
 
     def run_uv(self, *arguments: str | Path, what: str) -> str:
@@ -122,11 +123,10 @@ class Installer:
         never = {"UV_PYTHON_PREFERENCE": "only-system", "UV_PYTHON_DOWNLOADS": "never"}
         return kept | pip_settings.for_uv(self.settings, kept) | never
 
-    def _sync(self, python: Path, lock: Path, *options: str) -> None:
-        hashed = ("--require-hashes", "--no-build")
-        self.run_uv(
-            "pip", "sync", "--quiet", "--python", python, *hashed, *options, lock, what=f"installing {lock.name}"
-        )
+    def _install(self, python: Path, lock: Path, *options: str, exactly: bool = True) -> None:
+        how = ("sync", lock) if exactly else ("install", "--requirement", lock)
+        hashed = ("--require-hashes", "--no-build", "--quiet", "--python", python)
+        self.run_uv("pip", *how, *hashed, *options, what=f"installing {lock.name}")
 
     def _key(self, *inputs: Path) -> str:
         return key(self._described() or "", *inputs)

@@ -20,7 +20,7 @@ from sandbox.images.client import docker, exists, failed
 PULLED = "python:3.12-slim-bookworm"  # the default of BASE in every Dockerfile
 INCLUDED = "ca-certificates,python3"
 UNREAD = ("usr/share/doc/*", "usr/share/info/*", "usr/share/lintian/*", "usr/share/locale/*", "usr/share/man/*")
-SOURCES = (Path("/etc/apt/sources.list.d/debian.sources"), Path("/etc/apt/sources.list"))
+APT = Path("/etc/apt")
 
 BUILD_BASE = "quarterturn-build-base:latest"
 BUILD_LABEL = "quarterturn.stage=build"  # inherited by whatever stands on the base of build stages
@@ -113,7 +113,14 @@ def _write_build_base(folder: Path, base: str, reach: Reach) -> None:
 
 
 def _sources() -> Path | None:
-    return next((path for path in SOURCES if path.is_file()), None)
+    """Give the file that lists Debian's own packages for the release that this machine runs; others' come last."""
+    folder = APT / "sources.list.d"
+    others = (*sorted(folder.glob("*.sources")), *sorted(folder.glob("*.list")))
+    for path in (folder / "debian.sources", APT / "sources.list", *others):
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        if any(_codename() in line.split() and "debian" in text for line in text.splitlines() if line[:1] != "#"):
+            return path
+    return None
 
 
 def _codename() -> str:

@@ -120,8 +120,10 @@ def test_a_half_made_environment_is_made_again(checkout: Path, capsys: pytest.Ca
 
 def test_an_environment_that_somebody_else_made_is_installed_on_top_of(checkout: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], check=True)
-    theirs = checkout / ".venv" / "theirs"
-    theirs.write_text("a file of theirs")
+    theirs = next((checkout / ".venv").glob("lib/python*/site-packages")) / "theirs-1.0.dist-info"
+    theirs.mkdir()
+    (theirs / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (theirs / "RECORD").write_text("theirs-1.0.dist-info/METADATA,,\ntheirs-1.0.dist-info/RECORD,,\n")
     assert has(set_up(checkout).python, "stapler")
     assert theirs.exists()
 
