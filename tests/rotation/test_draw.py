@@ -1,0 +1,48 @@
+from itertools import islice
+
+import pytest
+
+from grammars.errors import Exhausted
+from grammars.load import load
+from rotation.draw import drafts
+from rotation.errors import NotFound
+from rotation.sets import Stratum
+
+GRAMMARS = {"filesystem": load("filesystem")}
+EASY = Stratum("filesystem", "single-tool", "easy")
+MEDIUM = Stratum("filesystem", "composition", "medium")
+SEED = bytes(range(32))
+
+
+def test_a_seed_gives_the_same_drafts_every_time() -> None:
+    first, second = ([d.task for d in islice(drafts(GRAMMARS, EASY, SEED, exclude=set), 3)] for _ in range(2))
+    assert first == second
+
+
+def test_another_seed_gives_others() -> None:
+    mine = next(drafts(GRAMMARS, EASY, SEED, exclude=set))
+    other = next(drafts(GRAMMARS, EASY, SEED[::-1], exclude=set))
+    assert mine.task != other.task
+
+
+def test_drawing_more_of_one_stratum_leaves_the_others_as_they_were() -> None:
+    alone = next(drafts(GRAMMARS, MEDIUM, SEED, exclude=set)).task
+    stream = drafts(GRAMMARS, EASY, SEED, exclude=set)
+    for _ in range(3):
+        next(stream)
+    assert next(drafts(GRAMMARS, MEDIUM, SEED, exclude=set)).task == alone
+
+
+def test_what_is_excluded_meanwhile_is_not_drawn_again() -> None:
+    used: set[str] = set()
+    stream = drafts(GRAMMARS, EASY, SEED, exclude=lambda: used)
+    with pytest.raises(Exhausted):
+        while True:
+            skeleton = next(stream).skeleton
+            assert skeleton not in used
+            used.add(skeleton)
+
+
+def test_a_server_without_a_grammar_is_named() -> None:
+    with pytest.raises(NotFound, match="no grammar for the server 'postgres'"):
+        next(drafts(GRAMMARS, Stratum("postgres", "single-tool", "easy"), SEED, exclude=set))
