@@ -393,12 +393,13 @@ class DockerBox:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o755)
         (folder / "filter").write_bytes(seccomp.program())
-        (folder / "lock").write_bytes(self._from_image(self._relay_image, "/lock"))
+        (folder / "lock").write_bytes(self.file_of(self._relay_image, "/lock"))
         (folder / "lock").chmod(0o755)
         (folder / "filter").chmod(0o644)
         return folder
 
-    def _from_image(self, reference: str, path: str) -> bytes:
+    def file_of(self, reference: str, path: str) -> bytes:
+        """Read one file out of an image, without starting it."""
         labels = {RUNNER_LABEL: runner()}
         container = self._client.containers.create(self._image(reference), network_mode="none", labels=labels)
         try:

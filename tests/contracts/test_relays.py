@@ -1,0 +1,221 @@
+"""One suite for the relay and its twin: the static program of the image, and the one in Python."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.docker_box import RELAY_IMAGE, DockerBox
+
+IMAGES = Path(__file__).parents[2] / "sandbox" / "images" / "relay"
+CAP = 64
+
+
+@pytest.fixture(scope="module")
+def static(tmp_path_factory):
+    """The relay as it is in the image; static, so it runs out here as well."""
+    program = tmp_path_factory.mktemp("relay") / "relay"
+    program.write_bytes(DockerBox().file_of(RELAY_IMAGE, "/relay"))
+    program.chmod(0o755)
+    return [str(program)]
+
+
+@pytest.fixture(params=["python", pytest.param("static", marks=pytest.mark.engine)])
+def program(request):
+    if request.param == "python":
+        return [sys.executable, "-I", "-S", str(IMAGES / "relay.py")]
+    return request.getfixturevalue("static")
+
+
+class Gateway:
+    """A listening socket, and what is done with each connection."""
+
+    def __init__(self, path, serve):
+        self.path, self.serve = path, serve
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen(200)
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.one, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def one(self, caller):
+        with caller, contextlib.suppress(OSError):
+            caller.settimeout(30)
+            self.serve(caller)
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join(5)
+        self.listener.close()
+
+
+def echo(caller):
+    while data := caller.recv(65536):
+        caller.sendall(data)
+
+
+@pytest.fixture
+def start(program, tmp_path):
+    """Start a relay in front of a gateway, and give its port and its process."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(serve=echo):
+            path = tmp_path / "gateway.sock"
+            if serve is not None:
+                stack.callback(Gateway(path, serve).close)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = probe.getsockname()[1]
+            process = subprocess.Popen([*program, str(port), str(path)], stdout=subprocess.PIPE)
+            stack.callback(process.stdout.close)
+            stack.callback(process.wait, 5)
+            stack.callback(process.kill)
+            assert process.stdout.readline() == b"ready\n"
+            return port, process
+
+        yield begin
+
+
+def dial(port):
+    return socket.create_connection(("127.0.0.1", port), 10)
+
+
+def everything(sock):
+    out = b""
+    while data := sock.recv(65536):
+        out += data
+    return out
+
+
+def test_bytes_pass_both_ways_and_its_end_too(start):
+    port, _ = start()
+    with dial(port) as agent:
+        agent.sendall(b"hello")
+        agent.shutdown(socket.SHUT_WR)
+        assert everything(agent) == b"hello"
+
+
+def test_megabytes_pass_whole(start):
+    port, _ = start()
+    sent = os.urandom(4 << 20)
+    with dial(port) as agent:
+        thread = threading.Thread(target=lambda: (agent.sendall(sent), agent.shutdown(socket.SHUT_WR)))
+        thread.start()
+        assert everything(agent) == sent
+        thread.join()
+
+
+def test_an_answer_comes_after_the_question_has_ended(start):
+    def late(caller):
+        question = everything(caller)
+        time.sleep(0.1)
+        caller.sendall(b"you said " + question)
+
+    port, _ = start(late)
+    with dial(port) as agent:
+        agent.sendall(b"this")
+        agent.shutdown(socket.SHUT_WR)
+        assert everything(agent) == b"you said this"
+
+
+def test_a_gateway_that_hangs_up_is_seen(start):
+    port, _ = start(lambda caller: caller.sendall(b"bye"))
+    with dial(port) as agent:
+        assert everything(agent) == b"bye"
+
+
+def test_without_a_gateway_a_connection_is_closed_and_the_relay_lives(start):
+    port, process = start(None)
+    for _ in range(3):
+        with dial(port) as agent, contextlib.suppress(ConnectionError):
+            assert everything(agent) == b""
+    assert process.poll() is None
+
+
+def test_an_agent_that_does_not_read_stops_nobody_else(start):
+    port, _ = start(lambda caller: [caller.sendall(bytes(65536)) for _ in range(10_000)])
+    with dial(port), dial(port) as reading:
+        got = 0
+        while got < 4 << 20:
+            got += len(reading.recv(65536))
+
+
+def test_an_agent_that_resets_harms_nobody(start):
+    port, process = start()
+    for _ in range(20):
+        agent = dial(port)
+        agent.sendall(b"x" * 1000)
+        agent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        agent.close()
+    with dial(port) as agent:
+        agent.sendall(b"still there?")
+        agent.shutdown(socket.SHUT_WR)
+        assert everything(agent) == b"still there?"
+    assert process.poll() is None
+
+
+def test_connections_beyond_the_cap_are_refused_and_room_is_used_again(start):
+    port, _ = start()
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(dial(port)) for _ in range(CAP)]
+        for agent in held:
+            agent.sendall(b"x")
+            assert agent.recv(1) == b"x"
+        with dial(port) as extra, contextlib.suppress(ConnectionError):
+            assert extra.recv(1) == b""
+        held[0].shutdown(socket.SHUT_WR)
+        assert everything(held[0]) == b""
+        with dial(port) as again:
+            again.sendall(b"y")
+            assert again.recv(1) == b"y"
+
+
+@pytest.mark.parametrize("end", ["half closed", "silent", "refused to read"])
+def test_waiting_uses_no_time(start, end):
+    port, process = start(lambda caller: time.sleep(3) if end != "refused to read" else caller.sendall(bytes(1 << 24)))
+    with dial(port) as agent:
+        if end == "half closed":
+            agent.shutdown(socket.SHUT_WR)
+        time.sleep(0.3)
+        before = spent(process.pid)
+        time.sleep(0.6)
+        assert spent(process.pid) - before <= 10  # hundredths of a second
+
+
+def spent(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_it_listens_on_the_loopback_and_nowhere_else(start):
+    port, process = start()
+    rows = [line.split() for line in Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
+    assert [row[1] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "0A"] == [f"0100007F:{port:04X}"]
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.2", port), 1)
+
+
+def test_a_port_that_is_taken_is_an_end_and_not_a_wait(program, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [*program, str(taken.getsockname()[1]), str(tmp_path / "gateway.sock")]
+        done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    assert done.returncode not in (0, None)
+    assert done.stdout == b""
+
+
+def test_the_relay_is_a_small_program():
+    assert len((IMAGES / "relay.c").read_text().splitlines()) <= 200

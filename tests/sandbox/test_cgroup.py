@@ -1,0 +1,84 @@
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox import cgroup
+from sandbox.box import Limits
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
+
+
+@pytest.fixture
+def group():
+    made = cgroup.make(Limits(memory=64 << 20, pids=7, cpus=0.5))
+    if made is None:
+        pytest.skip("this machine has no control group that we may write")
+    yield made
+    made.kill()
+    made.remove()
+    assert not any(folder.exists() for folder in made.folders)
+
+
+def value(group, *names):
+    return next((folder / name).read_text() for folder in group.folders for name in names if (folder / name).exists())
+
+
+@root
+def test_the_caps_are_written(group):
+    assert int(value(group, "memory.limit_in_bytes", "memory.max")) == 64 << 20
+    assert int(value(group, "pids.max")) == 7
+    assert not group.out_of_memory()
+
+
+@root
+def test_what_joined_can_be_killed(group):
+    script = f"for door in {' '.join(group.doors)}; do echo 0 > $door; done; sleep 60"
+    process = subprocess.Popen(["/bin/sh", "-c", script])
+    deadline = time.monotonic() + 5
+    while str(process.pid) not in value(group, "cgroup.procs").split() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    group.kill()
+    assert process.wait(5) == -9
+
+
+@root
+def test_a_kill_for_memory_is_a_fact(group):
+    script = f'for door in {" ".join(group.doors)}; do echo 0 > $door; done; exec "$@"'
+    eat = [sys.executable, "-c", "x = [b'x' * (1 << 20) for _ in range(1000)]"]
+    assert subprocess.run(["/bin/sh", "-c", script, "sh", *eat], check=False).returncode == -9
+    assert group.out_of_memory()
+
+
+@root
+def test_groups_of_dead_runners_are_removed_and_ours_are_not(group):
+    process = subprocess.Popen(["/bin/true"])
+    process.wait()
+    left = [folder.with_name(f"{cgroup.PREFIX}{process.pid}-0") for folder in group.folders]
+    for folder in left:
+        folder.mkdir()
+    assert cgroup.reap() >= 1
+    assert not any(folder.exists() for folder in left)
+    assert all(folder.exists() for folder in group.folders)
+
+
+def test_version_2_files_are_written_where_they_are(tmp_path):
+    for name in ("memory.max", "memory.swap.max", "cpu.max", "pids.max"):
+        (tmp_path / name).write_text("max")
+    cgroup._limit(tmp_path, Limits(memory=5, pids=6, cpus=1.5))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "memory.max": "5",
+        "memory.swap.max": "0",
+        "cpu.max": "150000 100000",
+        "pids.max": "6",
+    }
+
+
+def test_a_version_2_count_of_kills_is_read(tmp_path: Path):
+    (tmp_path / "memory.events").write_text("low 0\nhigh 0\nmax 4\noom 1\noom_kill 0\n")
+    assert not cgroup.Group((tmp_path,)).out_of_memory()
+    (tmp_path / "memory.events").write_text("low 0\nhigh 0\nmax 4\noom 1\noom_kill 1\n")
+    assert cgroup.Group((tmp_path,)).out_of_memory()
