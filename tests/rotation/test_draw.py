@@ -37,10 +37,13 @@ def test_what_is_excluded_meanwhile_is_not_drawn_again() -> None:
     used: set[str] = set()
     stream = drafts(GRAMMARS, EASY, SEED, exclude=lambda: used)
     with pytest.raises(Exhausted):
-        while True:
-            skeleton = next(stream).skeleton
-            assert skeleton not in used
-            used.add(skeleton)
+        used.update(_unused(draft.skeleton, used) for draft in stream)
+
+
+def _unused(skeleton: str, used: set[str]) -> str:
+    assert skeleton not in used
+    used.add(skeleton)
+    return skeleton
 
 
 def test_a_server_without_a_grammar_is_named() -> None:
