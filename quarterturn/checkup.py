@@ -4,87 +4,82 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from sandbox.docker_box import DockerBox
+from quarterturn import rooms
+from quarterturn.boxes import BOXES, choose_box
+from quarterturn.choices import BoxName
+from quarterturn.errors import HallError
+from quarterturn.report import Report
+from quarterturn.wiring import House
+from sandbox.errors import SandboxError
 from sandbox.selfcheck import selfcheck
 
-import grammars
-import rotation
-import sandbox
-import vault
-import verifiers
-from quarterturn.wiring import House, choose_box
-from sandbox.bwrap_box import BwrapBox
-from sandbox.errors import SandboxError
-
-Findings = tuple[dict[str, Any], list[str], bool]
+Finding = tuple[bool, str]
 
 
-def machine(home: Path) -> Findings:
+def machine(home: Path) -> Report:
     """Say what is there, what is missing, and what works without it; the answer is no only if no box can be had."""
-    checks = {
+    checks: Mapping[str, Callable[[], Finding]] = {
         "python": _python,
         "git": lambda: _program("git", "git tasks cannot be judged"),
-        "bwrap box": lambda: _box(BwrapBox, "agents given as commands cannot be run"),
-        "docker box": lambda: _box(DockerBox, "images cannot be run, and no score can be official"),
-        "foreign rooms": _foreign,
+        "bwrap box": lambda: _box("bwrap", "agents can be run in an engine only"),
+        "docker box": lambda: _box("docker", "images cannot be run, and no score can be official"),
+        "rooms": _rooms,
         "home": lambda: _home(home),
     }
     found = {name: check() for name, check in checks.items()}
-    lines = [f"{'ok' if ok else '--':<3} {name:<14} {text}" for name, (ok, text) in found.items()]
-    data = {name: {"ok": ok, "detail": text} for name, (ok, text) in found.items()}
-    return data, lines, found["bwrap box"][0] or found["docker box"][0]
+    return Report(
+        {name: {"ok": ok, "detail": detail} for name, (ok, detail) in found.items()},
+        [f"{'ok' if ok else '--':<3} {name:<11} {detail}" for name, (ok, detail) in found.items()],
+        found["bwrap box"][0] or found["docker box"][0],
+    )
 
 
-def attack(box_name: str) -> Findings:
-    """Try to get out of a box, from inside."""
+def attack(box_name: BoxName) -> Report:
+    """Try to get out of a box, from inside.
+
+    Raises:
+        Unavailable: the box cannot be had.
+        Lost: the suite did not run to its end, so it proves nothing.
+    """
     box = choose_box(box_name)
     attempts = selfcheck(box)
-    escaped = [attempt for attempt in attempts if attempt.outcome == "escaped"]
-    lines = [f"{a.outcome:<8} {a.group:<10} {a.name:<28} stopped by: {a.control}" for a in attempts]
-    lines.append(f"{len(attempts)} attempts in the {box.name} box, {len(escaped)} escaped")
-    return {"box": box.name, "attempts": [asdict(attempt) for attempt in attempts]}, lines, not escaped
+    escaped = sum(attempt.outcome == "escaped" for attempt in attempts)
+    lines = [f"{a.outcome:<8} {a.group:<10} {a.name:<20} {a.control}" for a in attempts]
+    lines.append(f"{len(attempts)} attempts in the {box.name} box, {escaped} escaped")
+    return Report({"box": box.name, "attempts": [asdict(attempt) for attempt in attempts]}, lines, not escaped)
 
 
-def _python() -> tuple[bool, str]:
-    return sys.version_info >= (3, 11), f"{sys.version.split()[0]}"
+def _python() -> Finding:
+    return sys.version_info >= (3, 11), sys.version.split()[0]
 
 
-def _program(name: str, without: str) -> tuple[bool, str]:
+def _program(name: str, without: str) -> Finding:
     path = shutil.which(name)
-    return path is not None, path or f"{name} is missing: {without}; install Debian's package {name}"
+    return path is not None, path or f"{name} is missing, and without it {without}: install Debian's package {name}"
 
 
-def _box(make: Callable[[], Any], without: str) -> tuple[bool, str]:
+def _box(name: str, without: str) -> Finding:
+    box = BOXES[name]()
     try:
-        box = make()
         box.check()
     except SandboxError as error:
         return False, f"{error} (without it, {without})"
-    missing = getattr(box, "limits_missing", lambda: ())()
-    return True, f"not limited: {', '.join(missing)}" if missing else "all limits hold"
+    missing: Sequence[str] = getattr(box, "limits_missing", tuple)()
+    return True, f"works, but does not limit {' and '.join(missing)}" if missing else "works, and all limits hold"
 
 
-def _foreign() -> tuple[bool, str]:
-    """Name a room that is imported from somewhere else: other distributions have our names too."""
-    here = Path(__file__).resolve().parents[1]
-    rooms = (grammars, rotation, sandbox, vault, verifiers)
-    strangers = [
-        f"{room.__name__} ({room.__file__})" for room in rooms if not Path(str(room.__file__)).is_relative_to(here)
-    ]
-    return not strangers, "; ".join(strangers) or "none"
+def _rooms() -> Finding:
+    strangers = rooms.strangers()
+    return not strangers, "; ".join(strangers) or "all of them are ours"
 
 
-def _home(home: Path) -> tuple[bool, str]:
-    if not home.exists():
-        return False, f"there is none at {home}; make one with `quarterturn init`"
-    house = House(home, None)
-    public = "; every shipped grammar is public, and sets drawn from them are marked so"
-    return (
-        True,
-        f"{home}, set '{house.settings.benchmark.set}', first month {house.settings.benchmark.first_month}{public}",
-    )
+def _home(home: Path) -> Finding:
+    try:
+        benchmark = House(home, None).settings.benchmark
+    except HallError as error:
+        return False, str(error)
+    return True, f"{home}, set '{benchmark.set}', first month {benchmark.first_month}"

@@ -23,10 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn import clock, reading, running, standings, stock
+from quarterturn.boxes import choose_box
+from quarterturn.choices import BoxName
 from quarterturn.cli.output import Output
 from quarterturn.errors import Unavailable
+from quarterturn.home import create
 from quarterturn.settings import Benchmark, Run, Settings
-from quarterturn.wiring import House, choose_box, create
+from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.turn import STEPS
 from sandbox import submission as submissions
@@ -50,7 +53,7 @@ class Played:
     lines: Sequence[str]
 
 
-def play(home: Path | None, box_name: str | None, out: Output) -> Played:
+def play(home: Path | None, box_name: BoxName | None, out: Output) -> Played:
     """Play the month; without `home` everything is gone afterwards.
 
     Raises:

@@ -1,13 +1,17 @@
-"""Tasks and their evidence in words, for the people who review them."""
+"""Tasks and their evidence in words, for the people who review them, and what those decide."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sqlmodel import Session
+
 from grammars.review import CHECKLIST, Review
+from quarterturn.report import Report
 from quarterturn.wiring import House
+from vault.db import transaction
 from vault.store import Opened, TaskRecord
 from verifiers import predicate
 
@@ -41,7 +45,23 @@ def evidence(admission: Mapping[str, Any]) -> Iterator[str]:
     yield "Decide with --approve, or with --reject and a reason."
 
 
-def decide(house: House, task_id: str, who: str, refusal: str | None) -> TaskRecord:
+def waiting(task_ids: Sequence[str]) -> Report:
+    """Say which tasks wait for a review; nothing is opened."""
+    return Report(list(task_ids), list(task_ids) or ["nothing waits for a review"])
+
+
+def shown(house: House, task_ids: Sequence[str], who: str) -> Report:
+    """Open tasks for their reviewer, with the evidence of their admission."""
+    data, lines = [], []
+    for task_id in task_ids:
+        opened = house.vault.open(task_id, who=who, why="review")
+        admission = house.drafts.evidence(task_id, who=who, why="review")
+        data.append({"task": opened.task.document, "provenance": dict(opened.provenance), "gates": admission["gates"]})
+        lines += [*task(opened), *evidence(admission), ""]
+    return Report(data, lines or ["nothing waits for a review"])
+
+
+def decide(house: House, task_id: str, who: str, refusal: str | None, session: Session | None = None) -> TaskRecord:
     """Record a reviewer's decision; a refusal answers the whole checklist with no."""
     approved = refusal is None
     return house.drafts.review(
@@ -52,5 +72,18 @@ def decide(house: House, task_id: str, who: str, refusal: str | None) -> TaskRec
             dict.fromkeys(CHECKLIST, approved),
             house.now(),
             refusal or "",
-        )
+        ),
+        session,
     )
+
+
+def decide_all(house: House, task_ids: Sequence[str], who: str, refusal: str | None) -> list[TaskRecord]:
+    """Record one decision on several tasks: on all of them or, where one may not be decided so, on none."""
+    with transaction(house.engine) as session:
+        return [decide(house, task_id, who, refusal, session) for task_id in task_ids]
+
+
+def decided(records: Sequence[TaskRecord]) -> Report:
+    """Say where tasks stand after a decision."""
+    data = [{"id": record.id, "state": record.state.value} for record in records]
+    return Report(data, [f"{row['id']}  {row['state']}" for row in data] or ["nothing waits for a review"])

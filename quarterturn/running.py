@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from grammars.grammar import Grammar
 from quarterturn import devset, standings
+from quarterturn.boxes import choose_box
+from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, Refused
-from quarterturn.wiring import House, choose_box, shipped_grammars
+from quarterturn.report import Report
+from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits
@@ -17,78 +20,84 @@ from sandbox.outcome import TaskRun
 from sandbox.run import Solution, Terms, run_set
 from sandbox.score import Result, score
 from sandbox.selfcheck import selfcheck
+from sandbox.store import ENDED
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a verb says: `data` for machines, `lines` for people."""
-
-    data: Mapping[str, Any]
-    lines: list[str]
-
-
 class Progress(Protocol):
     """Where progress goes (`quarterturn.cli.output.Output`)."""
 
-    def progress(self, what: str, total: int) -> Any:
+    def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """Give a context manager that yields `advance(steps)`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was named on the command line: an image or a command line, who submits it, and the box, if one was."""
+    """What was named on the command line: an image or a command line, who submits it, and the box, if one was.
+
+    Raises:
+        Malformed: not exactly one of the two was named, or an image for a box that has none.
+    """
 
     image: str | None
     agent: str | None
     submitter: str
-    box: str | None
+    box: BoxName | None
 
-    @property
-    def box_name(self) -> str | None:
-        """Give the box to use, or None where it is left to the settings; an image runs in the docker box only."""
-        return self.box or ("docker" if self.image else None)
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run, before anything is started for it."""
+        if (self.image is None) == (self.agent is None):
+            raise Malformed("name an image or a command, one of the two")
+        if self.image is not None and self.box == "bwrap":
+            raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
 
+    def box_name(self, default: BoxName) -> BoxName:
+        """Give the box to use; an image runs in the docker box only."""
+        return "docker" if self.image is not None else self.box or default
 
-def submission(chosen: Choice, box: Box) -> Submission:
-    """Make a submission of what was named on the command line.
+    def submission(self, make_box: Callable[[], Box]) -> tuple[Submission, Box]:
+        """Make the submission and then its box; an image is made the other way round, for an engine knows its digest.
 
-    Raises:
-        Malformed: an image was named and the box has no images.
-    """
-    if chosen.image is not None:
-        resolve: Callable[[str], str] | None = getattr(box, "digest", None)
-        if resolve is None:
-            raise Malformed(f"an image needs the docker box, not {box.name}; give --box docker, or --agent a command")
-        return submissions.image(chosen.image, submitter=chosen.submitter, resolve=resolve)
-    return submissions.command(chosen.agent or "", submitter=chosen.submitter)
+        Raises:
+            Malformed, NotFound, Refused: it cannot be submitted; the message says why.
+            Unavailable: the box cannot be had.
+        """
+        if self.agent is not None:
+            return submissions.command(self.agent, submitter=self.submitter), make_box()
+        box = make_box()
+        resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
+        return submissions.image(self.image or "", submitter=self.submitter, resolve=resolve), box
 
 
 def dev(chosen: Choice, out: Progress) -> Report:
-    """Run the dev set, without a home."""
-    box = choose_box(chosen.box_name or "auto")
-    grammars: Mapping[str, Grammar] = shipped_grammars()
-    tasks = [Task.parse(draft.task) for draft in devset.draw(grammars)]
-    submitted = submission(chosen, box)
+    """Run the dev set, without a home; everything comes back."""
+    submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto")))
+    tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars())]
     with out.progress(f"{submitted.name} on the dev set", len(tasks)) as advance:
         runs = run_set(tasks, submitted, box, on_done=lambda _: advance(1))
     results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
     whole = score(results)
-    data = {"box": box.name, "score": whole.as_json(), "tasks": [run.as_json() for run in runs]}
+    served = [{"task": task.document, "run": run.as_json()} for task, run in zip(tasks, runs, strict=True)]
+    data = {"box": box.name, "score": whole.as_json(), "tasks": served}
     lines = [_line(task, run) for task, run in zip(tasks, runs, strict=True)]
     return Report(data, [*lines, "", f"{whole.passed} of {whole.attempted} passed. The dev set is public: no rank."])
 
 
 def private(house: House, chosen: Choice, out: Progress) -> Report:
-    """Run the live set: the wall is checked first, and nothing but figures comes back."""
-    box = house.box(chosen.box_name)
-    submitted = submission(chosen, box)
+    """Run the live set: the wall is checked first, and nothing but figures comes back.
+
+    Raises:
+        NotAllowed: nothing is live, or a turn is under way.
+        Refused: the wall has a hole.
+    """
+    month = house.official.month()
+    submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box)))
     require_wall(box)
     opened, results = play(house, submitted, box, out)
-    line = standings.lines([(opened.record, results)], house.official.month().cohort)
+    line = standings.lines([(opened.record, results)], month.cohort)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     return Report(data, standings.table(line))
 
@@ -105,7 +114,10 @@ def require_wall(box: Box) -> None:
 
 
 def play(house: House, submitted: Submission, box: Box, out: Progress) -> tuple[OpenRun, tuple[Result, ...]]:
-    """Open a run in the ledger, serve it every task of the live set, and close it; a failure aborts it in public."""
+    """Open a run in the ledger, serve it every task of the live set, and close it; a failure aborts it in public.
+
+    Where not even that can be done, the turn will do it: no run stays open beyond its month.
+    """
     opened = house.official.open(submitted, box)
     try:
         tasks = house.official.serve(opened)
@@ -117,8 +129,11 @@ def play(house: House, submitted: Submission, box: Box, out: Progress) -> tuple[
         with out.progress(submitted.name, len(tasks)) as advance:
             run_set(tasks, submitted, box, workers=house.settings.run.workers, on_done=done, terms=terms(house))
         return opened, house.official.close(opened)
-    except BaseException:
-        house.official.abort(opened.record.number, "interrupted")
+    except BaseException as error:
+        number = opened.record.number
+        with suppress(Exception):  # what went wrong first is what is said
+            if house.runs.get(number).state not in ENDED:
+                house.official.abort(number, "interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
         raise
 
 

@@ -6,12 +6,13 @@ Unknown keys are errors with a suggestion: a misspelt limit that is silently ign
 from __future__ import annotations
 
 import difflib
+import json
 import tomllib
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, NotFound
 
 FILE = "quarterturn.toml"
@@ -26,23 +27,30 @@ class Section(BaseModel):
 class Benchmark(Section):
     """What is measured, and who promises it."""
 
-    origin: str = Field(default="quarterturn.example/log", pattern=r"^[^\s+]+$")
-    set: str = "demo"
-    first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")
+    origin: str = Field(
+        default="quarterturn.example/log",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._~:/-]{0,99}$",
+        description="The log's name: a schema-less URL that you own.",
+    )
+    set: str = Field(default="demo", description="Which set is run.")
+    first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
 
 
 class Store(Section):
-    """Where rows are kept; relative SQLite paths lie in the home."""
+    """Where rows are kept."""
 
-    url: str = "sqlite:///quarterturn.db"
+    url: str = Field(
+        default="sqlite:///quarterturn.db",
+        description="The database's address; a relative SQLite path lies in the home.",
+    )
 
 
 class Run(Section):
     """How submissions are run."""
 
-    box: Literal["auto", "docker", "bwrap"] = "auto"
-    workers: int = Field(default=2, ge=1, le=64)
-    wall_seconds: float = Field(default=120.0, gt=0, le=3600)
+    box: BoxName = Field(default="auto", description="Where agents run unless --box says otherwise.")
+    workers: int = Field(default=2, ge=1, le=64, description="How many tasks are run at a time.")
+    wall_seconds: float = Field(default=120.0, gt=0, le=3600, description="How long an agent has for one task.")
 
 
 class Settings(Section):
@@ -66,10 +74,19 @@ def load(path: Path) -> Settings:
         raise NotFound(f"{path} is missing: make a home with `quarterturn init --home {path.parent}`") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Malformed(f"{path} is not TOML: {error}") from error
+    return parse(document, str(path))
+
+
+def parse(document: object, what: str) -> Settings:
+    """Check plain values; `what` is where they come from.
+
+    Raises:
+        Malformed: a key or value is wrong; the message names it.
+    """
     try:
         return Settings.model_validate(document)
     except ValidationError as error:
-        raise Malformed(f"{path}: {_first(error)}") from error
+        raise Malformed(f"{what}: {_first(error)}") from None
 
 
 def dump(settings: Settings) -> str:
@@ -77,13 +94,9 @@ def dump(settings: Settings) -> str:
     lines: list[str] = []
     for name, table in settings.model_dump().items():
         lines.append(f"[{name}]")
-        lines += [f"{key} = {_value(value)}" for key, value in table.items()]
+        lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]  # TOML reads these as JSON does
         lines.append("")
     return "\n".join(lines)
-
-
-def _value(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _first(error: ValidationError) -> str:

@@ -1,38 +1,32 @@
-"""Keeping enough reviewed tasks for the next turn: what is missing, drawing it, and taking hand-written ones in."""
+"""Keeping enough reviewed tasks for the next turn: what is missing, and drawing it."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-from grammars.admission import admit
-from grammars.grammar import Draft
 from grammars.prover import Prover
-from quarterturn.errors import Malformed, Refused
 from quarterturn.supply import Supply, Tally
 from quarterturn.wiring import House
 from rotation.promise import draw_seed
 from rotation.sets import COHORTS, Stratum
 from sandbox.box import Box
 from sandbox.prover import BoxProver
-from vault.canonical import parse_object
-from vault.db import transaction
 from vault.lifecycle import State
 from vault.store import TaskRecord
 
-MAX_LINE = 1024 * 1024
-
 
 def wanted(house: House) -> dict[Stratum, int]:
-    """Count the tasks that the next turn needs of each stratum beyond those that are admitted or reviewed."""
+    """Count the tasks that the next turn needs of each stratum beyond those that wait for it already.
+
+    Only what can enter counts: a task whose skeleton was seen meanwhile, or that shares one with another, cannot.
+    """
     cohorts = 1 if house.months.cohorts() else COHORTS
-    ready = Counter(
-        Stratum(record.server, record.category, record.difficulty)
-        for state in (State.ADMITTED, State.REVIEWED)
-        for record in house.vault.records(state)
-    )
+    barred = _spent(house)
+    usable = {(_stratum(record), record.skeleton_tag) for record in _ready(house)}
+    ready = Counter(stratum for stratum, tag in usable if tag not in barred)
     needed = {stratum: cohorts * count + house.spec.reserve for stratum, count in house.spec.per_cohort.items()}
     return {stratum: count - ready[stratum] for stratum, count in needed.items() if count > ready[stratum]}
 
@@ -52,57 +46,26 @@ def fill(
     turns = house.months.turns()
     first = not any(turn.finished for turn in turns)
     seed = os.urandom(32) if first else draw_seed(turns[-1].month.plus(1), house.vault, who=author)
-    ready = [r.skeleton_tag for state in (State.ADMITTED, State.REVIEWED) for r in house.vault.records(state)]
     supply = Supply(house.grammars, house.vault, house.drafts, cast("Prover", BoxProver(box)))
     return supply.fill(
         missing,
         seed,
         author=author,
         workers=house.settings.run.workers,
-        barred={*house.months.taken(), *house.months.seen(), *ready},
+        barred={*_spent(house), *(record.skeleton_tag for record in _ready(house))},
         on_done=on_done,
     )
 
 
-def read_drafts(data: bytes, what: str) -> list[Draft]:
-    """Read JSON lines of `{"task": {...}, "provenance": {...}}`.
-
-    Raises:
-        Malformed: a line is not of that form; the message gives its number.
-    """
-    drafts = []
-    for number, line in enumerate(data.splitlines(), 1):
-        place = f"{what}, line {number}"
-        document = parse_object(line, place, max_size=MAX_LINE)
-        if set(document) != {"task", "provenance"} or not all(isinstance(part, dict) for part in document.values()):
-            raise Malformed(f'{place} must be an object with "task" and "provenance", each an object')
-        provenance = document["provenance"]
-        missing = {"template", "skeleton", "solutions", "mutants", "given"} - set(provenance)
-        if missing:
-            raise Malformed(f"{place}: the provenance lacks {', '.join(sorted(missing))}")
-        drafts.append(Draft(document["task"], provenance))
-    if not drafts:
-        raise Malformed(f"{what} is empty")
-    return drafts
+def _spent(house: House) -> set[str]:
+    """Give the tags of the skeletons from which nothing may enter any more."""
+    return {*house.months.taken(), *house.months.seen()}
 
 
-def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> list[TaskRecord]:
-    """Admit hand-written drafts, and keep all of them or none.
+def _ready(house: House) -> Iterator[TaskRecord]:
+    for state in (State.ADMITTED, State.REVIEWED):
+        yield from house.vault.records(state)
 
-    Raises:
-        Refused: a draft stayed out at a gate; nothing was kept.
-    """
-    prover = cast("Prover", BoxProver(box))
-    admissions = [admit(draft, prover) for draft in drafts]
-    for draft, admission in zip(drafts, admissions, strict=True):
-        for gate in admission.failed:
-            raise Refused(
-                f"task {draft.task.get('id', '?')} stays out at gate {gate.number} ({gate.name}): {gate.detail}"
-            )
-    for draft in drafts:  # the blind index is made outside of the transaction, where it may write
-        house.vault.tag("skeleton", draft.skeleton)
-    with transaction(house.engine) as session:
-        return [
-            house.drafts.keep(draft, admission, author=author, public_grammar=False, session=session)
-            for draft, admission in zip(drafts, admissions, strict=True)
-        ]
+
+def _stratum(record: TaskRecord) -> Stratum:
+    return Stratum(record.server, record.category, record.difficulty)

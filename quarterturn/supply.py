@@ -2,7 +2,8 @@
 
 Drafts of one stratum are taken in the order of its stream, so what a seed gives does not depend on how many workers
 prove them. A draft that stays out is kept as rejected and the next one of the stream takes its place; a stratum whose
-drafts keep failing is given up with a sentence instead of being drawn until something passes.
+drafts keep failing is given up with a sentence instead of being drawn until something passes. A draw that was
+interrupted goes on when it is made again: drafts that were kept already are passed over.
 """
 
 from __future__ import annotations
@@ -44,12 +45,21 @@ class _Line:
     used: set[str]
     failures: int = 0
 
+    def draw(self, known: Collection[str]) -> Draft:
+        """Take the next draft that nobody has stood before the gates yet."""
+        while True:
+            draft = next(self.stream)
+            self.used.add(draft.skeleton)
+            if draft.id not in known:
+                return draft
+
 
 class Supply:
     """Fills strata with admitted tasks."""
 
     def __init__(self, grammars: Mapping[str, Grammar], vault: Vault, store: Drafts, prover: Prover) -> None:
         self._grammars, self._vault, self._store, self._prover = grammars, vault, store, prover
+        self._known: Collection[str] = ()
 
     def fill(
         self,
@@ -77,6 +87,7 @@ class Supply:
         """
         tally = Tally()
         used = self._barred_skeletons(barred)
+        self._known = {record.id for record in self._vault.records()}
         pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
         with ThreadPoolExecutor(workers, thread_name_prefix="prove") as pool:
             try:
@@ -101,8 +112,7 @@ class Supply:
     def _submit(
         self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line, tally: Tally
     ) -> None:
-        draft = next(line.stream)
-        line.used.add(draft.skeleton)
+        draft = line.draw(self._known)
         tally.drawn += 1
         pending[pool.submit(admit, draft, self._prover)] = (line, draft)
 

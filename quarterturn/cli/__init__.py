@@ -16,13 +16,17 @@ from collections.abc import Sequence
 
 import typer
 
+from quarterturn import rooms
 from quarterturn.cli import audit, board, grammar, house, month, plumb, task
 from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
+from quarterturn.cli.output import shown
+from quarterturn.cli.secrets import take_passphrase
+
+NAME = "quarterturn"
 
 app = typer.Typer(
-    name="quarterturn",
+    name=NAME,
     help="Keep a benchmark's tasks secret while they count, and fix in public which were used when.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -33,13 +37,17 @@ for room in (house, grammar, task, month, board, audit, plumb):
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are text files here
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and give its exit code; every error of ours becomes one sentence."""
+    take_passphrase()
     try:
-        return app(list(arguments), standalone_mode=False) or OK
+        rooms.require_ours()
+        return app(list(arguments) or ["--help"], prog_name=NAME, standalone_mode=False) or OK
     except typer.Exit as stop:
         return stop.exit_code
     except BrokenPipeError:
@@ -48,23 +56,30 @@ def run(arguments: Sequence[str]) -> int:
     except (Exception, KeyboardInterrupt) as error:
         message, code = _explained(error)
         if "--json" in arguments:
-            print(json.dumps({"ok": False, "data": {"error": message, "exit": code}}, ensure_ascii=False))
-        print(f"quarterturn: {message}", file=sys.stderr)
+            print(json.dumps({"ok": False, "data": {"error": message, "exit": code}}))
+        print(shown(f"{NAME}: {message}"), file=sys.stderr)
         return code
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
     """Give the one sentence and the exit code of anything that a verb raised."""
     if isinstance(error, typer.TyperException):
-        sentence = error.format_message() or "a command is missing"
-        return f"{sentence.rstrip('.')}; see `quarterturn --help`", EXITS["malformed"]
+        return _usage(error), EXITS["malformed"]
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "interrupted; the same command goes on from here", INTERRUPTED
+        return "interrupted; nothing half-done is kept, and the same command goes on from here", INTERRUPTED
     if (code := exit_code(error)) is not None:
-        return str(error), code
+        return " ".join(str(error).split()), code
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or error}", EXITS["unavailable"]
     return _bug(error), BUG
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Say what was wrong with the command line, and which `--help` explains it."""
+    context = getattr(error, "ctx", None)
+    place = context.command_path if context else NAME
+    sentence = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
+    return f"{sentence}; see `{place} --help`"
 
 
 def _bug(error: BaseException) -> str:

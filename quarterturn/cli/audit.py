@@ -9,13 +9,13 @@ import typer
 
 from quarterturn.cli.options import HOME, Home, Json
 from quarterturn.cli.output import Output
-from quarterturn.errors import NotFound
+from quarterturn.errors import Malformed, NotFound
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
     app.command("audit")(audit)
-    log = typer.Typer(no_args_is_help=True, help="Read and check the public log.")
+    log = typer.Typer(help="Read and check the public log.")
     log.command("checkpoint")(checkpoint)
     log.command("proof")(proof)
     log.command("fsck")(fsck)
@@ -25,27 +25,29 @@ def register(app: typer.Typer) -> None:
 def audit(
     bundle: Annotated[Path, typer.Argument(help="A release folder, Historical-YYYY-MM.")],
     key: Annotated[list[Path], typer.Option("--key", help="A file with the log's verifier key; may repeat.")],
-    previous: Annotated[Path | None, typer.Option(help="An older checkpoint that you kept.")] = None,
+    previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
     as_json: Json = False,
 ) -> None:
     """Check a release without trusting anybody: each step says what it proved."""
     from vault.ledger.audit import audit as check
 
-    report = check(bundle, [_text(path).strip() for path in key], previous=_text(previous) if previous else None)
-    lines = [f"{'ok ' if step.ok else 'NO '} {step.number:>2}. {step.name}: {step.detail}" for step in report.steps]
-    lines.append("")
-    lines.append(f"The answer is {'yes' if report.ok else 'NO'}.")
-    lines += [report.pending] if report.pending else []
-    lines.append("What an audit does not prove:")
-    lines += [f"  - {caveat}" for caveat in report.caveats]
-    Output(as_json=as_json).result(report.as_json(), *lines, ok=report.ok)
-    if not report.ok:
-        raise typer.Exit(1)
+    if not bundle.is_dir():
+        raise NotFound(f"there is no release folder {bundle}")
+    keys = [_key(path) for path in key]
+    report = check(bundle, keys, previous=_checkpoint(previous) if previous else None)
+    Output(as_json=as_json).result(report.as_json(), *report.lines(), ok=report.ok)
 
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     """Print the log's latest published checkpoint."""
-    text = _text(home / "public" / "log" / "checkpoint")
+    from quarterturn.home import Places
+
+    places = Places(home)
+    places.require()
+    published = places.log / "checkpoint"
+    if not published.exists():
+        raise NotFound(f"the log of {home} has no checkpoint yet: the first turn publishes one")
+    text = _text(published)
     Output(as_json=as_json).result({"checkpoint": text}, text.rstrip("\n"))
 
 
@@ -57,11 +59,13 @@ def proof(
     """Print the inclusion proof of a leaf in the latest checkpoint."""
     import base64
 
-    from quarterturn.wiring import open_house
+    from quarterturn.cli.secrets import open_house
 
-    writer = open_house(home).writer
-    head = writer.checkpoint()
-    path = [base64.b64encode(part).decode() for part in writer.prove_inclusion(index, head.size)]
+    with open_house(home) as house:
+        head = house.writer.checkpoint()
+        if not 0 <= index < head.size:
+            raise NotFound(f"there is no leaf {index} in a log of {head.size}")
+        path = [base64.b64encode(part).decode() for part in house.writer.prove_inclusion(index, head.size)]
     data = {"index": index, "size": head.size, "root": base64.b64encode(head.root).decode(), "proof": path}
     Output(as_json=as_json).result(
         data, f"leaf {index} of {head.size}", *path, "No witness cosigned this: order and time are the operator's word."
@@ -69,15 +73,43 @@ def proof(
 
 
 def fsck(home: Home = HOME, as_json: Json = False) -> None:
-    """Rebuild the log's root from its tiles and rows and compare it with what was signed."""
-    from quarterturn.wiring import open_house
+    """Rebuild the log's root from its tiles and from its rows, and compare both with what was signed."""
+    from quarterturn.cli.secrets import open_house
+    from vault.errors import VaultError
 
-    house = open_house(home)
-    problems = house.writer.fsck()
-    data = {"size": house.ledger.size, "problems": problems}
-    Output(as_json=as_json).result(data, *(problems or [f"{house.ledger.size} leaves, all in order"]), ok=not problems)
-    if problems:
-        raise typer.Exit(1)
+    with open_house(home) as house:
+        head = house.writer.checkpoint()
+        try:
+            problems = house.writer.fsck()
+            _ = house.ledger  # refuses rows that are not what was signed
+        except VaultError as error:
+            problems = [str(error)]
+    data = {"size": head.size, "problems": problems}
+    Output(as_json=as_json).result(data, *(problems or [f"{head.size} leaves, all in order"]), ok=not problems)
+
+
+def _key(path: Path) -> str:
+    from vault.errors import VaultError
+    from vault.ledger.note import Verifier
+
+    text = _text(path).strip()
+    try:
+        return Verifier.parse(text).vkey
+    except VaultError as error:
+        raise Malformed(f"the key file {path} cannot be used: {error}") from None
+
+
+def _checkpoint(path: Path) -> str:
+    from vault.errors import VaultError
+    from vault.ledger.checkpoint import Checkpoint
+    from vault.ledger.note import take_apart
+
+    text = _text(path)
+    try:
+        Checkpoint.parse(take_apart(text)[0])
+    except VaultError as error:
+        raise Malformed(f"{path} holds no checkpoint: {error}") from None
+    return text
 
 
 def _text(path: Path) -> str:
@@ -86,6 +118,4 @@ def _text(path: Path) -> str:
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFound(f"there is no file {path}") from error
     except UnicodeDecodeError as error:
-        from quarterturn.errors import Malformed
-
         raise Malformed(f"{path} is not text") from error

@@ -25,6 +25,7 @@ def board(
     from quarterturn.cli.secrets import open_house
     from rotation.calendar import Month
 
-    house = open_house(home)
-    lines = standings.of_month(house, Month.parse(month) if month else house.official.month())
+    asked = Month.parse(month) if month else None
+    with open_house(home) as house:
+        lines = standings.of_month(house, asked or house.official.month())
     Output(as_json=as_json).result([line.as_json() for line in lines], *standings.table(lines))

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OK = 0
+NO = 1
 BUG = 70
 INTERRUPTED = 130
 
 EXITS: Mapping[str, int] = {
-    "no": 1,
+    "no": NO,
     "malformed": 2,
     "not-found": 3,
     "not-allowed": 4,
@@ -25,4 +26,4 @@ EXITS: Mapping[str, int] = {
 
 def exit_code(error: BaseException) -> int | None:
     """Give the exit code of one of our own errors, or None for an error that is not ours."""
-    return EXITS.get(getattr(error, "kind", ""))
+    return EXITS.get(str(getattr(error, "kind", "")))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from quarterturn.choices import Category, Difficulty
 from quarterturn.cli.options import Json
 from quarterturn.cli.output import Output
 
@@ -15,12 +16,12 @@ Source = Annotated[str, typer.Argument(help="A shipped grammar's name, a folder 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    grammar = typer.Typer(no_args_is_help=True, help="Grammars: where tasks come from.")
+    grammar = typer.Typer(help="Grammars: where tasks come from.")
     grammar.command("list")(grammar_list)
     grammar.command("check")(grammar_check)
     grammar.command("sample")(grammar_sample)
     app.add_typer(grammar, name="grammar")
-    predicate = typer.Typer(no_args_is_help=True, help="Predicates: what success means.")
+    predicate = typer.Typer(help="Predicates: what success means.")
     predicate.command("list")(predicate_list)
     predicate.command("check")(predicate_check)
     app.add_typer(predicate, name="predicate")
@@ -59,8 +60,8 @@ def grammar_check(source: Source, as_json: Json = False) -> None:
 def grammar_sample(
     source: Source,
     seed: Annotated[int, typer.Option(help="The same seed gives the same draft.")] = 0,
-    category: Annotated[str | None, typer.Option(help="single-tool, composition or recovery.")] = None,
-    difficulty: Annotated[str | None, typer.Option(help="easy, medium or hard.")] = None,
+    category: Annotated[Category | None, typer.Option(help="Draw from its templates only.")] = None,
+    difficulty: Annotated[Difficulty | None, typer.Option(help="Draw at this one only.")] = None,
     as_json: Json = False,
 ) -> None:
     """Draw one draft and show it; nothing is kept."""
@@ -70,7 +71,8 @@ def grammar_sample(
     from grammars.load import load
     from grammars.sample import sample
 
-    draft = sample(load(_source(source)), Random(seed), category=category, difficulty=difficulty)  # type: ignore[arg-type]  # noqa: S311 - a look, not a draw
+    dice = Random(seed)  # noqa: S311 - a look, not a draw
+    draft = sample(load(_source(source)), dice, category=category, difficulty=difficulty)
     data = {"task": dict(draft.task), "provenance": dict(draft.provenance)}
     Output(as_json=as_json).result(
         data,
@@ -117,6 +119,8 @@ def predicate_check(
 
     if not predicate.is_file():
         raise NotFound(f"there is no file {predicate}")
+    if not state.is_dir():
+        raise NotFound(f"there is no folder {state}")
     document = parse(predicate.read_bytes(), str(predicate))
     parsed = predicates.parse(document.get("success_predicate", document) if isinstance(document, dict) else document)
     states = {path.name: Tree.from_directory(path) for path in sorted(state.glob("*")) if path.is_dir()}
@@ -128,8 +132,6 @@ def predicate_check(
         json.dumps(data, indent=2, ensure_ascii=False),
         ok=evidence.verdict is Verdict.TRUE,
     )
-    if evidence.verdict is not Verdict.TRUE:
-        raise typer.Exit(1)
 
 
 def _source(name: str) -> str | Path:

@@ -8,6 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import typer
+
+from quarterturn.cli.exits import NO
+
 
 class Output:
     """Where a verb says what it found.
@@ -18,17 +22,23 @@ class Output:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
 
-    def result(self, data: Any, *lines: str, ok: bool = True) -> None:
-        """Say the outcome: `data` for machines, `lines` for people."""
+    def result(self, data: Any, *lines: str, ok: bool = True, otherwise: int = NO) -> None:
+        """Say the outcome: `data` for machines, `lines` for people. It is the last thing that a verb does.
+
+        Raises:
+            Exit: the answer is no; the exit code is `otherwise`.
+        """
         if self.as_json:
-            print(json.dumps({"ok": ok, "data": data}, ensure_ascii=False, sort_keys=True))
+            print(json.dumps({"ok": ok, "data": data}, sort_keys=True))
         else:
             for line in lines:
-                print(line)
+                print(shown(line))
+        if not ok:
+            raise typer.Exit(otherwise)
 
     def say(self, line: str) -> None:
         """Say something on the way, to standard error."""
-        print(line, file=sys.stderr, flush=True)
+        print(shown(line), file=sys.stderr, flush=True)
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -37,6 +47,13 @@ class Output:
             yield from _bar(what, total)
         else:
             yield _Tenths(self, what, total).advance
+
+
+def shown(text: str) -> str:
+    """Write control characters so that a terminal shows them instead of obeying them: a bundle may be hostile."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:

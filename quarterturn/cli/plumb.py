@@ -18,7 +18,7 @@ Answer = tuple[dict[str, Any], bool]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    plumb = typer.Typer(no_args_is_help=True, help="Plumbing: JSON in, JSON out; exit 0 yes, 1 no, 2 not understood.")
+    plumb = typer.Typer(help="Plumbing: JSON in, JSON out; exit 0 yes, 1 no, 2 not understood.")
     for name, verb in VERBS.items():
         plumb.command(name, help=verb.__doc__)(_command(verb))
     plumb.command("jcs", help="Any JSON text in, its canonical bytes (RFC 8785) out.")(jcs)

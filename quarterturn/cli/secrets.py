@@ -1,9 +1,16 @@
-"""Passphrases: from the environment, else from the terminal, never from an argument."""
+"""Passphrases: from the environment, else from the terminal, never from an argument.
+
+`take_passphrase` runs before anything else does, so no process that is started later inherits the variable.
+"""
 
 from __future__ import annotations
 
 import getpass
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,37 +19,54 @@ from quarterturn.errors import Malformed
 if TYPE_CHECKING:
     from quarterturn.wiring import House
 
+PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variable's name
+_given: ContextVar[bytes | None] = ContextVar("passphrase", default=None)
 
-def open_house(home: Path) -> House:
-    """Open a home, asking for the passphrase where the ring needs one and a person is there to give it."""
-    from quarterturn import wiring
+
+def take_passphrase() -> None:
+    """Take the passphrase out of the environment and keep it; an empty one is none."""
+    _given.set(os.environb.pop(PASSPHRASE.encode(), b"") or None)
+
+
+@contextmanager
+def open_house(home: Path) -> Iterator[House]:
+    """Open a home and unlock it, asking for the passphrase where one is needed and a person is there to give it.
+
+    Raises:
+        NotFound: there is no home.
+        Malformed: its settings cannot be understood.
+        Locked: the passphrase is missing or wrong.
+    """
+    from quarterturn.wiring import House
     from vault.errors import Locked
 
-    house = wiring.open_house(home)
+    house = House(home, _given.get())
     try:
         _ = house.ring
-    except Locked:
-        if house.has_passphrase or not sys.stdin.isatty():
+    except Locked as locked:
+        if _given.get() is not None:
             raise
-        house = wiring.House(home, getpass.getpass("Passphrase of the key ring: ").encode())
-    return house
+        if not sys.stdin.isatty():
+            raise Locked(f"{locked} Put it into {PASSPHRASE}.") from None
+        house = House(home, getpass.getpass("Passphrase of the key ring: ").encode())
+        _ = house.ring
+    try:
+        yield house
+    finally:
+        house.close()
 
 
 def new_passphrase() -> bytes:
     """Take a new passphrase from the environment, or ask for it twice.
 
     Raises:
-        Malformed: it is empty, or the two differ.
+        Malformed: nobody is there to ask, it is empty, or the two differ.
     """
-    from quarterturn.wiring import PASSPHRASE, passphrase_from_environment
-
-    if (given := passphrase_from_environment()) is not None:
-        first = second = given
-    elif sys.stdin.isatty():
-        first = getpass.getpass("New passphrase: ").encode()
-        second = getpass.getpass("The same again: ").encode()
-    else:
+    if (given := _given.get()) is not None:
+        return given
+    if not sys.stdin.isatty():
         raise Malformed(f"there is nobody to ask for a passphrase: put it into {PASSPHRASE}")
-    if not first or first != second:
+    first = getpass.getpass("New passphrase: ").encode()
+    if not first or first != getpass.getpass("The same again: ").encode():
         raise Malformed("the passphrase is empty or the two differ; nothing was made")
     return first

@@ -1,30 +1,57 @@
-"""The database's migrations: one line of revisions for the tables of every room."""
+"""The database's migrations: one line of revisions, numbered from 0001, for the tables of every room.
+
+`upgrade` asks the database first and loads Alembic only where there is something to do, since every verb that works on
+a home comes through here. The question is asked again under the write lock, so of two processes one waits and then
+finds the work done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, inspect, text
 
+from quarterturn.errors import Refused
 from vault.db import transaction
+
+FOLDER = Path(__file__).parent
+NEWEST = max(path.name for path in (FOLDER / "versions").glob("[0-9]*.py")).partition("_")[0]
 
 
 def upgrade(engine: Engine, revision: str = "head") -> None:
-    """Bring the database to `revision`; doing it twice changes nothing, and two processes wait for each other."""
-    _migrate(engine, command.upgrade, revision)
+    """Bring the database to `revision`; doing it twice changes nothing.
+
+    Raises:
+        Refused: a newer version of this software has changed the database.
+    """
+    with engine.connect() as connection:
+        if revision == "head" and current(connection) == NEWEST:
+            return
+    _migrate(engine, "upgrade", revision)
 
 
 def downgrade(engine: Engine, revision: str = "base") -> None:
     """Take the database back to `revision`."""
-    _migrate(engine, command.downgrade, revision)
+    _migrate(engine, "downgrade", revision)
 
 
-def _migrate(engine: Engine, direction: Callable[[Config, str], None], revision: str) -> None:
+def current(connection: Connection) -> str | None:
+    """Name the revision that the database is at, or None for one without our tables."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return revision
+
+
+def _migrate(engine: Engine, direction: str, revision: str) -> None:
+    from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
+    from alembic.config import Config  # noqa: PLC0415 - likewise
+
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     with transaction(engine) as session:
-        config.attributes["connection"] = session.connection()
-        direction(config, revision)
+        connection = session.connection()
+        if (at := current(connection)) is not None and at > NEWEST:
+            raise Refused(f"the database is at revision {at} and this version knows {NEWEST}: use the newer version")
+        config.attributes["connection"] = connection
+        getattr(command, direction)(config, revision)

@@ -1,0 +1,46 @@
+"""Which box a thing is run in. A name leads to a box that answers, or to a sentence that says what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from quarterturn.choices import BoxName
+from quarterturn.errors import Unavailable
+from sandbox.box import Box
+from sandbox.errors import Unavailable as NoBox
+
+
+def docker() -> Box:
+    """Make the official box."""
+    from sandbox.docker_box import DockerBox  # noqa: PLC0415 - the engine's SDK loads slowly, and few verbs need a box
+
+    return DockerBox()
+
+
+def bwrap() -> Box:
+    """Make the box that needs no engine."""
+    from sandbox.bwrap_box import BwrapBox  # noqa: PLC0415 - likewise
+
+    return BwrapBox()
+
+
+BOXES: Mapping[str, Callable[[], Box]] = {"docker": docker, "bwrap": bwrap}
+"""By name, in the order in which `auto` tries them: what is official comes first."""
+
+
+def choose_box(name: BoxName) -> Box:
+    """Give a box that works here; `auto` takes an engine where one answers, else bubblewrap.
+
+    Raises:
+        Unavailable: none can be had; the message says what each lacks.
+    """
+    lacks = []
+    for one in list(BOXES) if name == "auto" else [name]:
+        box = BOXES[one]()
+        try:
+            box.check()
+        except NoBox as error:
+            lacks.append(str(error))
+        else:
+            return box
+    raise Unavailable("; ".join(lacks))

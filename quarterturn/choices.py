@@ -1,0 +1,14 @@
+"""What can be chosen on the command line and in the settings: each choice is typed in this one place.
+
+It imports nothing, so that the command line can name the choices without loading what they lead to.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+BoxName = Literal["auto", "docker", "bwrap"]
+TaskSet = Literal["dev", "private"]
+Category = Literal["single-tool", "composition", "recovery"]
+Difficulty = Literal["easy", "medium", "hard"]
+State = Literal["draft", "admitted", "reviewed", "live", "retired", "published", "rejected", "withdrawn"]

@@ -1,0 +1,134 @@
+"""A home: the one folder that holds everything, and how it is made.
+
+    quarterturn.toml   settings
+    quarterturn.db     rows (SQLite)
+    keys/              ring.json, the key ring; log.key, the log's signing key, sealed under it
+    head/signed        the last head that was signed, outside the database
+    public/            what a web server may serve: log/, log.vkey, releases/
+
+A home is made in an order in which a crash leaves something that `create` goes on from:
+
+    1. folders, the private ones open to nobody else
+    2. the key ring, then the log's signing key, each whole or absent
+    3. the log's public key
+    4. the database, with the tables of every room
+    5. the settings, whole or absent: with them it is a home, and is never touched by `create` again
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from quarterturn import migrations, settings
+from quarterturn.errors import NotFound, Refused
+from quarterturn.settings import Settings
+from vault import private_files, signing
+from vault.db import open_engine
+from vault.keys import FileKeyRing
+from vault.ledger.note import Signer
+
+SQLITE = "sqlite:///"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things lie in a home."""
+
+    home: Path
+
+    @property
+    def settings(self) -> Path:
+        """The settings' file."""
+        return self.home / settings.FILE
+
+    @property
+    def ring(self) -> Path:
+        """The key ring's file."""
+        return self.home / "keys" / "ring.json"
+
+    @property
+    def log_key(self) -> Path:
+        """The sealed signing key of the log."""
+        return self.home / "keys" / "log.key"
+
+    @property
+    def head(self) -> Path:
+        """The last head that was signed."""
+        return self.home / "head" / "signed"
+
+    @property
+    def public(self) -> Path:
+        """The folder that may be served to anybody."""
+        return self.home / "public"
+
+    @property
+    def log(self) -> Path:
+        """The public log."""
+        return self.public / "log"
+
+    @property
+    def log_vkey(self) -> Path:
+        """The log's public key."""
+        return self.public / "log.vkey"
+
+    @property
+    def releases(self) -> Path:
+        """The published months."""
+        return self.public / "releases"
+
+    def require(self) -> None:
+        """Refuse a folder that is no home.
+
+        Raises:
+            NotFound: there is none, or it was never finished.
+        """
+        if not self.settings.is_file():
+            raise NotFound(f"there is no home at {self.home}: make one with `quarterturn init --home {self.home}`")
+
+    def database_url(self, chosen: Settings) -> str:
+        """Give the database's address; a relative SQLite path lies in the home."""
+        url = chosen.store.url
+        relative = url.startswith(SQLITE) and not url.startswith(f"{SQLITE}/")
+        return f"{SQLITE}{self.home}/{url.removeprefix(SQLITE)}" if relative else url
+
+
+def create(home: Path, chosen: Settings, passphrase: bytes | None) -> None:
+    """Make a home; interrupted half-way, it goes on from there when it is called again.
+
+    Raises:
+        Refused: there is a home already, or the folder holds something else.
+        Locked: it was begun with another passphrase.
+    """
+    places = Places(home.resolve())
+    _refuse_what_is_there(places)
+    for folder in (places.ring.parent, places.head.parent):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # 1
+    places.log.mkdir(parents=True, exist_ok=True)
+    started = places.ring.exists()
+    ring = (FileKeyRing.open if started else FileKeyRing.create)(places.ring, passphrase)  # 2
+    if not places.log_key.exists():
+        signing.store(places.log_key, Ed25519PrivateKey.generate(), ring)
+    signer = Signer(chosen.benchmark.origin, signing.load(places.log_key, ring))
+    places.log_vkey.write_text(f"{signer.verifier.vkey}\n", encoding="utf-8")  # 3
+    engine = open_engine(places.database_url(chosen))
+    try:
+        migrations.upgrade(engine)  # 4
+    finally:
+        engine.dispose()
+    private_files.create(places.settings, settings.dump(chosen).encode(), "settings file")  # 5
+
+
+def _refuse_what_is_there(places: Places) -> None:
+    home = places.home
+    if places.settings.exists():
+        raise Refused(f"{home} is a home already; choose another folder, or go on with the verbs that work on it")
+    if home.exists() and not home.is_dir():
+        raise Refused(f"{home} is not a folder; choose another with --home")
+    ours = {"keys", "head", "public", "quarterturn.db", "quarterturn.db-wal", "quarterturn.db-shm"}
+    found = [path.name for path in home.iterdir()] if home.exists() else []
+    strange = sorted(name for name in found if name not in ours and not name.startswith(f".{settings.FILE}."))
+    if strange:
+        raise Refused(f"{home} holds other things already ({strange[0]}); choose an empty folder, or a new one")

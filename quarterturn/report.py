@@ -1,0 +1,22 @@
+"""What a verb found, on its way to whoever asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An outcome.
+
+    Attributes:
+        data: plain JSON values, for machines.
+        lines: the same for people.
+        ok: whether the answer is yes.
+    """
+
+    data: Any
+    lines: Sequence[str]
+    ok: bool = True
