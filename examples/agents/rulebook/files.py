@@ -1,0 +1,145 @@
+"""Rules about files and folders."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+from rulebook import Stuck, Tools, rule
+
+STARTS = {"a dollar sign": "$", "!! (two exclamation marks)": "!!"}
+
+
+@rule(r"value of <key:WORD> in <path:PATH>")
+async def setting(tools: Tools, key: str, path: str) -> str:
+    """Read a setting; a comment is no setting."""
+    for line in (await read(tools, path)).splitlines():
+        name, equals, value = line.partition("=")
+        if equals and name.strip() == key:
+            return value.strip()
+    raise Stuck(f"{path} has no {key}")
+
+
+@rule(r"code does the last line of level <level:WORD> in <path:PATH>")
+async def last_code(tools: Tools, level: str, path: str) -> str:
+    """Find a log's last line of a level: day, time, level, code, words."""
+    lines = [line.split() for line in (await read(tools, path)).splitlines()]
+    codes = [code for _, _, kind, code, *_ in filter(None, lines) if kind == level.upper()]
+    return codes[-1] if codes else "none"
+
+
+@rule(r"how many \w+ in <path:PATH> have the <column:WORD> <wanted:WORD>")
+async def how_many(tools: Tools, path: str, column: str, wanted: str) -> str:
+    """Count the rows of a table."""
+    return str(sum(row[column] == wanted for row in await table(tools, path)))
+
+
+@rule(r"amounts of the <column:WORD> <wanted:WORD> in <path:PATH> add up to")
+async def total(tools: Tools, column: str, wanted: str, path: str) -> str:
+    """Add up the rows of a table."""
+    return str(sum(int(row["amount"]) for row in await table(tools, path) if row[column] == wanted))
+
+
+@rule(r"rename <path:PATH> to (?P<name>\S*\w) in the same folder")
+async def rename(tools: Tools, path: str, name: str) -> None:
+    """Give a file another name."""
+    await tools("filesystem__move_file", source=path, destination=f"{path.rpartition('/')[0]}/{name}")
+
+
+@rule(r"move <path:PATH> into the folder <folder:PATH>")
+async def refile(tools: Tools, path: str, folder: str) -> None:
+    """Put a file into another folder."""
+    await tools("filesystem__move_file", source=path, destination=f"{folder}/{path.rpartition('/')[2]}")
+
+
+@rule(r"create the folder <path:PATH>")
+async def make_folder(tools: Tools, path: str) -> None:
+    """Make a folder."""
+    await tools("filesystem__create_directory", path=path)
+
+
+@rule(r"write a file <path:PATH> that holds exactly this one line: (?P<line>[\w ]+)")
+async def write_note(tools: Tools, path: str, line: str) -> None:
+    """Write a line into a file."""
+    await write(tools, path, [line])
+
+
+@rule(r"change the line `(?P<old>.+?)` in <path:PATH> to `(?P<new>.+?)`")
+async def change_line(tools: Tools, old: str, path: str, new: str) -> None:
+    """Change one line, and no line that only looks like it."""
+    lines = (await read(tools, path)).splitlines()
+    await write(tools, path, [new if line == old else line for line in lines])
+
+
+@rule(r"\.conf files? in <folder:PATH> .*?line `(?P<old>.+?)`.*?make it `(?P<new>.+?)`")
+async def change_lines(tools: Tools, folder: str, old: str, new: str) -> None:
+    """Change a line wherever it stands in a folder's settings."""
+    for name in await names(tools, folder, ".conf"):
+        if old in (await read(tools, f"{folder}/{name}")).splitlines():
+            await change_line(tools, old, f"{folder}/{name}", new)
+
+
+@rule(r"collect every line that starts with (?P<start>.+?) from the \.txt files in <folder:PATH> into <path:PATH>")
+@rule(r"<path:PATH> should hold every line that starts with (?P<start>.+?), whole, .*\.txt files in <folder:PATH>")
+async def collect(tools: Tools, start: str, folder: str, path: str) -> None:
+    """Collect lines from many files into one."""
+    found = []
+    for name in sorted(await names(tools, folder, ".txt")):
+        lines = (await read(tools, f"{folder}/{name}")).splitlines()
+        found += [line for line in lines if line.startswith(STARTS.get(start, start))]
+    await tools("filesystem__create_directory", path=path.rpartition("/")[0])
+    await write(tools, path, found)
+
+
+@rule(r"\.csv files?.* in <folder:PATH> count visitors.*How many visitors .* in all.* into <path:PATH>")
+@rule(r"In <folder:PATH> there is a \.csv file of .*visitors.*How many visitors .* in all.* into <path:PATH>")
+async def visitors(tools: Tools, folder: str, path: str) -> None:
+    """Add up the last column of all tables in a folder."""
+    figures = []
+    for name in await names(tools, folder, ".csv"):
+        figures += [int(list(row.values())[-1]) for row in await table(tools, f"{folder}/{name}")]
+    found = sum(figures)
+    await write(tools, path, [json.dumps({"total": found}) if path.endswith(".json") else str(found)])
+
+
+@rule(
+    r"<folder:PATH>.*every file whose (?P<test>(\w+ line (says|names)|name ends in) \.?\w+)"
+    r".*move them into <target:PATH>\.(?P<more>.*)"
+)
+async def tidy(tools: Tools, folder: str, test: str, target: str, more: str) -> None:
+    """Move the files that have a line `key: wanted`, or an ending, into a folder of their own."""
+    key, *_, wanted = test.split()
+    chosen = await names(tools, folder, wanted if key == "name" else "")
+    if key != "name":
+        texts = {name: await read(tools, f"{folder}/{name}") for name in chosen}
+        chosen = [name for name, text in texts.items() if f"{key}: {wanted}" in text.splitlines()]
+    await tools("filesystem__create_directory", path=target)
+    for name in chosen:
+        await tools("filesystem__move_file", source=f"{folder}/{name}", destination=f"{target}/{name}")
+    if count := re.search(r"how many there were.* into (\S+\w)", more):
+        await write(tools, count[1], [str(len(chosen))])
+
+
+async def read(tools: Tools, path: str) -> str:
+    """Read a text file."""
+    return await tools("filesystem__read_text_file", path=path)
+
+
+async def write(tools: Tools, path: str, lines: list[str]) -> None:
+    """Write lines into a file."""
+    await tools("filesystem__write_file", path=path, content="".join(f"{line}\n" for line in lines))
+
+
+async def names(tools: Tools, folder: str, ending: str = "") -> list[str]:
+    """List the files in a folder."""
+    listed = (await tools("filesystem__list_directory", path=folder)).splitlines()
+    files = [line.removeprefix("[FILE] ") for line in listed if line.startswith("[FILE] ")]
+    return [name for name in files if name.endswith(ending)]
+
+
+async def table(tools: Tools, path: str) -> list[dict[str, Any]]:
+    """Read a CSV file with a line of headings."""
+    return list(csv.DictReader(io.StringIO(await read(tools, path))))
