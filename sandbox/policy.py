@@ -75,6 +75,7 @@ def server_documents(servers: Sequence[Server]) -> list[dict[str, Any]]:
             "command": list(server.command),
             "environment": world_environment(server.environment),
             "cwd": f"{DATA}/{server.root}",
+            "on_demand": server.on_demand,
         }
         for server in servers
     ]

@@ -46,6 +46,8 @@ from verifiers.views import Tree
 
 POLL = 0.25
 """Seconds between two looks at a running agent."""
+LOOK = 1.0
+"""Seconds between two looks at its world, which an engine answers more slowly."""
 
 _BROKEN = (Lost, Unavailable, OSError)  # how a box, a gateway or the kernel says that the machinery failed
 
@@ -231,15 +233,20 @@ def _play(job: _Job, scene: Scene, seen: _Seen) -> None:
 
 def _wait(job: _Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
     """Give the agent's facts, and whether its time ran out."""
-    clock, deadline = job.terms.clock, job.terms.clock() + job.terms.agent.wall
+    clock, started = job.terms.clock, job.terms.clock()
+    deadline, look = started + job.terms.agent.wall, started + LOOK
     while True:
         facts = agent.wait(min(POLL, max(deadline - clock(), 0.0)))
-        if not facts.running or facts.lost or scene.gateway.over() or not scene.world.facts().running:
+        if not facts.running or facts.lost or scene.gateway.over():
             return facts, False
         if clock() >= deadline:
             return facts, True
         if job.stop.is_set():
             raise Lost("the run was interrupted; nothing of it counts")
+        if clock() >= look:
+            look = clock() + LOOK
+            if not scene.world.facts().running:
+                return facts, False
 
 
 def _look(job: _Job, scene: Scene, seen: _Seen) -> None:

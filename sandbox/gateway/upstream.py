@@ -1,8 +1,9 @@
 """The MCP clients that talk to a world's servers, over the one framed channel to it.
 
-One client session a server, through the official package and in the server's pinned mode. All are opened at the start,
-in the background: nobody waits for a server before the first call to it. A server that does not come up, dies, or does
-not answer in time is an error to the caller and an entry `{"lost": name}` in the log, never an exception.
+One client session a server, through the official package and in the server's pinned mode. Each is opened by the first
+call to its server, which is when the world starts that server: most of a task's servers are there to distract, and
+what nobody asks costs nothing. A server that does not come up, dies, or does not answer in time is an error to the
+caller and an entry `{"lost": name}` in the log, never an exception.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Upstream:
         self._told: set[str] = set()
 
     async def run(self) -> None:
-        """Open all sessions and carry bytes until the channel ends."""
+        """Open sessions as they are wanted, and carry bytes until the channel ends."""
         reader, writer = await asyncio.open_connection(sock=self._channel)
         async with anyio.create_task_group() as group:
             for name, line in self._lines.items():
@@ -66,6 +67,7 @@ class Upstream:
         reply = Reply.error(f"the server {server} is not available")
         if line is None:
             return reply
+        line.wanted.set()
         with anyio.move_on_after(seconds) as scope:
             await line.settled.wait()
             if line.client is not None:
@@ -98,6 +100,7 @@ class Upstream:
 
     async def _keep(self, name: str, line: _Line) -> None:
         """Open one session and hold it until its line ends; nothing that goes wrong here ends the others."""
+        await line.wanted.wait()
         with suppress(Exception):
             async with Client(line, mode=SERVERS[name].mode) as client:
                 line.client = client
@@ -124,6 +127,7 @@ class _Line:
         self.channel = channel
         self.writer: asyncio.StreamWriter | None = None
         self.client: Client | None = None
+        self.wanted = anyio.Event()  # a call asked for it
         self.settled = anyio.Event()
         self.ended = anyio.Event()
         self._buffer = bytearray()
@@ -138,6 +142,7 @@ class _Line:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self.close()
+        self._outgoing.close()
 
     def feed(self, payload: bytes) -> None:
         """Take output of the server; an empty payload is its end."""

@@ -167,4 +167,5 @@ FILESYSTEM = Server(
     seed=seed,
     mutate=mutate,
     mutations=MUTATIONS,
+    on_demand=True,
 )

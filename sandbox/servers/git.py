@@ -248,4 +248,5 @@ GIT = Server(
     seed=seed,
     mutate=mutate,
     mutations=MUTATIONS,
+    on_demand=True,
 )

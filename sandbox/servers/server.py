@@ -31,6 +31,8 @@ class Server:
         mutations: JSON Schema of what `mutate` takes.
         mode: how a client connects: `legacy` is the initialize handshake that every server answers; probing for a
             newer one makes old servers log an error for each guess.
+        on_demand: whether a world starts it with the first word to it, and not with the world. Most of a task's servers
+            are there to distract; an interpreter and its imports for each of them are most of what a run costs.
     """
 
     name: str
@@ -45,3 +47,4 @@ class Server:
     mutate: Callable[[Tree, Mapping[str, Any]], Tree]
     mutations: Mapping[str, Any] = field(repr=False)
     mode: Literal["legacy", "auto"] = "legacy"
+    on_demand: bool = False

@@ -142,4 +142,5 @@ SQLITE = Server(
     seed=seed,
     mutate=mutate,
     mutations=MUTATIONS,
+    on_demand=True,
 )

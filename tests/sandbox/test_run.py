@@ -277,7 +277,7 @@ def kill(spared):
             os.kill(pid, signal.SIGKILL)
 
 
-LATE = "time.sleep(1.5)" + RIGHT
+LATE = "time.sleep(3)" + RIGHT
 SOON = 0.3  # after its init runs, and long before a late agent calls
 SLOW = RIGHT.replace("gateway.send", "time.sleep(4)\ngateway.send")
 

@@ -3,10 +3,11 @@
 Standard library only, Python 3.11 or newer; nothing of ours is installed beside it. Standard input and output carry
 frames (`channel (1 byte) | length (4 bytes, big-endian) | payload`):
 
-1. in: control `{"start": {"token", "servers": [{"name", "command", "environment", "cwd"}], "data"}}`, then the seed as
-   a tar on channel 64, ended by an empty frame. Out: control `{"started": n}`.
-2. Channel n is the standard input and output of the n-th server; nothing in it is looked at. A server that ends is
-   told with `{"exited": {"server", "code", "stderr"}}` and the world lives on.
+1. in: control `{"start": {"token", "servers": [{"name", "command", "environment", "cwd", "on_demand"}], "data"}}`, then
+   the seed as a tar on channel 64, ended by an empty frame. Out: control `{"started": n}`.
+2. Channel n is the standard input and output of the n-th server; nothing in it is looked at. A server that is
+   `"on_demand"` starts with the first frame for it, the others at once. One that ends is told with
+   `{"exited": {"server", "code", "stderr"}}` and the world lives on.
 3. in: control `{"freeze": token}`. Servers are stopped, every other process is killed and reaped, and only then is the
    data folder read, without following a link, and written as a tar on channel 64, ended by an empty frame and
    `{"frozen": {"entries", "bytes"}}` or `{"frozen": {"error"}}` where it is beyond the caps.
@@ -247,6 +248,7 @@ class World:
         self.source, self.sink = source, sink
         self.outbox = bytearray()
         self.servers: list[Server] = []
+        self.awaited: dict[int, dict[str, Any]] = {}  # servers that nobody has said a word to
         self.frozen = False
         self.alarm, wake = os.pipe()
         os.set_blocking(wake, False)
@@ -255,13 +257,16 @@ class World:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
 
     def start(self) -> None:
-        """Read the start message and the seed, and start every server at once."""
+        """Read the start message and the seed, and start every server that does not wait for a word to it."""
         channel, payload = self.source.next()
         document = json.loads(payload)["start"] if channel == CONTROL else {}
         self.token, self.data = document["token"], document["data"]
         unpack(Seed(self.source), self.data)
         for number, server in enumerate(document["servers"], 1):
-            self.launch(number, server)
+            if server.get("on_demand"):
+                self.awaited[number] = server
+            else:
+                self.launch(number, server)
         self.outbox += control(started=len(self.servers))
 
     def launch(self, number: int, document: dict[str, Any]) -> None:
@@ -315,6 +320,8 @@ class World:
             if channel == CONTROL:
                 self.obey(payload)
             else:
+                if channel in self.awaited:
+                    self.launch(channel, self.awaited.pop(channel))
                 for server in self.servers:
                     if server.channel == channel:
                         server.accept(payload)
