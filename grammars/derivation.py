@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grammars.errors import Malformed
 from grammars.expressions import Expression
@@ -54,8 +55,13 @@ class Derived:
 
 def skeletons(grammar: Grammar) -> list[Skeleton]:
     """List every skeleton of a grammar, ordered by id."""
+    return list(_skeletons(grammar))
+
+
+@lru_cache(maxsize=32)
+def _skeletons(grammar: Grammar) -> tuple[Skeleton, ...]:
     found = (skeleton for template in grammar.templates.values() for skeleton in of_template(grammar.server, template))
-    return sorted(found, key=lambda skeleton: skeleton.id)
+    return tuple(sorted(found, key=lambda skeleton: skeleton.id))
 
 
 def of_template(server: str, template: Template) -> Iterator[Skeleton]:
@@ -71,6 +77,7 @@ def of_template(server: str, template: Template) -> Iterator[Skeleton]:
             yield Skeleton(f"{server}/{template.name}{tail}", template.name, choices, template.category, levels)
 
 
+@lru_cache(maxsize=4096)
 def derive(grammar: Grammar, skeleton: Skeleton) -> Derived:
     """Put the parts of a skeleton together.
 

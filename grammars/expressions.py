@@ -25,6 +25,7 @@ logging.getLogger("cel").addHandler(logging.NullHandler())
 logging.getLogger("cel").propagate = False
 
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
 _NATIVE |= {"dyn", "has", "range"}
 _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | {"int", "string", "bool", "double"}
@@ -44,6 +45,9 @@ class Scope:
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
 
     def bind(self, name: str, value: Any) -> None:
         """Give a name its value for the rest of the draw."""
@@ -67,11 +71,13 @@ class Expression:
         source: as the author wrote it.
         where: file, template and field, for messages.
         names: the names that it takes from the scope.
+        path: its steps where it only looks something up (`row.name`, `people[0]`): no need to hand everything to CEL.
     """
 
     source: str
     where: str
     names: frozenset[str]
+    path: tuple[str | int, ...]
     program: Any = field(repr=False, compare=False)
 
     @classmethod
@@ -91,7 +97,7 @@ class Expression:
         if unknown:
             raise Malformed(f"{where}: there is no function {unknown[0]}() (in {source!r})")
         names = frozenset(program.variables()) - set(_BOUND.findall(source)) - _NOT_NAMES
-        return cls(source, where, names, program)
+        return cls(source, where, names, _steps(source, names), program)
 
     def evaluate(self, scope: Scope) -> Any:
         """Give the value.
@@ -100,9 +106,26 @@ class Expression:
             Malformed: it cannot be evaluated over these names. The message quotes the expression and no drawn value.
         """
         try:
-            return self.program.execute(scope.context)
+            return _look_up(self.path, scope) if self.path else self.program.execute(scope.context)
         except (RuntimeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise Malformed(f"{self.where}: {self.source!r} cannot be evaluated: {_reason(error)}") from None
+
+
+def _steps(source: str, names: frozenset[str]) -> tuple[str | int, ...]:
+    if not _PATH.fullmatch(source) or not names:
+        return ()
+    return tuple(int(step) if step.isdigit() else step for step in re.findall(r"\w+", source))
+
+
+def _look_up(path: tuple[str | int, ...], scope: Scope) -> Any:
+    if path[0] not in scope:
+        raise RuntimeError(f"Undefined variable or function: '{path[0]}'")
+    value: Any = scope[str(path[0])]
+    for step in path[1:]:
+        if not isinstance(value, list if isinstance(step, int) else dict):
+            raise TypeError
+        value = value[step]
+    return value
 
 
 def _first_line(error: Exception) -> str:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from grammars.errors import Malformed
 from grammars.expressions import Expression, Scope
 
-Node: TypeAlias = Any  # a value whose expressions are compiled: Expression, Text, Repeat, or JSON made of them
+Node: TypeAlias = Any  # a value whose expressions are compiled: Expression, Text, Repeat, Constant, or JSON of them
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,13 @@ def _as_text(expression: Expression, scope: Scope) -> str:
     raise Malformed(
         f"{expression.where}: {{{expression.source}}} gives a {type(value).__name__}, not text or an integer"
     )
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value without expressions, such as a long dictionary, that need not be walked at each draw."""
+
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,9 @@ def fill(node: Node, scope: Scope) -> Any:
         return node.evaluate(scope)
     if isinstance(node, Text):
         return node.fill(scope)
-    if isinstance(node, Mapping):
+    if isinstance(node, Constant):
+        return node.value
+    if isinstance(node, dict):
         return {(key.fill(scope) if isinstance(key, Text) else key): fill(item, scope) for key, item in node.items()}
     if isinstance(node, tuple):
         out: list[Any] = []
@@ -179,7 +188,7 @@ def names_in(node: Node) -> frozenset[str]:
     if isinstance(node, Repeat):
         inner = _union(names_in(member) for member in node.body) | (node.when.names if node.when else frozenset())
         return (inner - {node.name} if node.items else inner) | (node.items.names if node.items else frozenset())
-    if isinstance(node, Mapping):
+    if isinstance(node, dict):
         return _union(names_in(part) for pair in node.items() for part in pair)
     if isinstance(node, tuple):
         return _union(names_in(member) for member in node)

@@ -95,7 +95,7 @@ class Template:
     steps: Steps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # told apart by identity, so that what is derived from one can be kept
 class Grammar:
     """The templates of one server.
 

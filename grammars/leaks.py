@@ -92,7 +92,7 @@ def _scalars(value: Any) -> Iterator[str]:
 
 def _pattern(text: str) -> re.Pattern[str]:
     if re.fullmatch(r"-?\d+(\.\d+)?", text):
-        return re.compile(rf"(?<![\d.]){re.escape(text)}(?!\.?\d)")
+        return re.compile(rf"(?<![\w.]){re.escape(text)}(?!\w|\.\d)")
     return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
 
 

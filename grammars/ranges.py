@@ -19,15 +19,16 @@ from __future__ import annotations
 
 import math
 import string
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from grammars.errors import Malformed
 from grammars.expressions import Scope
-from grammars.forms import Node, compile_value, fill, names_in
+from grammars.forms import Constant, Node, compile_value, fill, names_in
 
 Dictionaries = Mapping[str, Sequence[Any]]
 LEVELS = ("easy", "medium", "hard")
@@ -40,22 +41,21 @@ class Drawn(NamedTuple):
     bits: float
 
 
-@runtime_checkable
-class Range(Protocol):
+class Range(ABC):
     """Something bounded that values are drawn from."""
 
     @property
     def names(self) -> frozenset[str]:
         """Give the names that its bounds depend on."""
-        ...
+        return frozenset()
 
+    @abstractmethod
     def draw(self, dice: Random, scope: Scope) -> Drawn:
         """Draw one value.
 
         Raises:
             Malformed: it is empty for these names.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def between(value: Any, dice: Random, where: str) -> Drawn:
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Range):
     """An integer between two ends, both included."""
 
     ends: Leveled
@@ -125,7 +125,7 @@ class Integer:
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Range):
     """One of many, or several different ones of many."""
 
     where: str
@@ -152,7 +152,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Range):
     """Some words, joined by spaces; a word may come twice."""
 
     count: Leveled
@@ -171,12 +171,11 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Person:
+class Person(Range):
     """A person's name with what is usually derived from it."""
 
     first: Sequence[str]
     last: Sequence[str]
-    names: frozenset[str] = frozenset()
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
         """Draw a person."""
@@ -187,7 +186,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Date:
+class Date(Range):
     """A day between two days, both included, as YYYY-MM-DD."""
 
     ends: Leveled
@@ -216,11 +215,10 @@ _LETTERS = {"#": string.digits, "?": string.ascii_lowercase, "^": string.ascii_u
 
 
 @dataclass(frozen=True)
-class Code:
+class Code(Range):
     """An identifier made from a pattern."""
 
     pattern: str
-    names: frozenset[str] = frozenset()
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
         """Draw an identifier."""
@@ -235,7 +233,7 @@ def choose_from(spec: Any, where: str, dictionaries: Dictionaries, levels: Seque
         Leveled.parse(dict.fromkeys(spec, 0), where, levels)
         return Leveled(where, {level: part.by_level[level] for level, part in parts.items()})
     if isinstance(spec, str) and not spec.startswith("="):
-        return Leveled(where, dict.fromkeys(levels, tuple(dictionary(spec, where, dictionaries))))
+        return Leveled(where, dict.fromkeys(levels, Constant(list(dictionary(spec, where, dictionaries)))))
     if not isinstance(spec, str | list) or spec == []:
         raise Malformed(f"{where}: a list that is not empty, a dictionary's name or an =expression is expected here")
     return Leveled.parse(spec, where, levels)

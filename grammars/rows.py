@@ -26,7 +26,7 @@ _OWN = frozenset({"row", "index"})
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(Range):
     """A number of maps with the same columns."""
 
     where: str

@@ -1,8 +1,8 @@
 """Drawing: `(grammar, dice) -> draft`, pure and repeatable.
 
 A draw chooses a template, one of its skeletons that is still wanted, a difficulty, and then the parameters. A draw that
-breaks a constraint or lets its own result lie about (`grammars.leaks`) is thrown away whole and made again, which keeps
-the rest equally likely; after TRIES of them the template is to blame and says so.
+breaks a constraint, needs more than max_steps or lets its own result lie about (`grammars.leaks`) is thrown away whole
+and made again, which keeps the rest equally likely; after TRIES of them the template is to blame and says so.
 """
 
 from __future__ import annotations
@@ -96,12 +96,21 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
             reasons[str(broken)] += 1
             continue
         draft = assemble(grammar, derived, scope, dice, parameters)
-        places = leaks(draft.task, draft.provenance["given"])
-        if not places:
+        trouble = _trouble(draft)
+        if trouble is None:
             return Draw(draft, bits, tries)
-        reasons[f"what the predicate wants produced lies in {places[0]}"] += 1
+        reasons[trouble] += 1
     reason, count = reasons.most_common(1)[0]
     raise Malformed(f"{skeleton.id}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
+
+
+def _trouble(draft: Draft) -> str | None:
+    """Say why a draft that keeps all constraints is no good all the same, or None."""
+    for solution in draft.provenance["solutions"]:
+        if len(solution["calls"]) > draft.task["max_steps"]:
+            return f"the solution {solution['name']!r} takes more calls than max_steps"
+    places = leaks(draft.task, draft.provenance["given"])
+    return f"what the predicate wants produced lies in {places[0]}" if places else None
 
 
 class _BrokenError(Exception):

@@ -1,0 +1,127 @@
+"""A small grammar to break, and a prover that plays filesystem calls on a tree in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+
+from grammars.grammar import Draft, Grammar
+from grammars.load import parse
+from grammars.sample import sample
+from sandbox.servers.filesystem import FILESYSTEM
+from vault.task import Task
+from verifiers import predicate
+from verifiers.evaluate import evaluate
+from verifiers.verdict import Evidence, Verdict
+from verifiers.views import Node, Tree, Views
+
+SMALL = """
+grammar: filesystem
+version: 1
+tools: {filesystem: [write_file, read_text_file, move_file, create_directory, t1, t2, t3, t4, t5, t6, t7, t8, t9]}
+templates:
+  note:
+    category: single-tool
+    difficulty: [easy, hard]
+    max_steps: 3
+    distract: {filesystem: 11}
+    parameters:
+      name: {choice: [apple, pear, plum]}
+      lines: {integer: {easy: [1, 3], hard: [4, 9]}}
+    let: {path: "out/{name}.txt", text: "=lines(lists.range(lines).map(i, name + ' ' + string(i + secret)))"}
+    nonterminals: {kind: [low, high]}
+    constraints: ["lines != 2"]
+    phrasings: ["Write {kind.phrase} {lines}.", "{kind.Phrase} {lines}, please.", "Now: {kind.phrase} {lines}"]
+    state: [{filesystem: {files: {"in/{name}.txt": "old\\n"}, directories: [out]}}]
+    solution: [{tool: filesystem.write_file, arguments: {path: "/data/files/{path}", content: "=text"}}]
+    predicate: [{filesystem.fileTextEquals: {path: "=path", text: "=text"}}]
+    mutants:
+      - {name: removed, filesystem: {remove: "=path"}}
+      - {name: emptied, filesystem: {write: {path: "=path", text: ""}}}
+productions:
+  low: {phrase: "the low ones of {name}", parameters: {secret: {integer: [100, 400]}}}
+  high: {phrase: "the high ones of {name}", difficulty: hard, parameters: {secret: {integer: [500, 900]}}}
+"""
+
+
+@pytest.fixture
+def small() -> str:
+    return SMALL
+
+
+@pytest.fixture
+def grammar() -> Grammar:
+    return parse({"small.yaml": SMALL}, {})
+
+
+@pytest.fixture
+def draft(grammar: Grammar) -> Draft:
+    return sample(grammar, Random(7))
+
+
+@dataclass(frozen=True)
+class Played:
+    evidence: Evidence
+    calls: int
+    errors: int
+    state: Tree
+    log: Sequence[Any]
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.evidence.verdict
+
+
+class MemoryProver:
+    """Knows write_file only, which is what the small grammar needs."""
+
+    def __init__(self) -> None:
+        self.known = {"filesystem.write_file", "filesystem.read_text_file"}
+        self.text = "Writes a file."
+
+    def check(self, document: Mapping[str, Any]) -> None:
+        predicate.parse(Task.parse(document).success_predicate)
+
+    def descriptions(self, tools: Sequence[str]) -> Mapping[str, str]:
+        return dict.fromkeys(tools, self.text)
+
+    def prove(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Played:
+        nodes = dict(FILESYSTEM.seed(document["initial_state"]["filesystem"]))
+        faults = {(fault["tool"], fault["call"]) for fault in document.get("faults", [])}
+        made: dict[str, int] = {}
+        errors = 0
+        for call in calls:
+            made[call["tool"]] = made.get(call["tool"], 0) + 1
+            if (call["tool"], made[call["tool"]]) in faults or call["tool"] not in self.known:
+                errors += 1
+            elif call["tool"] == "filesystem.write_file":
+                path = call["arguments"]["path"].removeprefix("/data/files/")
+                nodes[path] = Node("file", data=call["arguments"]["content"].encode())
+        tree = Tree(nodes)
+        return Played(_judge(document, tree, answer), len(calls), errors, tree, list(calls))
+
+    def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
+        if "answer" in mutant:
+            return _judge(document, proved.state, mutant["answer"])
+        return _judge(document, FILESYSTEM.mutate(proved.state, mutant["change"]), None)
+
+
+def _judge(document: Mapping[str, Any], tree: Tree, answer: str | None) -> Evidence:
+    return evaluate(predicate.parse(document["success_predicate"]), Views({"filesystem": tree}, answer))
+
+
+@pytest.fixture
+def prover() -> MemoryProver:
+    return MemoryProver()
+
+
+@pytest.fixture
+def changed() -> Callable[[Draft, Mapping[str, Any], Mapping[str, Any]], Draft]:
+    def change(draft: Draft, task: Mapping[str, Any], provenance: Mapping[str, Any]) -> Draft:
+        return Draft({**draft.task, **task}, {**draft.provenance, **provenance})
+
+    return change

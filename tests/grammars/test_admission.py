@@ -1,0 +1,106 @@
+import json
+import re
+
+import pytest
+
+from grammars.admission import admit, needed_tools
+from sandbox.errors import Lost
+from verifiers.verdict import Evidence, Verdict
+
+TRUE_FOR_ALL = {"any": [{"filesystem.fileExists": {"path": "none"}}, {"filesystem.directoryExists": {"path": "out"}}]}
+
+
+def shut(admission):
+    return {gate.number: gate.detail for gate in admission.failed}
+
+
+def test_a_good_draft_passes_all_five_gates_with_its_evidence(draft, prover):
+    admission = admit(draft, prover)
+    assert admission.ok
+    assert [gate.number for gate in admission.gates] == [1, 2, 3, 4, 5]
+    assert json.loads(json.dumps(admission.evidence))["null"]["verdict"] == "false"
+    assert set(admission.evidence["mutants"]) == {"removed", "emptied"}
+    assert needed_tools(draft) == ["filesystem.write_file"]
+
+
+def test_a_task_that_passes_by_doing_nothing_stops_at_the_second_gate(draft, prover, changed):
+    admission = admit(changed(draft, {"success_predicate": TRUE_FOR_ALL}, {}), prover)
+    assert shut(admission)[2] == "doing nothing gets true"
+    assert "removed gets true" in shut(admission)[4]
+
+
+def test_a_solution_that_does_not_solve_stops_at_the_third(draft, prover, changed):
+    wrong = [{"name": "idle", "calls": [], "answer": None}]
+    admission = admit(changed(draft, {}, {"solutions": wrong}), prover)
+    assert not admission.ok
+    assert "0 tools are needed" in shut(admission)[1]
+    solution = draft.provenance["solutions"][0]
+    other = {"tool": "filesystem.write_file", "arguments": {"path": "/data/files/x", "content": "x"}}
+    admission = admit(changed(draft, {}, {"solutions": [{**solution, "calls": [other]}]}), prover)
+    assert shut(admission) == {3: "reference: it gets false", 4: "there is no right final state to spoil"}
+
+
+def test_a_solution_that_takes_too_long_or_meets_an_error_stops_at_the_third(draft, prover, changed):
+    solution = draft.provenance["solutions"][0]
+    long = [{**solution, "calls": solution["calls"] * 4}]
+    assert "takes 4 calls and 3 are allowed" in shut(admit(changed(draft, {}, {"solutions": long}), prover))[3]
+    assert "4 errors" not in str(shut(admit(changed(draft, {}, {"solutions": long}), prover)))
+    prover.known.clear()
+    assert "it gets false" in shut(admit(draft, prover))[3]
+
+
+def test_a_recovery_task_whose_solution_meets_no_scheduled_error_stops_at_the_third(draft, prover, changed):
+    fault = [{"tool": "filesystem.write_file", "call": 2, "error": "busy"}]
+    calls = [{"tool": tool, "arguments": {}} for tool in ("filesystem.read_text_file", "filesystem.move_file")]
+    solution = draft.provenance["solutions"][0]
+    prover.known.add("filesystem.move_file")
+    tools = sorted({*draft.task["available_tools"], "filesystem.read_text_file", "filesystem.move_file"})
+    task = {"category": "recovery", "faults": fault, "available_tools": tools}
+    recovery = changed(draft, task, {"solutions": [{**solution, "calls": calls + solution["calls"]}]})
+    assert shut(admit(recovery, prover)) == {3: "reference: it meets none of the scheduled errors"}
+
+
+def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft, prover, changed, monkeypatch):
+    harmless = {"name": "harmless", "server": "filesystem", "change": {"mkdir": "elsewhere"}}
+    admission = admit(changed(draft, {}, {"mutants": [*draft.provenance["mutants"], harmless]}), prover)
+    assert shut(admission) == {4: "harmless gets true"}
+    monkeypatch.setattr(prover, "mutated", lambda *_: Evidence("all", Verdict.UNKNOWN))
+    assert shut(admit(draft, prover)) == {4: "removed gets unknown; emptied gets unknown"}
+
+
+def test_a_description_that_says_the_result_stops_at_the_fifth(draft, prover):
+    prover.text = draft.provenance["solutions"][0]["calls"][0]["arguments"]["content"]
+    assert "the description of filesystem.write_file" in shut(admit(draft, prover))[5]
+
+
+INVALID = {
+    "available_tools": ({"available_tools": ["filesystem.write_file"]}, {}),
+    "success_predicate|all": ({"success_predicate": {"all": []}}, {}),
+    "nosuch": ({"success_predicate": {"filesystem.nosuch": {}}}, {}),
+    "0 mutants; 2 are the least": ({}, {"mutants": []}),
+    "1 tools are needed, and a composition task wants 3 to 7": ({"category": "composition"}, {}),
+}
+
+
+@pytest.mark.parametrize("says", INVALID)
+def test_what_does_not_validate_goes_no_further_than_the_first_gate(draft, prover, changed, says):
+    admission = admit(changed(draft, *INVALID[says]), prover)
+    assert [gate.number for gate in admission.gates] == [1]
+    assert not admission.ok
+    assert re.search(says, admission.gates[0].detail)
+
+
+def test_a_broken_machine_says_nothing_about_the_draft(draft, prover, monkeypatch):
+    def broken(*_):
+        raise Lost("the world ended")
+
+    monkeypatch.setattr(prover, "check", broken)
+    with pytest.raises(Lost):
+        admit(draft, prover)
+
+
+def test_no_gate_quotes_the_task(draft, prover, changed):
+    text = draft.provenance["solutions"][0]["calls"][0]["arguments"]["content"]
+    for admission in (admit(draft, prover), admit(changed(draft, {"success_predicate": TRUE_FOR_ALL}, {}), prover)):
+        assert text.strip() not in repr(admission)
+        assert draft.task["goal"] not in repr(admission)

@@ -1,0 +1,29 @@
+import pytest
+
+from grammars.coverage import check
+from grammars.errors import Malformed as GrammarMalformed
+from grammars.load import parse
+from verifiers.errors import Malformed
+
+
+def test_a_template_is_counted_by_its_poorest_skeleton(grammar):
+    (note,) = check(grammar, seen={"filesystem/note:low"})
+    assert (note.template, note.category) == ("filesystem/note", "single-tool")
+    assert note.skeletons == {"easy": 1, "hard": 2}
+    assert note.unseen == 1
+    # 3 names, 3 line counts (one of them excluded), 301 secrets: a little under 11.4 bits
+    assert 9.5 < note.bits <= 11.5
+    assert (note.phrasings, note.solutions, note.mutants) == (3, 1, 2)
+    assert note.steps == pytest.approx(1 / 3)
+    assert note.tries >= 1
+
+
+def test_a_predicate_with_a_wrong_argument_is_found_before_anything_runs(small):
+    wrong = small.replace('{path: "=path", text: "=text"}}]\n    mutants', '{path: "=path", text: 3}}]\n    mutants')
+    with pytest.raises(Malformed, match="filesystem/note: predicate"):
+        check(parse({"small.yaml": wrong}, {}))
+
+
+def test_a_template_that_cannot_be_drawn_from_is_reported(small):
+    with pytest.raises(GrammarMalformed, match="max_steps"):
+        check(parse({"small.yaml": small.replace("max_steps: 3", "max_steps: 0")}, {}))

@@ -1,0 +1,55 @@
+import pytest
+
+from grammars.leaks import leaks, produced
+
+
+def document(predicate, state=None, goal="Do it."):
+    return {"goal": goal, "initial_state": state or {}, "success_predicate": {"all": [predicate]}}
+
+
+ANSWER = {"answer.equals": {"text": "tulip-47"}}
+
+
+@pytest.mark.parametrize(
+    ("state", "place"),
+    [
+        ({"filesystem": {"files": {"a.txt": "it is Tulip-47, really"}}}, "initial_state.filesystem"),
+        ({"filesystem": {"files": {"a/tulip-47.txt": ""}}}, "a name in initial_state.filesystem"),
+        ({"git": {"repositories": {"r": {"commits": [{"message": "fix tulip-47"}]}}}}, "initial_state.git"),
+        ({"git": {"repositories": {"r": {"branches": {"feature/tulip-47": "main"}}}}}, "a name in initial_state.git"),
+        ({"sqlite": {"tables": {"t": {"rows": [[1, "tulip-47"]]}}}}, "initial_state.sqlite"),
+    ],
+)
+def test_an_answer_that_lies_about_is_found_wherever_it_lies(state, place):
+    assert leaks(document(ANSWER, state)) == [place]
+    assert leaks(document(ANSWER, state), given=["tulip-47"]) == []
+    assert leaks(document(ANSWER, state), given=[["x", "Tulip-47"]]) == []
+
+
+def test_the_goal_and_the_descriptions_are_looked_at_too():
+    assert leaks(document(ANSWER, goal="Say tulip-47.")) == ["the goal"]
+    assert leaks(document(ANSWER), descriptions={"git.git_log": "Shows tulip-47"}) == ["the description of git.git_log"]
+
+
+def test_only_whole_words_and_whole_numbers_count_and_very_short_values_do_not():
+    number = {"answer.number": {"value": 471}}
+    near = {"sqlite": {"tables": {"t": {"rows": [[4711, "x471", 47.1, "1471"]]}}}}
+    assert leaks(document(number, near)) == []
+    assert leaks(document(number, {"sqlite": {"tables": {"t": {"rows": [[471]]}}}})) == ["initial_state.sqlite"]
+    assert leaks(document({"answer.number": {"value": 7}}, {"sqlite": {"tables": {"t": {"rows": [[7]]}}}})) == []
+    assert leaks(document(ANSWER, {"filesystem": {"files": {"a": "xtulip-47"}}})) == []
+
+
+def test_a_whole_text_that_is_moved_or_kept_is_not_produced():
+    moved = {"filesystem.fileTextEquals": {"path": "b.txt", "text": "two words\n"}}
+    assert leaks(document(moved, {"filesystem": {"files": {"a.txt": "two words\n"}}})) == []
+    assert leaks(document(moved, {"filesystem": {"files": {"a.txt": "not two words, but more"}}})) != []
+    kept = {"filesystem.fileTextEquals": {"path": "a.txt", "text": "471"}}
+    assert leaks(document(kept, {"filesystem": {"files": {"a.txt": "471"}}})) == []
+
+
+def test_what_must_not_hold_is_not_produced():
+    predicate = {
+        "any": [{"not": ANSWER}, {"filesystem.fileJsonEquals": {"path": "a", "value": {"k": ["deep", 12345]}}}]
+    }
+    assert produced(document(predicate)) == {"deep", "12345"}

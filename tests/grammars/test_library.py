@@ -1,0 +1,128 @@
+"""What every shipped template keeps, over many seeds; and that its references solve, on the real servers."""
+
+import json
+from collections import Counter
+from random import Random
+
+import pytest
+
+from grammars.admission import admit, needed_tools
+from grammars.coverage import check
+from grammars.derivation import of_template
+from grammars.grammar import CATEGORIES, DIFFICULTIES
+from grammars.load import library, load
+from grammars.sample import draw, sample, skeletons
+from sandbox.servers import SERVERS, tool_table
+from vault.task import Task
+from verifiers.catalogue import CATALOGUE
+from verifiers.predicate import parse
+
+GRAMMARS = {server: load(server) for server in library()}
+TEMPLATES = [(server, name) for server, grammar in GRAMMARS.items() for name in grammar.templates]
+DEMO = [
+    ("filesystem", "single-tool", "easy"),
+    ("filesystem", "composition", "medium"),
+    ("git", "composition", "medium"),
+    ("git", "recovery", "hard"),
+    ("sqlite", "single-tool", "easy"),
+    ("sqlite", "recovery", "hard"),
+]
+
+
+def draws(server, name, seeds=2):
+    grammar = GRAMMARS[server]
+    for skeleton in of_template(server, grammar.templates[name]):
+        for level in skeleton.difficulties:
+            for seed in range(seeds):
+                yield draw(grammar, skeleton, level, Random(f"{skeleton.id}/{level}/{seed}")).draft
+
+
+@pytest.mark.parametrize("server", library())
+def test_the_shipped_grammars_name_only_tools_and_predicates_that_exist(server):
+    load(server, tools=set(tool_table()), predicates=set(CATALOGUE))
+    for namespace, names in GRAMMARS[server].tools.items():
+        assert set(names) == set(SERVERS[namespace].tools)
+
+
+@pytest.mark.parametrize(("server", "name"), TEMPLATES)
+def test_every_draw_is_a_task_that_validates_and_could_be_seeded(server, name):
+    for draft in draws(server, name):
+        task = Task.parse(draft.task)
+        parse(task.success_predicate)
+        for namespace in task.servers:
+            SERVERS[namespace].seed(draft.task["initial_state"].get(namespace, {}))
+        needed = len(needed_tools(draft))
+        assert needed == 1 if task.category == "single-tool" else 3 <= needed <= 7
+        assert 12 <= len(task.available_tools) <= 18
+        assert len(draft.provenance["mutants"]) >= 2
+        assert len({mutant["name"] for mutant in draft.provenance["mutants"]}) == len(draft.provenance["mutants"])
+        for solution in draft.provenance["solutions"]:
+            assert len(solution["calls"]) <= task.max_steps
+            assert {call["tool"] for call in solution["calls"]} <= set(task.available_tools)
+        assert "{{" not in json.dumps(draft.task)
+        assert "  " not in task.goal
+
+
+@pytest.mark.parametrize("server", library())
+def test_the_same_seed_gives_the_same_bytes_and_ids_are_disjoint(server):
+    grammar = GRAMMARS[server]
+    first, again = (json.dumps(sample(grammar, Random(5)).task) for _ in range(2))
+    assert first == again
+    ids = [skeleton.id for skeleton in skeletons(grammar)]
+    assert len(set(ids)) == len(ids)
+    assert all(one.startswith(f"{server}/") for one in ids)
+    assert len({sample(grammar, Random(seed)).id for seed in range(50)}) == 50
+
+
+@pytest.mark.parametrize("server", library())
+def test_every_template_is_rich_enough_to_keep_a_secret(server):
+    for found in check(GRAMMARS[server]):
+        assert found.bits > 60, found
+        assert found.phrasings >= 3, found
+        assert found.mutants >= 2, found
+        assert found.tries < 10, found
+        assert found.steps <= 1, found
+
+
+@pytest.mark.parametrize("server", library())
+def test_each_server_has_every_category_every_difficulty_and_twenty_skeletons(server):
+    grammar = GRAMMARS[server]
+    assert len(grammar.templates) >= 4
+    assert len(skeletons(grammar)) >= 20
+    assert {template.category for template in grammar.templates.values()} == set(CATEGORIES)
+    assert {level for template in grammar.templates.values() for level in template.difficulties} == set(DIFFICULTIES)
+
+
+@pytest.mark.parametrize(("server", "category", "difficulty"), DEMO)
+def test_the_demo_never_runs_out_of_unseen_skeletons_in_a_year(server, category, difficulty):
+    grammar, used = GRAMMARS[server], set()
+    for seed in range(6):
+        used.add(sample(grammar, Random(seed), category=category, difficulty=difficulty, exclude=used).skeleton)
+    assert len(used) == 6
+
+
+def test_phrasings_and_difficulties_really_vary():
+    goals = Counter(
+        sample(GRAMMARS["git"], Random(seed), category="recovery").task["goal"].split()[0] for seed in range(60)
+    )
+    assert len(goals) >= 4
+    sizes = {
+        level: max(
+            len(json.dumps(draft.task)) for draft in draws("filesystem", "tidy-up") if draft.task["difficulty"] == level
+        )
+        for level in ("medium", "hard")
+    }
+    assert sizes["medium"] < sizes["hard"]
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.parametrize(("server", "name"), TEMPLATES)
+def test_one_draw_of_each_template_is_admitted_by_execution(server, name):
+    from sandbox.bwrap_box import BwrapBox
+    from sandbox.prover import BoxProver
+
+    drafts = list(draws(server, name, seeds=1))
+    draft = Random(name).choice(drafts)
+    admission = admit(draft, BoxProver(BwrapBox()))
+    assert admission.ok, (draft.skeleton, admission.failed)

@@ -1,0 +1,95 @@
+import json
+from collections import Counter
+from random import Random
+
+import pytest
+
+from grammars.errors import Exhausted, Malformed
+from grammars.load import parse
+from grammars.sample import draw, sample, skeletons
+from vault.task import Task
+
+
+def test_the_same_dice_give_the_same_bytes(grammar):
+    def drawn(seed):
+        made = sample(grammar, Random(seed))
+        return json.dumps([made.task, made.provenance], sort_keys=True)
+
+    assert drawn(3) == drawn(3)
+    assert len({drawn(seed) for seed in range(20)}) == 20
+
+
+def test_a_draft_is_a_task_and_its_provenance_says_where_it_came_from(grammar):
+    made = sample(grammar, Random(1))
+    task = Task.parse(made.task)
+    assert task.id == made.id
+    assert made.provenance["grammar_digest"] == grammar.digest
+    assert made.skeleton.startswith("filesystem/note:")
+    assert made.template == "filesystem/note"
+    assert set(made.provenance["parameters"]) == {"name", "lines", "secret"}
+    assert made.id not in repr(made)
+
+
+def test_skeletons_have_stable_ids_and_the_difficulties_that_all_their_parts_allow(grammar):
+    assert [(one.id, one.difficulties) for one in skeletons(grammar)] == [
+        ("filesystem/note:high", ("hard",)),
+        ("filesystem/note:low", ("easy", "hard")),
+    ]
+
+
+def test_only_what_is_wanted_is_drawn_and_an_empty_stratum_says_so(grammar):
+    ids = {sample(grammar, Random(seed)).skeleton for seed in range(30)}
+    assert ids == {"filesystem/note:low", "filesystem/note:high"}
+    assert sample(grammar, Random(1), exclude={"filesystem/note:low"}).task["difficulty"] == "hard"
+    assert sample(grammar, Random(1), only={"filesystem/note:low"}).skeleton == "filesystem/note:low"
+    assert {sample(grammar, Random(seed), difficulty="easy").skeleton for seed in range(9)} == {"filesystem/note:low"}
+    with pytest.raises(Exhausted, match="no unseen skeleton left for easy single-tool"):
+        sample(grammar, Random(1), category="single-tool", difficulty="easy", exclude={"filesystem/note:low"})
+    with pytest.raises(Exhausted, match="for composition"):
+        sample(grammar, Random(1), category="composition")
+
+
+def test_a_constraint_is_kept_and_leaves_the_rest_equally_likely(grammar):
+    low = skeletons(grammar)[1]
+    counts = Counter(
+        draw(grammar, low, "easy", Random(seed)).draft.provenance["parameters"]["lines"] for seed in range(400)
+    )
+    assert set(counts) == {1, 3}
+    assert 150 < counts[1] < 250
+
+
+def test_an_unsatisfiable_constraint_is_reported_and_not_tried_forever(small):
+    grammar = parse({"small.yaml": small.replace("lines != 2", "lines > 20")}, {})
+    with pytest.raises(
+        Malformed, match=r"note:low: easy: 200 draws were thrown away, 200 of them because 'lines > 20'"
+    ):
+        draw(grammar, skeletons(grammar)[1], "easy", Random(1))
+
+
+def test_a_draw_whose_result_lies_in_its_own_state_is_thrown_away(small):
+    leaking = small.replace('"in/{name}.txt": "old\\n"', '"in/{name}.txt": "see {text}."')
+    grammar = parse({"small.yaml": leaking}, {})
+    with pytest.raises(Malformed, match=r"because what the predicate wants produced lies in initial_state\.filesystem"):
+        draw(grammar, skeletons(grammar)[1], "easy", Random(1))
+
+
+def test_scheduled_errors_put_the_retries_into_every_solution(small):
+    busy = small.replace("category: single-tool", "category: recovery").replace(
+        "solution: [{tool",
+        "faults: [{tool: filesystem.write_file, call: 1, error: busy}, "
+        "{tool: filesystem.write_file, call: 2, error: busy}]\n"
+        "    solution: [{tool: filesystem.read_text_file}, {tool: filesystem.move_file}, {tool",
+    )
+    grammar = parse({"small.yaml": busy.replace("max_steps: 3", "max_steps: 5")}, {})
+    made = sample(grammar, Random(1))
+    tools = [call["tool"].partition(".")[2] for call in made.provenance["solutions"][0]["calls"]]
+    assert tools == ["read_text_file", "move_file", "write_file", "write_file", "write_file"]
+    assert [fault["call"] for fault in made.task["faults"]] == [1, 2]
+
+
+def test_two_pieces_of_state_that_contradict_each_other_are_refused(small):
+    doubled = small.replace(
+        "directories: [out]}}]", 'directories: [out]}}, {filesystem: {files: {"in/{name}.txt": "b"}}}]'
+    )
+    with pytest.raises(Malformed, match=r"state: two pieces give 'in/\w+\.txt'"):
+        sample(parse({"small.yaml": doubled}, {}), Random(1))
