@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import secrets
 import shutil
 import socket
@@ -376,6 +377,7 @@ class DockerBox:
 
     @cached_property
     def _client(self) -> docker.DockerClient:
+        _knock(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock")
         with _asked("reaching the engine"):
             client = docker.from_env(timeout=60)
         weakref.finalize(self, client.close)
@@ -425,6 +427,18 @@ def _declared(image: Image) -> list[str]:
         if not place.startswith("/") or ".." in Path(place).parts or Path(place) == Path("/"):
             raise Refused(f"the image declares a volume at {place[:80]!r}, which is no folder of its own: remove it")
     return places
+
+
+def _knock(address: str) -> None:
+    """See whether anybody answers: the SDK would leave its socket open where nobody does."""
+    if not address.startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX) as caller:
+        try:
+            caller.connect(address.removeprefix("unix://"))
+        except OSError as error:
+            said = f"{address}: {error.strerror or error}"
+            raise Unavailable(f"no Docker engine answers at {said}; start one, and be allowed to use it") from error
 
 
 @contextlib.contextmanager

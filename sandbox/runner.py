@@ -13,10 +13,13 @@ def runner() -> str:
 
 
 def runner_lives(label: str) -> bool:
-    """Say whether the runner of that name still runs; one of another PID namespace of this boot may."""
-    *place, pid, start = label.split(":")
-    if ":".join(place) != _boot():
-        return place[:1] == _boot().split(":")[:1]
+    """Say whether the runner of that name may still run: only one that cannot is said to be gone."""
+    try:
+        boot, space, pid, start = label.split(":")
+    except ValueError:
+        return True  # no name of ours
+    if f"{boot}:{space}" != _boot():
+        return boot == _boot().split(":")[0]
     return pid.isdigit() and start == _start_time(int(pid))
 
 

@@ -1,0 +1,216 @@
+"""What is bubblewrap's own; what every box does is in tests/contracts/test_boxes.py."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.box import SOCKET_NAME, Limits, Program
+from sandbox.bwrap_box import BwrapBox
+from sandbox.errors import Refused, Unavailable
+from sandbox.servers.server import Server
+from verifiers.views import DIRECTORY, Node, Tree
+
+pytestmark = pytest.mark.box
+
+REPOSITORY = Path(__file__).parents[2]
+SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
+SEED = Tree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
+
+
+@pytest.fixture
+def sockets(tmp_path):
+    folder = tmp_path / "sockets"
+    folder.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / SOCKET_NAME))
+        listener.listen()
+        yield folder
+
+
+def below(pid):
+    """Every process that descends from one, as {pid: command line}."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found |= below(child)
+    return found
+
+
+def eventually(condition, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def test_a_missing_program_is_named_with_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="bwrap, setpriv, prlimit: install Debian's bubblewrap"):
+        BwrapBox().check()
+
+
+def test_an_old_bubblewrap_is_named(monkeypatch, tmp_path):
+    old = tmp_path / "bwrap"
+    old.write_text("#!/bin/sh\necho usage: bwrap --args FD --as-pid-1 --json-status-fd FD --seccomp FD\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(Unavailable, match=r"--perms, --remount-ro, --size.*0\.8 or newer"):
+        BwrapBox().check()
+
+
+def test_a_bubblewrap_that_is_not_let_is_named(monkeypatch, tmp_path):
+    real = shutil.which("bwrap")
+    refusing = tmp_path / "bwrap"
+    refusing.write_text(f'#!/bin/sh\n[ "$1" = --help ] && exec {real} --help\nexit 1\n')
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(Unavailable, match="user namespaces"):
+        BwrapBox().check()
+
+
+def test_environments_that_are_not_set_up_are_named(tmp_path):
+    with pytest.raises(Unavailable, match=r"world is missing: run \./run setup"):
+        BwrapBox(tmp_path).check()
+
+
+def test_an_image_is_refused_before_anything_starts(sockets):
+    with pytest.raises(Refused, match="not an image"):
+        BwrapBox().agent(Program(image="anything"), sockets, Limits())
+    with pytest.raises(Refused, match="not an image"):
+        BwrapBox().agent(Program(), sockets, Limits())
+
+
+def test_a_relay_that_dies_ends_the_run_and_is_our_fault(sockets):
+    agent = BwrapBox().agent(Program(command=("sleep", "60")), sockets, Limits())
+    try:
+        relays = [pid for pid, line in below(agent._process.pid).items() if line.split()[1:2] == ["-I"]]
+        assert len(relays) == 1
+        os.kill(relays[0], signal.SIGKILL)
+        facts = agent.wait(10)
+        assert (facts.running, facts.lost) == (False, True)
+        assert eventually(lambda: not below(agent._process.pid))
+    finally:
+        agent.kill()
+
+
+def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
+    agent = BwrapBox().agent(Program(command=("sleep", "60")), sockets, Limits())
+    try:
+        assert eventually(lambda: "sleep 60 " in below(agent._process.pid).values())
+        pids = {line.split()[0].rpartition("/")[2]: pid for pid, line in below(agent._process.pid).items()}
+        kinds = ("net", "pid", "mnt", "ipc", "uts")
+        spaces = {
+            name: {kind: (Path(f"/proc/{pids[program]}/ns") / kind).readlink() for kind in kinds}
+            for name, program in (("relay", "python3"), ("agent", "sleep"))
+        }
+        shared = {kind for kind in spaces["relay"] if spaces["relay"][kind] == spaces["agent"][kind]}
+        assert shared == {"net"}
+        ours = {kind: (Path("/proc/self/ns") / kind).readlink() for kind in spaces["agent"]}
+        assert not set(ours.values()) & {*spaces["agent"].values(), *spaces["relay"].values()}
+    finally:
+        agent.kill()
+
+
+def test_neither_state_nor_variables_are_on_a_command_line(sockets):
+    program = Program(command=("sleep", "60"), environment={"WORD": "heliotrope-secret"})
+    world, agent = BwrapBox().world([SERVER], SEED, Limits()), BwrapBox().agent(program, sockets, Limits())
+    try:
+        with world.channel():
+            lines = " ".join(below(os.getpid()).values())
+            assert "bwrap" in lines
+            assert "heliotrope" not in lines
+            assert "private words" not in lines
+    finally:
+        agent.kill()
+        world.close()
+
+
+RUNNER = """
+import socket, sys, time
+from pathlib import Path
+sys.path[:0] = {path!r}
+from sandbox.box import Limits, Program
+from sandbox.bwrap_box import BwrapBox
+from sandbox.servers.server import Server
+from verifiers.views import DIRECTORY, Tree
+cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: Tree({{}}), lambda t, c: t, {{}})
+box = BwrapBox(Path({environments!r}))
+{body}
+"""
+
+
+def a_runner(body, environments=None, python=sys.executable, **more):
+    code = RUNNER.format(path=sys.path, environments=str(environments or sys.prefix), body=textwrap.dedent(body))
+    return subprocess.Popen([python, "-B", "-c", code], stdout=subprocess.PIPE, cwd="/", **more)
+
+
+def test_nothing_outlives_a_runner_that_was_killed(sockets):
+    runner = a_runner(
+        f"""
+        world = box.world([cat], Tree({{"files": DIRECTORY}}), Limits())
+        agent = box.agent(Program(command=("sleep", "60")), Path({str(sockets)!r}), Limits())
+        print("up", flush=True)
+        time.sleep(60)
+        """
+    )
+    with runner:
+        assert runner.stdout.readline() == b"up\n"
+        assert eventually(lambda: sum("bwrap" in line for line in below(runner.pid).values()) >= 3)
+        left = set(below(runner.pid))
+        runner.kill()
+    alive = lambda: [pid for pid in left if Path(f"/proc/{pid}/cmdline").exists() and running(pid)]  # noqa: E731
+    assert eventually(lambda: not alive()), alive()
+    BwrapBox().reap()
+
+
+def running(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="the whole suite already runs as an ordinary user")
+def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
+    """As nobody, with an interpreter and environments that nobody can read."""
+    python = "/usr/bin/python3" if not sys.base_prefix.startswith("/usr") else sys.executable
+    place = tmp_path_factory.mktemp("nobody")
+    for folder in (place, *place.parents):
+        if (
+            folder.stat().st_uid == 0
+            and folder != Path("/")
+            and folder.is_relative_to("/tmp")
+            and folder != Path("/tmp")
+        ):
+            folder.chmod(0o755)
+    for name in ("world/python", "agents"):
+        subprocess.run([python, "-m", "venv", "--without-pip", str(place / name)], check=True)
+    (place / "world" / "node" / "bin").mkdir(parents=True)
+    (place / "world" / "node" / "bin" / "node").write_text("#!/bin/sh\n")
+    body = """
+        from sandbox.selfcheck import selfcheck
+        box.check()
+        world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
+        assert "files" in world.freeze(20)
+        world.close()
+        print([attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"])
+        """
+    nobody = pwd.getpwnam("nobody")
+    readable = {"PYTHONPATH": "", "HOME": str(place), "TMPDIR": "/tmp", "PATH": "/usr/bin:/bin"}
+    with a_runner(
+        body, place, python, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], env=readable
+    ) as runner:
+        assert runner.stdout.read() == b"[]\n"
+    assert runner.returncode == 0
