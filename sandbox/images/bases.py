@@ -86,7 +86,7 @@ def build_base(base: str, reach: Reach) -> Iterator[str]:
     """
     with tempfile.TemporaryDirectory(prefix="quarterturn-build-") as folder:
         _write_build_base(Path(folder), base, reach)
-        docker("build", "--quiet", "--tag", BUILD_BASE, folder, what="making the base of build stages")
+        docker("build", "--force-rm", "--quiet", "--tag", BUILD_BASE, folder, what="making the base of build stages")
     try:
         yield BUILD_BASE
     finally:

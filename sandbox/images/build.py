@@ -72,4 +72,4 @@ def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str
 def _build(image: Image, tag: str, base: str, stages: str) -> None:
     arguments = ("--build-arg", f"BASE={base}", "--build-arg", f"BUILD_BASE={stages}")
     # The host's network, because the builder's own has neither a loopback proxy nor, always, a way out.
-    docker("build", "--network", "host", *arguments, "--tag", tag, image.folder, what=f"building {tag}")
+    docker("build", "--force-rm", "--network", "host", *arguments, "--tag", tag, image.folder, what=f"building {tag}")
