@@ -122,8 +122,9 @@ def _look_up(path: tuple[str | int, ...], scope: Scope) -> Any:
         raise RuntimeError(f"Undefined variable or function: '{path[0]}'")
     value: Any = scope[str(path[0])]
     for step in path[1:]:
-        if not isinstance(value, list if isinstance(step, int) else dict):
-            raise TypeError
+        right = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
+        if not right:
+            raise TypeError(step)
         value = value[step]
     return value
 
