@@ -58,7 +58,8 @@ class Facts:
 
     Attributes:
         running: whether it still ran when we asked.
-        exit_code: its status, negative for a signal, or None while it runs or where nobody knows.
+        exit_code: its status, or None while it runs or where nobody knows. A signal n that ended it shows as 128 + n
+            behind a wall, and as -n without one.
         out_of_memory: whether the kernel killed it for its memory.
         lost: whether the engine itself could not be asked.
     """
@@ -81,6 +82,7 @@ class World(Protocol):
 
         Raises:
             Lost: the world did not answer in time, or its stream was cut.
+            Malformed: what it holds is beyond the caps, or can be no state; only something inside made it so.
         """
         ...
 
@@ -133,5 +135,10 @@ class Box(Protocol):
         ...
 
     def agent(self, program: Program, sockets: Path, limits: Limits) -> Agent:
-        """Start a relay to `sockets`/gateway.sock and then the program, which can reach nothing but the relay."""
+        """Start a relay to `sockets`/gateway.sock and then the program, which can reach nothing but the relay.
+
+        Raises:
+            Refused: no gateway listens there, or the program cannot be run in this box; nothing was started.
+            Lost: the relay did not come up.
+        """
         ...

@@ -43,7 +43,9 @@ def tool(name: str) -> str:
 
 def python() -> str:
     """The interpreter that places use: the one that our own environment is based on."""
-    return str(Path(sys.base_prefix).resolve() / "bin" / "python3")
+    programs = Path(sys.base_prefix).resolve() / "bin"
+    exact = programs / f"python{sys.version_info.major}.{sys.version_info.minor}"  # another one may be called python3
+    return str(exact if exact.exists() else programs / "python3")
 
 
 class Walls:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox import bwrap
 from sandbox.box import SOCKET_NAME, Limits, Program
 from sandbox.bwrap_box import BwrapBox
 from sandbox.errors import Refused, Unavailable
@@ -113,7 +114,7 @@ def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
         kinds = ("net", "pid", "mnt", "ipc", "uts")
         spaces = {
             name: {kind: (Path(f"/proc/{pids[program]}/ns") / kind).readlink() for kind in kinds}
-            for name, program in (("relay", "python3"), ("agent", "sleep"))
+            for name, program in (("relay", Path(bwrap.python()).name), ("agent", "sleep"))
         }
         shared = {kind for kind in spaces["relay"] if spaces["relay"][kind] == spaces["agent"][kind]}
         assert shared == {"net"}
