@@ -52,6 +52,7 @@ from verifiers.views import Tree
 WORLD_IMAGE, RELAY_IMAGE = "quarterturn-world:latest", "quarterturn-relay:latest"
 AGENT_IMAGE = "quarterturn-agent-rulebook:latest"  # where a submission that is a command runs: it has the MCP client
 LOCK, FILTER, SOCKETS = "/.lock", "/.filter", "/gw"
+LOCKS = "quarterturn-lock-"  # how the folders with these two are called on this machine
 RUN_LABEL, RUNNER_LABEL = "quarterturn.run", "quarterturn.runner"
 START_SECONDS = 20.0
 POLL_SECONDS = 0.1
@@ -220,7 +221,11 @@ class DockerBox:
         return str(self._image(reference).id)
 
     def reap(self) -> int:
-        """Remove the containers of runners that are gone, and say how many."""
+        """Remove the containers of runners that are gone, with the folders laid over them, and say how many."""
+        for folder in Path(tempfile.gettempdir()).glob(f"{LOCKS}*"):
+            with contextlib.suppress(OSError):
+                if folder.stat().st_uid == os.geteuid() and not runner_lives((folder / "runner").read_text()):
+                    shutil.rmtree(folder, ignore_errors=True)
         with _asked("looking for leftovers"):
             ours = self._client.containers.list(all=True, filters={"label": RUNNER_LABEL}, ignore_removed=True)
         left = [container for container in ours if not runner_lives(container.labels.get(RUNNER_LABEL, ""))]
@@ -391,9 +396,10 @@ class DockerBox:
 
     @cached_property
     def _locks_made(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="quarterturn-lock-"))
+        folder = Path(tempfile.mkdtemp(prefix=LOCKS))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o755)
+        (folder / "runner").write_text(runner())
         (folder / "filter").write_bytes(seccomp.program())
         (folder / "lock").write_bytes(self.file_of(self._relay_image, "/lock"))
         (folder / "lock").chmod(0o755)

@@ -5,8 +5,10 @@ import io
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
+from pathlib import Path
 
 import docker
 import pytest
@@ -277,16 +279,24 @@ import time; time.sleep(600)
 """
 
 
+def folders():
+    """The folders of locks that are on this machine, whoever made them."""
+    return [path for path in Path(tempfile.gettempdir()).glob("quarterturn-lock-*") if (path / "runner").exists()]
+
+
 def test_containers_of_a_killed_runner_are_removed_and_others_are_not(box, engine, sockets):
     with subprocess.Popen([sys.executable, "-c", KILLED, str(sockets)], stdout=subprocess.PIPE, text=True) as killed:
         left = killed.stdout.readline().split()
         killed.kill()
+    [dead] = [path for path in folders() if f":{killed.pid}:" in (path / "runner").read_text()]
     with running(box, SLEEP, sockets) as agent:
         box.reap()
         found = {container.id for container in engine.containers.list(all=True, ignore_removed=True)}
         assert len(left) == 3
         assert not found & set(left)
         assert agent._agent.id in found
+        assert box._locks in folders()
+        assert dead not in folders()
         assert agent.wait(0).running
 
 
@@ -347,7 +357,7 @@ def test_the_box_holds_nothing_once_it_is_gone(sockets):
     made = DockerBox()
     with running(made, SLEEP, sockets):
         folder = made._locks
-        assert {path.name for path in folder.iterdir()} == {"lock", "filter"}
+        assert {path.name for path in folder.iterdir()} == {"lock", "filter", "runner"}
         assert folder.stat().st_mode & 0o777 == 0o755
     gone = weakref.ref(made)
     del made
