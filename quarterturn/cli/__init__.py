@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Sequence
 
 import typer
+import typer.main
 
 from quarterturn import rooms
 from quarterturn.cli import audit, board, grammar, house, month, plumb, task
@@ -47,7 +48,8 @@ def run(arguments: Sequence[str]) -> int:
     take_passphrase()
     try:
         rooms.require_ours()
-        return app(list(arguments) or ["--help"], prog_name=NAME, standalone_mode=False) or OK
+        _invoke(list(arguments) or ["--help"])
+        return OK
     except typer.Exit as stop:
         return stop.exit_code
     except BrokenPipeError:
@@ -59,6 +61,13 @@ def run(arguments: Sequence[str]) -> int:
             print(json.dumps({"ok": False, "data": {"error": message, "exit": code}}))
         print(shown(f"{NAME}: {message}"), file=sys.stderr)
         return code
+
+
+def _invoke(arguments: list[str]) -> None:
+    """Run a command; unlike `app()` this leaves interrupts and broken pipes to us."""
+    command = typer.main.get_command(app)
+    with command.make_context(NAME, arguments) as context:
+        command.invoke(context)
 
 
 def _explained(error: BaseException) -> tuple[str, int]:

@@ -1,0 +1,153 @@
+"""Homes to try verbs on: real ones, with hand-made tasks that need no world, and the command line as a function."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterturn import reading
+from quarterturn.cli import run
+from quarterturn.home import create
+from quarterturn.settings import Benchmark, Settings
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.sets import DEMO, Stratum
+from sandbox.servers import SERVERS
+from vault.task import Task
+
+MONTH = "2026-12"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The one object on standard output."""
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+    @property
+    def data(self) -> Any:
+        return self.object["data"]
+
+    @property
+    def sentence(self) -> str:
+        """The last line on standard error; what went before it is progress."""
+        lines = self.err.strip().splitlines()
+        return lines[-1] if lines else ""
+
+
+Say = Callable[..., Said]
+
+
+@pytest.fixture
+def say(capfd: pytest.CaptureFixture[str]) -> Say:
+    """Give a command's words, get what it said."""
+
+    def command(*words: object) -> Said:
+        capfd.readouterr()
+        code = run([str(word) for word in words])
+        out, err = capfd.readouterr()
+        return Said(code, out, err)
+
+    return command
+
+
+def listing(folder: Path) -> dict[str, str]:
+    """Every file and folder below, with a digest of its bytes: equal before and after if nothing was written."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        for path in sorted(folder.rglob("*"))
+        if not path.name.endswith(("-wal", "-shm"))  # SQLite's own, made and removed by whoever looks
+    }
+
+
+def document(stratum: Stratum, number: int) -> dict[str, Any]:
+    """Write a task by hand. It is valid; nobody proves it here."""
+    letters = random.Random(f"{stratum} {number}")
+    tools = [f"{stratum.server}.{name}" for name in SERVERS[stratum.server].tools]
+    tools += [f"filesystem.{name}" for name in SERVERS["filesystem"].tools if stratum.server != "filesystem"]
+    recovery = {"faults": [{"tool": tools[0], "call": 1, "error": "try again"}]}
+    return {
+        "schema": "quarterturn/task/v1",
+        "spec": "1.0.0",
+        "id": "t-" + "".join(letters.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(16)),
+        "server": stratum.server,
+        "category": stratum.category,
+        "difficulty": stratum.difficulty,
+        "max_steps": 8,
+        "goal": f"Make the folder number-{number}.",
+        "initial_state": {},
+        "available_tools": tools[:12],
+        "success_predicate": {"filesystem.directoryExists": {"path": f"number-{number}"}},
+    } | (recovery if stratum.category == "recovery" else {})
+
+
+def stock(house: House, each: int, first: int = 0) -> list[str]:
+    """Add reviewed tasks of each stratum, each of a skeleton of its own."""
+    added = []
+    for stratum in DEMO.per_cohort:
+        for number in range(first, first + each):
+            task = Task.parse(document(stratum, number))
+            skeleton = f"{stratum}/{number}"
+            house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
+            house.vault.advance(task.id, "admit")
+            reading.decide(house, task.id, "grace", None)
+            added.append(task.id)
+    return added
+
+
+def make(folder: Path, *, tasks: int = 0, live: bool = False) -> Path:
+    """Make a home with so many reviewed tasks of each stratum, and a live set if it is wanted."""
+    create(folder, Settings(benchmark=Benchmark(first_month=MONTH)), None)
+    house = House(folder, None)
+    stock(house, tasks)
+    if live:
+        house.rotation.run(Month.parse(MONTH).plus(-1))
+    house.close()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
+def copy_of(templates: Path, name: str, to: Path, **how: Any) -> Path:
+    """Give a home of one's own; homes of a kind are made once and copied."""
+    if not (templates / name).exists():
+        make(templates / name, **how)
+    return Path(shutil.copytree(templates / name, to))
+
+
+@pytest.fixture
+def home(templates: Path, tmp_path: Path) -> Path:
+    """An empty home."""
+    return copy_of(templates, "empty", tmp_path / "home")
+
+
+@pytest.fixture
+def stocked(templates: Path, tmp_path: Path) -> Path:
+    """A home with enough reviewed tasks for the first set and one more cohort."""
+    return copy_of(templates, "stocked", tmp_path / "home", tasks=5)
+
+
+@pytest.fixture
+def live(templates: Path, tmp_path: Path) -> Path:
+    """A home with a live set."""
+    return copy_of(templates, "live", tmp_path / "home", tasks=5, live=True)

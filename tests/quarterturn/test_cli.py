@@ -1,0 +1,186 @@
+"""The command line's own contract: one object, one sentence, the right number."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from quarterturn import cli, errors
+from quarterturn.cli import app, output
+from quarterturn.cli.exits import EXITS, exit_code
+
+LIGHT = {
+    "mcp",
+    "docker",
+    "sqlmodel",
+    "sqlalchemy",
+    "fastapi",
+    "alembic",
+    "cryptography",
+    "yaml",
+    "jsonschema",
+}
+
+
+def verbs() -> Iterator[tuple[str, ...]]:
+    """All verbs of all groups, and the groups, as words."""
+
+    def walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield words
+        for name, below in getattr(command, "commands", {}).items():
+            yield from walk(below, (*words, name))
+
+    yield from walk(typer.main.get_command(app), ())
+
+
+@pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
+def test_every_verb_explains_itself(words, say):
+    said = say(*words, "--help")
+    assert (said.code, said.err) == (0, "")
+    assert f"Usage: {' '.join(('quarterturn', *words))}" in said.out
+
+
+def test_help_loads_nothing_heavy():
+    words = json.dumps([[*words, "--help"] for words in verbs()])
+    program = (
+        "import json, sys; from quarterturn.cli import run; sys.stdout = sys.stderr\n"
+        f"codes = [run(words) for words in json.loads({words!r})]\n"
+        "print(json.dumps([codes, sorted({name.partition('.')[0] for name in sys.modules})]), file=sys.__stdout__)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    codes, loaded = json.loads(said.stdout)
+    assert set(codes) == {0}
+    assert not LIGHT & set(loaded)
+
+
+def test_the_bare_command_shows_its_help(say):
+    said = say()
+    assert said.code == 0
+    assert "Usage: quarterturn" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["tsak", "list"], "Did you mean 'task'?"),
+        (["task", "lst"], "Did you mean 'list'?"),
+        (["board", "--colour"], "No such option: --colour"),
+        (["task", "show"], "Missing argument"),
+        (["task", "show", "t-x"], "Missing option '--as'"),
+        (["task", "show", "t-x", "--as", " "], "1 to 200 printable characters"),
+        (["task", "show", "t-x", "--as", "a\tb"], "1 to 200 printable characters"),
+        (["log", "proof", "one"], "'index': Input should be a valid integer"),
+        (["run", "--as", "me", "--agent", "x", "--box", "fake"], "'fake' is not one of 'auto', 'docker', 'bwrap'"),
+        (["run", "--as", "me", "--agent", "x", "--set", "live"], "'live' is not one of 'dev', 'private'"),
+        (["run", "--as", "me"], "one of --image, --agent and --endpoint"),
+        (["run", "--as", "me", "--image", "i", "--endpoint", "e"], "one of --image, --agent and --endpoint"),
+        (["run", "--as", "me", "--image", "i", "--box", "bwrap"], "needs the docker box"),
+        (["doctor", "--box", "vm"], "'vm' is not one of"),
+        (["task", "list", "--state", "done"], "'done' is not one of"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_understood_is_one_sentence_and_two(words, named, say):
+    plain, asked = say(*words), say(*words, "--json")
+    assert (plain.code, asked.code) == (2, 2)
+    assert plain.out == ""
+    assert plain.err.count("\n") == 1
+    assert named in plain.sentence
+    assert asked.object["ok"] is False
+    assert named in asked.data["error"]
+    assert asked.data["exit"] == 2
+
+
+def test_a_group_alone_names_the_help_that_lists_its_verbs(say):
+    said = say("task")
+    assert (said.code, said.sentence) == (2, "quarterturn: Missing command; see `quarterturn task --help`")
+
+
+def test_a_name_may_come_from_the_environment(say, home, monkeypatch):
+    monkeypatch.setenv("QUARTERTURN_USER", "grace")
+    monkeypatch.setenv("QUARTERTURN_HOME", str(home))
+    assert say("task", "review").out == "nothing waits for a review\n"
+
+
+def test_every_kind_of_error_has_its_number():
+    kinds = {kind.kind for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "kind")}
+    assert kinds <= set(EXITS)
+    assert [EXITS[kind] for kind in ("no", "malformed", "not-found", "not-allowed", "quota")] == [1, 2, 3, 4, 5]
+    assert [EXITS[kind] for kind in ("unavailable", "locked", "refused")] == [6, 7, 8]
+    assert exit_code(errors.Refused("x")) == 8
+    assert exit_code(ValueError("x")) is None
+
+
+def test_a_mistake_of_ours_says_where_and_not_what(say, home, monkeypatch):
+    def stumble(*_: object) -> None:
+        raise RuntimeError("the goal is: bring the amaranth lantern")
+
+    monkeypatch.setattr("quarterturn.turning.status", stumble)
+    said = say("turn", "status", "--home", home, "--json")
+    assert said.code == 70
+    assert "RuntimeError in stumble" in said.data["error"]
+    assert "amaranth" not in said.out + said.err
+
+
+def test_an_interrupted_verb_says_that_it_goes_on(say, home, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quarterturn.turning.status", interrupted)
+    said = say("turn", "status", "--home", home, "--json")
+    assert said.code == 130
+    assert "the same command goes on" in said.data["error"]
+
+
+def test_a_disk_that_fails_is_named(say, home, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "/some/where")
+
+    monkeypatch.setattr("quarterturn.turning.status", full)
+    said = say("turn", "status", "--home", home)
+    assert (said.code, said.sentence) == (6, "quarterturn: /some/where: No space left on device")
+
+
+def test_a_reader_that_goes_away_is_no_error(home):
+    program = Path(sys.executable).parent / "quarterturn"
+    piped = f"{program} predicate list --json | head -c 1; exit ${{PIPESTATUS[0]}}"
+    said = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stderr) == (0, "")
+
+
+def test_a_terminal_is_shown_control_characters_and_does_not_obey_them(capsys):
+    output.Output(as_json=False).result(None, "a\x1b[2Jb\nc\x07")
+    assert capsys.readouterr().out == "a\\x1b[2Jb\nc\\x07\n"
+
+
+def test_a_no_is_said_before_the_exit(capsys):
+    with pytest.raises(typer.Exit) as stop:
+        output.Output(as_json=True).result({"found": 1}, ok=False, otherwise=6)
+    assert stop.value.exit_code == 6
+    assert json.loads(capsys.readouterr().out) == {"ok": False, "data": {"found": 1}}
+
+
+def test_progress_is_a_line_a_tenth_where_nobody_watches(capsys):
+    out = output.Output(as_json=True)
+    with out.progress("steps", 20) as advance:
+        for _ in range(20):
+            advance(1)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines()[0] == "  steps: 2 of 20"
+    assert len(said.err.splitlines()) == 10
+
+
+def test_the_command_is_installed():
+    program = Path(sys.executable).parent / "quarterturn"
+    said = subprocess.run([program, "nope", "--json"], capture_output=True, text=True, check=False)
+    assert said.returncode == 2
+    assert json.loads(said.stdout)["ok"] is False
+    assert cli.NAME in said.stderr

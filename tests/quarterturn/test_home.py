@@ -1,0 +1,164 @@
+"""Making a home: whole or to be gone on with, never over something else, closed to others."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from quarterturn import home as homes
+from quarterturn import migrations
+from quarterturn.errors import NotFound, Refused
+from quarterturn.home import Places, create
+from quarterturn.settings import Benchmark, Settings, Store
+from quarterturn.wiring import House
+from vault import private_files, signing
+from vault.errors import Locked
+from vault.errors import Refused as Taken
+from vault.keys import FileKeyRing
+
+CHOSEN = Settings(benchmark=Benchmark(first_month="2026-12"))
+
+
+def usable(folder: Path, passphrase: bytes | None = None) -> bool:
+    house = House(folder, passphrase)
+    try:
+        return house.ledger.size == 0 and house.vault.records() == [] and house.settings == CHOSEN
+    finally:
+        house.close()
+
+
+def test_a_home_is_made_and_open_to_nobody_else(tmp_path):
+    folder = tmp_path / "deep" / "home"
+    before = os.umask(0)
+    try:
+        create(folder, CHOSEN, None)
+    finally:
+        os.umask(before)
+    assert usable(folder)
+    modes = {path.relative_to(folder).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
+    private = ["keys", "head", "keys/ring.json", "keys/log.key", "quarterturn.db", "quarterturn.toml"]
+    assert all(not modes[name] & 0o077 for name in private)
+    assert folder.joinpath("public/log.vkey").read_text().startswith("quarterturn.example/log+")
+
+
+STEPS = [
+    (FileKeyRing, "create"),
+    (signing, "store"),
+    (homes, "open_engine"),
+    (migrations, "upgrade"),
+    (private_files, "create"),
+]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("place", "step"), STEPS, ids=[step for _, step in STEPS])
+def test_a_half_made_home_is_gone_on_with(place, step, after, tmp_path, monkeypatch):
+    real = getattr(place, step)
+
+    def killed(*arguments, **named):
+        if after:
+            real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "home"
+    with monkeypatch.context() as patched:
+        patched.setattr(place, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            create(folder, CHOSEN, None)
+    if (folder / "quarterturn.toml").exists():
+        with pytest.raises(Refused, match="is a home already"):
+            create(folder, CHOSEN, None)
+    else:
+        with pytest.raises(NotFound, match="make one with `quarterturn init"):
+            House(folder, None)
+        create(folder, CHOSEN, None)
+    assert usable(folder)
+
+
+def test_what_was_begun_with_one_passphrase_is_not_gone_on_with_by_another(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "upgrade", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            create(tmp_path / "home", CHOSEN, b"one")
+    with pytest.raises(Locked):
+        create(tmp_path / "home", CHOSEN, b"two")
+
+
+def test_a_file_half_written_by_a_crash_is_in_nobodys_way(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".quarterturn.toml.0123").write_text("[bench")
+    create(tmp_path / "home", CHOSEN, None)
+    assert usable(tmp_path / "home")
+
+
+def test_a_home_is_never_made_over_something_else(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(Refused, match=r"holds other things already \(thesis\.txt\)"):
+        create(tmp_path, CHOSEN, None)
+    with pytest.raises(Refused, match="is not a folder"):
+        create(tmp_path / "thesis.txt", CHOSEN, None)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_of_two_that_make_the_same_home_at_once_one_wins(tmp_path):
+    outcomes = []
+
+    def making() -> None:
+        try:
+            create(tmp_path / "home", CHOSEN, None)
+            outcomes.append("made")
+        except (Refused, Taken):
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=making) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 4
+    assert outcomes.count("made") <= 1
+    if "made" not in outcomes:  # each found something of another's; whoever comes next finishes
+        create(tmp_path / "home", CHOSEN, None)
+    assert usable(tmp_path / "home")
+
+
+def test_places_know_where_the_database_is(tmp_path):
+    places = Places(tmp_path)
+    at = {
+        "sqlite:///quarterturn.db": f"sqlite:///{tmp_path}/quarterturn.db",
+        "sqlite:////srv/rows.db": "sqlite:////srv/rows.db",
+        "postgresql://db/rows": "postgresql://db/rows",
+    }
+    for url, found in at.items():
+        chosen = Settings(benchmark=CHOSEN.benchmark, store=Store(url=url))
+        assert places.database_url(chosen) == found
+
+
+def test_init_says_what_to_do_next(say, tmp_path):
+    said = say("init", "--home", tmp_path / "home", "--month", "2026-12", "--json")
+    assert said.code == 0
+    assert said.data == {
+        "home": str(tmp_path / "home"),
+        "set": "demo",
+        "first_month": "2026-12",
+        "key": str(tmp_path / "home" / "public" / "log.vkey"),
+    }
+    again = say("init", "--home", tmp_path / "home", "--json")
+    assert (again.code, again.object["ok"]) == (8, False)
+
+
+def test_a_foreign_room_on_the_path_is_named(tmp_path):
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "__init__.py").write_text("")
+    program = Path(sys.executable).parent / "quarterturn"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    said = subprocess.run([program, "board"], capture_output=True, text=True, env=environment, check=False)
+    assert said.returncode == 6
+    assert f"not ours: vault ({tmp_path}/vault/__init__.py)" in said.stderr
+    assert "Traceback" not in said.stderr

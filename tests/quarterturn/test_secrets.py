@@ -1,0 +1,110 @@
+"""Passphrases: taken out of the environment first, asked for where somebody is there, never in an argument."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import subprocess
+import sys
+
+import pytest
+
+from quarterturn.cli.secrets import PASSPHRASE
+from quarterturn.home import create
+from quarterturn.settings import Benchmark, Settings
+
+WORD = "correct horse battery"
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory):
+    """A home with a passphrase; nothing here changes it, and making one is slow on purpose."""
+    folder = tmp_path_factory.mktemp("locked") / "home"
+    create(folder, Settings(benchmark=Benchmark(first_month="2026-12")), WORD.encode())
+    return folder
+
+
+VERBS = [
+    ["task", "list"],
+    ["turn", "status"],
+    ["turn", "run"],
+    ["board"],
+    ["access", "log"],
+    ["keys", "list"],
+    ["log", "fsck"],
+    ["log", "proof", "0"],
+    ["publish", "2026-12"],
+    ["task", "admit", "--as", "ada"],
+    ["task", "review", "--as", "ada"],
+    ["task", "show", "t-aaaaaaaaaaaaaaaa", "--as", "ada"],
+    ["run", "--as", "me", "--set", "private", "--agent", "true"],
+]
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_without_the_passphrase_every_verb_stops_with_seven(words, locked, say):
+    said = say(*words, "--home", locked, "--json")
+    assert said.code == 7
+    assert f"is locked; give its passphrase. Put it into {PASSPHRASE}." in said.data["error"]
+
+
+def test_a_wrong_passphrase_is_seven_too(locked, say, monkeypatch):
+    monkeypatch.setenv(PASSPHRASE, "incorrect horse")
+    said = say("task", "list", "--home", locked)
+    assert said.code == 7
+    assert "does not open the key ring" in said.sentence
+    assert "horse" not in said.err
+
+
+def test_the_right_one_opens(locked, say, monkeypatch):
+    monkeypatch.setenv(PASSPHRASE, WORD)
+    assert say("task", "list", "--home", locked).out == "no tasks\n"
+
+
+def test_a_passphrase_for_a_ring_without_one_is_seven(home, say, monkeypatch):
+    monkeypatch.setenv(PASSPHRASE, WORD)
+    said = say("task", "list", "--home", home)
+    assert said.code == 7
+    assert "was made without a passphrase" in said.sentence
+
+
+def test_an_empty_variable_is_none(home, say, monkeypatch):
+    monkeypatch.setenv(PASSPHRASE, "")
+    assert say("task", "list", "--home", home).code == 0
+
+
+def test_init_with_nobody_to_ask_makes_nothing(say, tmp_path):
+    said = say("init", "--home", tmp_path / "home", "--passphrase")
+    assert said.code == 2
+    assert PASSPHRASE in said.sentence
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_person_is_asked_twice_for_a_new_one_and_once_for_an_old_one(say, tmp_path, monkeypatch):
+    answers = iter(["one", "other", "one", "one", "one", "wrong"])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(getpass, "getpass", lambda _: next(answers))
+    differing = say("init", "--home", tmp_path / "home", "--passphrase")
+    assert (differing.code, (tmp_path / "home").exists()) == (2, False)
+    assert say("init", "--home", tmp_path / "home", "--passphrase").code == 0
+    assert say("task", "list", "--home", tmp_path / "home").code == 0
+    assert say("task", "list", "--home", tmp_path / "home").code == 7
+
+
+def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
+    seen = []
+
+    def look(*_: object) -> None:
+        script = "import os; print(sorted(os.environ))"
+        seen.append(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quarterturn.turning.status", look)
+    monkeypatch.setattr("quarterturn.running.dev", look)
+    monkeypatch.setattr("quarterturn.checkup.machine", look)
+    for words in (["turn", "status", "--home", locked], ["run", "--as", "me", "--agent", "true"], ["doctor"]):
+        monkeypatch.setenv(PASSPHRASE, WORD)
+        assert say(*words).code == 130
+        assert PASSPHRASE not in os.environ
+    assert len(seen) == 3
+    assert not any(PASSPHRASE in names for names in seen)

@@ -1,0 +1,75 @@
+"""The settings' file: every key known, every mistake named, and what is written reads back."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from grammars.grammar import Category as DrawnCategory
+from grammars.grammar import Difficulty as DrawnDifficulty
+from quarterturn import choices, settings
+from quarterturn.boxes import BOXES
+from quarterturn.errors import Malformed, NotFound
+from quarterturn.settings import Benchmark, Run, Settings
+from vault.lifecycle import State
+
+FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[benchmark", "is not TOML"),
+        ("", "'benchmark' is wrong: Field required"),
+        ("[benchmark]\n", "'benchmark.first_month' is wrong: Field required"),
+        ('[benchmark]\nfirst_month = "2026-13"\n', "'benchmark.first_month' is wrong"),
+        (FIRST + 'orgin = "a.example/log"\n', "'benchmark.orgin' is not a setting; did you mean 'origin'?"),
+        (FIRST + 'origin = "a b"\n', "'benchmark.origin' is wrong"),
+        (FIRST + 'origin = "a\\nb"\n', "'benchmark.origin' is wrong"),
+        (FIRST + "[rum]\nworkers = 2\n", "'rum' is not a setting; did you mean 'run'?"),
+        (FIRST + "[run]\nworker = 2\n", "'run.worker' is not a setting; did you mean 'workers'?"),
+        (FIRST + "[run]\nzebra = 2\n", "the keys here are: box, wall_seconds, workers"),
+        (FIRST + "[run]\nworkers = 0\n", "'run.workers' is wrong: Input should be greater than or equal to 1"),
+        (FIRST + '[run]\nbox = "vm"\n', "'run.box' is wrong: Input should be 'auto', 'docker' or 'bwrap'"),
+        (FIRST + "[run]\nwall_seconds = -1\n", "'run.wall_seconds' is wrong"),
+        (FIRST + "[run]\nwall_seconds = nan\n", "'run.wall_seconds' is wrong"),
+        (FIRST + "store = 1\n", "'benchmark.store' is not a setting"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(text, sentence, tmp_path):
+    file = tmp_path / "quarterturn.toml"
+    file.write_text(text)
+    with pytest.raises(Malformed) as error:
+        settings.load(file)
+    assert str(error.value).startswith(str(file))
+    assert sentence in str(error.value)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path):
+    (tmp_path / "quarterturn.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(Malformed, match="is not TOML"):
+        settings.load(tmp_path / "quarterturn.toml")
+
+
+def test_a_missing_file_names_the_verb_that_makes_one(tmp_path):
+    with pytest.raises(NotFound, match="quarterturn init --home"):
+        settings.load(tmp_path / "quarterturn.toml")
+
+
+def test_what_is_written_reads_back(tmp_path):
+    benchmark = Benchmark(origin="bench.example/log-2", first_month="2026-12")
+    chosen = Settings(
+        benchmark=benchmark,
+        store=settings.Store(url='postgresql://u:p"\\#@db/ä'),
+        run=Run(box="bwrap", workers=7, wall_seconds=0.5),
+    )
+    (tmp_path / "quarterturn.toml").write_text(settings.dump(chosen), encoding="utf-8")
+    assert settings.load(tmp_path / "quarterturn.toml") == chosen
+
+
+def test_choices_are_those_of_the_rooms():
+    assert set(get_args(choices.BoxName)) == {"auto", *BOXES}
+    assert get_args(choices.Category) == get_args(DrawnCategory)
+    assert get_args(choices.Difficulty) == get_args(DrawnDifficulty)
+    assert set(get_args(choices.State)) == set(State)
