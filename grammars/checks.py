@@ -41,9 +41,10 @@ def check_skeletons(
         derived = derive(grammar, skeleton)
         _check_names(derived)
         _check_parts(derived)
+        _check_shapes(derived)
         _check_phrasings(derived)
         _check_tools(grammar, derived, listed)
-        for name in _predicates(node for part in derived.parts for node in part.predicate):
+        for name in _predicates((node for part in derived.parts for node in part.predicate), skeleton.id):
             if predicates is not None and name not in predicates:
                 raise Malformed(f"{skeleton.id}: predicate: there is no predicate {name!r}")
 
@@ -81,6 +82,19 @@ def _check_parts(derived: Derived) -> None:
     for part in derived.parts[1:]:
         if strange := sorted(set(part.solutions) - set(template.solutions) - {"reference"}):
             raise Malformed(f"{who}: solutions.{strange[0]}: the template has no solution of that name")
+
+
+def _check_shapes(derived: Derived) -> None:
+    who = derived.skeleton.id
+    for constraint in (constraint for part in derived.parts for constraint in part.constraints):
+        if not constraint.names:
+            raise Malformed(f"{constraint.where}: {constraint.source!r} mentions no name, so it decides nothing")
+    for piece in _members(node for part in derived.parts for node in part.state):
+        if not isinstance(piece, Mapping):
+            raise Malformed(f"{who}: state: each piece is a map from server to its part of the state")
+    for fault in _members(node for part in derived.parts for node in part.faults):
+        if not isinstance(fault, Mapping) or set(fault) != {"tool", "call", "error"}:
+            raise Malformed(f"{who}: faults: each is a map with tool, call and error")
     for mutant in _members(node for part in derived.parts for node in part.mutants):
         if not isinstance(mutant, Mapping) or "name" not in mutant or len(mutant) != 2:  # noqa: PLR2004
             raise Malformed(f"{who}: mutants: each is a map with `name` and either a server's name or `answer`")
@@ -146,12 +160,17 @@ def _members(nodes: Any) -> Iterator[Node]:
             yield node
 
 
-def _predicates(nodes: Any) -> Iterator[str]:
+def _predicates(nodes: Any, who: str) -> Iterator[str]:
     for node in _members(nodes):
         if not isinstance(node, Mapping) or len(node) != 1:
-            raise Malformed("a predicate is a map with exactly one key")
+            raise Malformed(
+                f"{who}: predicate: each is a map with exactly one key, a predicate's name or all, any, not"
+            )
         ((name, argument),) = node.items()
         if name in _CONNECTIVES:
-            yield from _predicates([argument] if name == "not" else argument)
+            operands = [argument] if name == "not" else argument
+            if not isinstance(operands, list | tuple):
+                raise Malformed(f"{who}: predicate: {name} needs a list")
+            yield from _predicates(operands, who)
         else:
             yield str(name)

@@ -63,7 +63,10 @@ class Repeat:
 
     def fill(self, scope: Scope) -> Iterator[Any]:
         """Give the members that it stands for."""
-        for item in self.items.evaluate(scope) if self.items else [None]:
+        items = self.items.evaluate(scope) if self.items else [None]
+        if self.items and not isinstance(items, list):
+            raise Malformed(f"{self.items.where}: {self.items.source!r} must give a list")
+        for item in items:
             with scope.inside(**({self.name: item} if self.items else {})):
                 if self.when is None or holds(self.when, scope):
                     yield from fill(self.body, scope)

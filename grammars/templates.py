@@ -116,6 +116,8 @@ class _Reader:
             raise Malformed(f"{where}: category: one of {', '.join(CATEGORIES)} is expected here")
         category: Category = spec["category"]
         levels = _levels(spec.get("difficulty"), f"{where}: difficulty")
+        if "max_steps" not in spec:
+            raise Malformed(f"{where}: max_steps: it is missing; say how many calls an agent may make")
         phrasings = as_texts(spec.get("phrasings"), f"{where}: phrasings")
         if len(set(phrasings)) < FEWEST_PHRASINGS:
             raise Malformed(f"{where}: phrasings: at least {FEWEST_PHRASINGS} different ones are needed")

@@ -52,6 +52,7 @@ def test_the_names_that_a_value_needs_leave_out_those_that_it_binds():
         ("=sort_by(row.n, 'x')", r"sort_by\(\) cannot take"),
         ("{row}", r"\{row\} gives a dict, not text or an integer"),
         ([{"when": "row.n", "a": 1}], "must give true or false"),
+        ([{"each": "row.n", "a": 1}], r"here\[0\]\.each: 'row\.n' must give a list"),
     ],
 )
 def test_what_cannot_be_understood_names_the_place(value, says):

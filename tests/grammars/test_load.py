@@ -54,6 +54,12 @@ BROKEN = [
     ),
     ("- {name: emptied, filesystem: {write:", "# {name: emptied, filesystem: {write:", "mutants: at least 2"),
     ("name: removed, filesystem:", "title: removed, filesystem:", "mutants: each is a map with `name`"),
+    ("    max_steps: 3\n", "", "template note: max_steps: it is missing"),
+    ("state: [{", "state: [3, {", "note:high: state: each piece is a map from server"),
+    ('["lines != 2"]', '["1 < 2"]', r"note: constraints\[0\]: '1 < 2' mentions no name"),
+    ("predicate: [{filesystem.fileTextEquals:", "predicate: [{all: 3, b:", "note:high: predicate: each is a map with"),
+    ("predicate: [{filesystem.fileTextEquals:", "predicate: [{all:", "note:high: predicate: all needs a list"),
+    ("    mutants:\n", "    faults: [{tool: x}]\n    mutants:\n", "faults: "),
     ("category: single-tool", "category: recovery", "note:high: faults: a recovery template needs some"),
     ("category: single-tool", "category: composition", "a composition task needs 3 to 7 tools, and this one 1"),
 ]
