@@ -88,7 +88,7 @@ def image(reference: str, *, submitter: str, resolve: Callable[[str], str], name
 
 
 def command(line: str, *, submitter: str, name: str | None = None) -> Submission:
-    """Make a submission of a command line, `python examples/agents/rulebook/agent.py` for one.
+    """Make a submission of a command line, `python3 examples/agents/rulebook/agent.py` for one.
 
     The folder of the first argument that names a file becomes the one folder of ours that the agent may read.
 
@@ -114,7 +114,7 @@ def _parse(line: str) -> tuple[tuple[str, ...], Path | None]:
     except ValueError as error:
         raise Malformed(f"the agent's command cannot be split into words ({error}); check its quotes") from error
     if not words:
-        raise Malformed("the agent's command is empty; give one such as 'python agent.py'")
+        raise Malformed("the agent's command is empty; give one such as 'python3 agent.py'")
     if "/" in words[0] and not Path(words[0]).is_file():
         raise NotFound(f"the agent's program {words[0]} is not a file; give a path from here, or a name on PATH")
     found = next((i for i, word in enumerate(words) if _names_a_file(word, first=i == 0)), None)

@@ -17,6 +17,7 @@ import pytest
 from sandbox import submission
 from sandbox.box import Limits
 from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost, Refused
 from sandbox.run import Solution, Terms, run_set, run_task
 from sandbox.servers import SERVERS
@@ -95,6 +96,13 @@ def box():
     return made
 
 
+@pytest.fixture(scope="module")
+def engine():
+    made = DockerBox()
+    made.check()
+    return made
+
+
 @pytest.fixture
 def nothing_left():
     """Whatever a story does, no folder, process or thread of its runs outlives it."""
@@ -120,11 +128,11 @@ def worlds() -> list[int]:
 
 
 def oracle() -> submission.Submission:
-    return submission.reference(f"python {AGENTS / 'oracle' / 'agent.py'}")
+    return submission.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
 
 
 def null() -> submission.Submission:
-    return submission.command(f"python {AGENTS / 'null' / 'agent.py'}", submitter="ada")
+    return submission.command(f"python3 {AGENTS / 'null' / 'agent.py'}", submitter="ada")
 
 
 def an_agent(folder: Path, story: str) -> submission.Submission:
@@ -132,7 +140,7 @@ def an_agent(folder: Path, story: str) -> submission.Submission:
     client, _, _ = (AGENTS / "oracle" / "agent.py").read_text().partition("def main()")
     folder.mkdir(exist_ok=True)
     (folder / "agent.py").write_text(client + BEGIN + story)
-    return submission.command(f"python {folder / 'agent.py'}", submitter="ada", name="ada")
+    return submission.command(f"python3 {folder / 'agent.py'}", submitter="ada", name="ada")
 
 
 BEGIN = """
@@ -168,6 +176,26 @@ def test_the_oracle_passes_a_task_of_every_server(box, made, nothing_left):
     assert outcome.passed, outcome.as_json()
     assert (outcome.calls, outcome.code, outcome.attempts) == (len(solution.calls), "finished", 1)
     assert list(outcome.phases) == ["world", "gateway", "agent", "transcript", "freeze", "verdict", "removal"]
+
+
+@pytest.mark.engine
+def test_the_oracle_passes_behind_the_official_wall_too(engine):
+    for task, solution in ((a_task(), SOLVED), a_git_task(), an_sqlite_task()):
+        assert run(task, oracle(), engine, solution=solution).passed
+
+
+@pytest.mark.engine
+def test_an_agent_that_is_an_image_is_bound_by_its_digest_and_runs(engine):
+    """The shipped rulebook has a rule for goals like this one, and none for the next."""
+    rulebook = submission.image("quarterturn-agent-rulebook:latest", submitter="ada", resolve=engine.digest)
+    goal = "Please create the folder /data/files/kept/2012. Nothing else may change."
+    predicate = {"filesystem.directoryExists": {"path": "kept/2012"}}
+    task = a_task(goal=goal, available_tools=tools("filesystem", 14), success_predicate=predicate)
+    assert rulebook.digest == engine.digest("quarterturn-agent-rulebook:latest")
+    done, undone = run(task, rulebook, engine), run(a_task(), rulebook, engine)
+    assert (done.passed, done.calls) == (True, 1)
+    assert (undone.verdict, undone.calls) == (Verdict.FALSE, 0)
+    assert "no rule" in undone.output
 
 
 def test_the_null_agent_fails(box, nothing_left):
