@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from sandbox.box import Box
 from sandbox.errors import Lost, Malformed, NotFound
@@ -29,6 +29,23 @@ from verifiers.views import Tree
 
 
 @dataclass(frozen=True, slots=True)
+class Final:
+    """What a solution leaves behind: the frozen data folder, and the answer that was given."""
+
+    tree: Tree = field(repr=False)
+    answer: str | None = field(repr=False)
+
+
+class Ended(Protocol):
+    """Whatever a proof is called elsewhere, as long as it carries the final state that came from here."""
+
+    @property
+    def state(self) -> Any:
+        """Give the final state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Proved:
     """What playing a solution came to.
 
@@ -36,16 +53,14 @@ class Proved:
         evidence: the predicate's evidence tree; its root is the verdict.
         calls: how many calls were made.
         errors: how many of them ended in an error.
-        state: the frozen data folder.
-        answer: the answer that was given.
+        state: the final state, for `BoxProver.mutated` and nobody else.
         log: the calls as plain JSON values, with their results.
     """
 
     evidence: Evidence = field(repr=False)
     calls: int
     errors: int
-    state: Tree = field(repr=False)
-    answer: str | None = field(repr=False)
+    state: Final = field(repr=False)
     log: Sequence[Mapping[str, Any]] = field(repr=False)
 
     @property
@@ -113,21 +128,22 @@ class BoxProver:
                 )
             tree = scene.freeze()
         log = transcript.as_json()["calls"]
-        return Proved(judge(task, tree, answer), len(transcript.calls), transcript.errors, tree, answer, log)
+        return Proved(judge(task, tree, answer), len(transcript.calls), transcript.errors, Final(tree, answer), log)
 
-    def mutated(self, document: Mapping[str, Any], proved: Proved, mutant: Mapping[str, Any]) -> Evidence:
+    def mutated(self, document: Mapping[str, Any], proved: Ended, mutant: Mapping[str, Any]) -> Evidence:
         """Evaluate the predicate on a proved state with one thing spoiled: a server's data, or the answer.
 
         Raises:
             Malformed: the mutant is none that its server knows, or what it names is not in the state.
         """
         task = Task.parse(document)
+        final: Final = proved.state
         if "answer" in mutant:
-            return judge(task, proved.state, mutant["answer"])
+            return judge(task, final.tree, mutant["answer"])
         if mutant.get("server") not in SERVERS:
             raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
         server = SERVERS[mutant["server"]]
-        before = views(proved.state, servers_of(task.document), proved.answer)
+        before = views(final.tree, servers_of(task.document), final.answer)
         spoiled = server.mutate(before.states.get(server.name, Tree({})), mutant["change"])
         after = replace(before, states={**before.states, server.name: spoiled})
         return evaluate(predicates.parse(task.success_predicate), after)
