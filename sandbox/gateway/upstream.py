@@ -100,12 +100,15 @@ class Upstream:
 
     async def _keep(self, name: str, line: _Line) -> None:
         """Open one session and hold it until its line ends; nothing that goes wrong here ends the others."""
-        await line.wanted.wait()
-        with suppress(Exception):
-            async with Client(line, mode=SERVERS[name].mode) as client:
-                line.client = client
-                line.settled.set()
-                await line.ended.wait()
+        try:
+            await line.wanted.wait()
+            with suppress(Exception):
+                async with Client(line, mode=SERVERS[name].mode) as client:
+                    line.client = client
+                    line.settled.set()
+                    await line.ended.wait()
+        finally:
+            line.forget()
         line.client = None
         line.settled.set()
         self._lost(name)
@@ -142,7 +145,6 @@ class _Line:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self.close()
-        self._outgoing.close()
 
     def feed(self, payload: bytes) -> None:
         """Take output of the server; an empty payload is its end."""
@@ -159,6 +161,11 @@ class _Line:
         """End the server's output: whoever waits for an answer gets an error."""
         self.ended.set()
         self._incoming.close()
+
+    def forget(self) -> None:
+        """Let go of both halves, once no session uses them."""
+        self.close()
+        self._outgoing.close()
 
     async def send(self, data: bytes) -> None:
         """Write to the server's standard input."""

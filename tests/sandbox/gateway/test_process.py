@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from sandbox import frames
 from sandbox.errors import Lost
 from sandbox.gateway import NURSERY, GatewaySpec, listing, start
 from sandbox.gateway.confine import UNPRIVILEGED
+from sandbox.gateway.rehearsal import _requests
 from sandbox.transcript import Call
 
 READ = "filesystem__read_text_file"
@@ -158,6 +160,31 @@ def test_only_the_reference_agent_finds_a_solution(begin, ask, channel):
 def test_a_solution_is_told_in_wire_names(begin, ask):
     begin(solution={"calls": [Call("filesystem.read_text_file", {"path": "a"})], "answer": "42"})
     assert ask("GET", "/solution") == (200, {"calls": [{"tool": READ, "arguments": {"path": "a"}}], "answer": "42"})
+
+
+def test_whatever_an_agent_sends_the_gateway_lives(begin, ask, channel, tmp_path):
+    """Not even the interpreter's own files can be read any more: no path may need a module that is not loaded yet."""
+    gateway = begin(max_steps=1000)
+    channel[1].sendall(frames.pack(1, b"no json\n{}\n\xff\n") + frames.pack(1, b"") + frames.pack(9, b"whose?"))
+    for message in [
+        *_requests(),
+        b"\x16\x03\x01\x02\x00",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET \xff\xff\r\n\r\n",
+    ]:
+        if b"/answer" in message:
+            continue
+        with socket.socket(socket.AF_UNIX) as end, suppress(OSError):
+            end.settimeout(5)
+            end.connect(str(tmp_path / "gateway.sock"))
+            end.sendall(message)
+            end.shutdown(socket.SHUT_WR)
+            while end.recv(65536):
+                pass
+    for name in ("x" * 5000, "\u202e", "filesystem__read_text_file", "filesystem.read_text_file", ""):
+        assert ask("POST", "/mcp", call(name, {"path": {"deep": [None, 1e300, -0.0, "é"]}}))[0] == 200
+    assert ask("GET", "/task")[0] == 200
+    assert gateway.finish(5).ended == "agent-exited"
 
 
 def test_what_the_process_gave_up(begin):
