@@ -7,6 +7,7 @@ the Dockerfiles' own default.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -22,8 +23,8 @@ INCLUDED = "ca-certificates,python3"
 UNREAD = ("usr/share/doc/*", "usr/share/info/*", "usr/share/lintian/*", "usr/share/locale/*", "usr/share/man/*")
 APT = Path("/etc/apt")
 
-BUILD_BASE = "quarterturn-build-base:latest"
-BUILD_LABEL = "quarterturn.stage=build"  # inherited by whatever stands on the base of build stages
+BUILD_BASE = "quarterturn-build-base"
+BUILD_LABEL = "quarterturn.build"  # inherited by whatever stands on the base of build stages
 CERTIFICATES = "/etc/quarterturn-build.crt"
 TRUSTING = ("PIP_CERT", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
 
@@ -84,17 +85,19 @@ def build_base(base: str, reach: Reach) -> Iterator[str]:
     Raises:
         Unavailable: it could not be made.
     """
+    build = secrets.token_hex(8)  # two builds may run at once on one engine; each removes only what is its own
+    name, label = f"{BUILD_BASE}:{build}", f"{BUILD_LABEL}={build}"
     with tempfile.TemporaryDirectory(prefix="quarterturn-build-") as folder:
-        _write_build_base(Path(folder), base, reach)
-        docker("build", "--force-rm", "--quiet", "--tag", BUILD_BASE, folder, what="making the base of build stages")
+        _write_build_base(Path(folder), base, label, reach)
+        docker("build", "--force-rm", "--quiet", "--tag", name, folder, what="making the base of build stages")
     try:
-        yield BUILD_BASE
+        yield name
     finally:
-        docker("image", "rm", "--force", BUILD_BASE, what="removing the base of build stages")
-        docker("image", "prune", "--force", "--filter", f"label={BUILD_LABEL}", what="removing the build stages")
+        docker("image", "rm", "--force", name, what="removing the base of build stages")
+        docker("image", "prune", "--force", "--filter", f"label={label}", what="removing the build stages")
 
 
-def _write_build_base(folder: Path, base: str, reach: Reach) -> None:
+def _write_build_base(folder: Path, base: str, label: str, reach: Reach) -> None:
     certificates = reach.certificates.read_bytes() if reach.certificates else b""
     (folder / "pip.conf").write_text(reach.pip, encoding="utf-8")
     (folder / "npmrc").write_text(reach.npm, encoding="utf-8")
@@ -104,7 +107,7 @@ def _write_build_base(folder: Path, base: str, reach: Reach) -> None:
     )
     lines = [
         f"FROM {base}",
-        f"LABEL {BUILD_LABEL}",
+        f"LABEL {label}",
         "COPY pip.conf npmrc /etc/",
         f"COPY certificates {CERTIFICATES}",
         *(f'ENV {name}="{value}"' for name, value in (variables | dict(reach.environment)).items()),
