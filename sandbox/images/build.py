@@ -9,8 +9,12 @@ Standard library only: the launcher calls this before it starts the tests.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,16 +61,34 @@ def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str
     docker("version", what="building images")  # fails where no engine answers
     base = base_name()
     tags = {image: image.tag(base) for image in images}
-    lacking = [image for image in images if not exists(tags[image])]
-    if lacking:
-        make_base(base, say)
-        with build_base(base, reach) as stages:
-            for image in lacking:
-                say(f"building the image {tags[image]}")
-                _build(image, tags[image], base, stages)
-    for image, tag in tags.items():
-        docker("tag", tag, f"{image.name}:latest", what=f"naming {tag}")
+    with _alone():
+        lacking = [image for image in images if not exists(tags[image])]
+        if lacking:
+            _build_all(lacking, base, reach, say)
+        for image, tag in tags.items():
+            docker("tag", tag, f"{image.name}:latest", what=f"naming {tag}")
     return {image.name: tag for image, tag in tags.items()}
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Build in one process at a time; whoever waited finds the work done. The kernel lets go when a process ends."""
+    name = Path(tempfile.gettempdir(), f"quarterturn-images-{os.getuid()}.lock")
+    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _build_all(images: Sequence[Image], base: str, reach: Reach, say: Say) -> None:
+    make_base(base, say)
+    with build_base(base, reach) as stages:
+        for image in images:
+            tag = image.tag(base)
+            say(f"building the image {tag}")
+            _build(image, tag, base, stages)
 
 
 def _build(image: Image, tag: str, base: str, stages: str) -> None:
