@@ -184,18 +184,31 @@ def test_the_oracle_passes_behind_the_official_wall_too(engine):
         assert run(task, oracle(), engine, solution=solution).passed
 
 
-@pytest.mark.engine
-def test_an_agent_that_is_an_image_is_bound_by_its_digest_and_runs(engine):
-    """The shipped rulebook has a rule for goals like this one, and none for the next."""
-    rulebook = submission.image("quarterturn-agent-rulebook:latest", submitter="ada", resolve=engine.digest)
+def a_folder_task(**changes) -> Task:
+    """A task that the shipped rulebook has a rule for."""
     goal = "Please create the folder /data/files/kept/2012. Nothing else may change."
     predicate = {"filesystem.directoryExists": {"path": "kept/2012"}}
-    task = a_task(goal=goal, available_tools=tools("filesystem", 14), success_predicate=predicate)
+    return a_task(goal=goal, available_tools=tools("filesystem", 14), success_predicate=predicate, **changes)
+
+
+@pytest.mark.engine
+def test_an_agent_that_is_an_image_is_bound_by_its_digest_and_runs(engine):
+    rulebook = submission.image("quarterturn-agent-rulebook:latest", submitter="ada", resolve=engine.digest)
     assert rulebook.digest == engine.digest("quarterturn-agent-rulebook:latest")
-    done, undone = run(task, rulebook, engine), run(a_task(), rulebook, engine)
+    done, undone = run(a_folder_task(), rulebook, engine), run(a_task(), rulebook, engine)
     assert (done.passed, done.calls) == (True, 1)
     assert (undone.verdict, undone.calls) == (Verdict.FALSE, 0)
     assert "no rule" in undone.output
+
+
+def test_the_rulebook_asks_once_more_after_an_error_and_gives_up_after_two(box, nothing_left):
+    faults = [{"tool": "filesystem.create_directory", "call": call, "error": "busy"} for call in (1, 2)]
+    rulebook = submission.command(f"python3 {AGENTS / 'rulebook' / 'agent.py'}", submitter="ada")
+    once = run(a_folder_task(category="recovery", faults=faults[:1]), rulebook, box)
+    twice = run(a_folder_task(category="recovery", faults=faults), rulebook, box)
+    assert (once.passed, once.calls, once.transcript.errors) == (True, 2, 1)
+    assert (twice.passed, twice.calls, twice.transcript.errors) == (False, 2, 2)
+    assert "failed twice" in twice.output
 
 
 def test_the_null_agent_fails(box, nothing_left):
