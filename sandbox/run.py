@@ -21,21 +21,19 @@ through our fault is played again from step 1, at most twice; what an agent coul
 
 from __future__ import annotations
 
-import secrets
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sandbox import box as boxes
-from sandbox.box import Box, Limits
-from sandbox.errors import Lost, Malformed, Refused, Unavailable
+from sandbox.box import Box
+from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.failure import RETRIES, Facts, Ruling, Stage, classify
-from sandbox.meter import Clock
 from sandbox.outcome import TaskRun
-from sandbox.scene import Patience, Scene, specify
+from sandbox.scene import Scene, specify
 from sandbox.submission import Submission
+from sandbox.terms import Job, Solution, Terms, checked, new_alias
 from sandbox.transcript import Call, Transcript
 from sandbox.world import seed, servers_of, views
 from vault.task import Task
@@ -44,50 +42,14 @@ from verifiers.evaluate import evaluate
 from verifiers.verdict import Evidence, Verdict
 from verifiers.views import Tree
 
+__all__ = ["Solution", "Terms", "judge", "new_alias", "run_set", "run_task"]
+
 POLL = 0.25
 """Seconds between two looks at a running agent."""
 LOOK = 1.0
 """Seconds between two looks at its world, which an engine answers more slowly."""
 
 _BROKEN = (Lost, Unavailable, OSError)  # how a box, a gateway or the kernel says that the machinery failed
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """A reference solution, served to the reference agent and to nobody else."""
-
-    calls: Sequence[Call] = field(repr=False)
-    answer: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What every run of a set has in common.
-
-    Attributes:
-        world: caps on each world.
-        agent: caps on each agent; its `wall` is the time that it has, in seconds.
-        patience: how long we wait for our own parts.
-        clock: a monotonic clock in seconds.
-    """
-
-    world: Limits = field(default_factory=Limits)
-    agent: Limits = field(default_factory=Limits)
-    patience: Patience = field(default_factory=Patience)
-    clock: Clock = time.monotonic
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One task for one submission."""
-
-    task: Task
-    submission: Submission
-    box: Box
-    alias: str
-    terms: Terms
-    solution: Solution | None
-    stop: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass
@@ -102,11 +64,6 @@ class _Seen:
     too_large: bool = False
     evidence: Evidence | None = None
     output: str = ""
-
-
-def new_alias() -> str:
-    """Make a per-run alias for what an agent is shown instead of a task's id."""
-    return f"r-{secrets.token_hex(8)}"
 
 
 def run_task(
@@ -124,7 +81,7 @@ def run_task(
         Refused: a solution was handed to what is no reference agent, or the task still has free parameters.
         Malformed: the task's state is none that its servers know.
     """
-    job = _checked(_Job(task, submission, box, alias, terms or Terms(), solution))
+    job = checked(Job(task, submission, box, alias, terms or Terms(), solution))
     return _with_retries(job, _prepare(job))
 
 
@@ -146,7 +103,7 @@ def run_set(
     """
     given, terms = solutions or {}, terms or Terms()
     stop, playing = threading.Event(), threading.Semaphore(workers)
-    jobs = [_checked(_Job(task, submission, box, alias(), terms, given.get(task.id), stop)) for task in tasks]
+    jobs = [checked(Job(task, submission, box, alias(), terms, given.get(task.id), stop)) for task in tasks]
     pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="run")
     try:
         futures = [pool.submit(_in_turn, job, playing) for job in jobs]
@@ -159,21 +116,13 @@ def run_set(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _checked(job: _Job) -> _Job:
-    if job.solution is not None and job.submission.submittable:
-        raise Refused(f"{job.submission.name} is a submission, and no submission is ever handed a solution")
-    if job.task.free:
-        raise Refused(f"task {job.task.id} has free parameters; fill them for this submitter before it is served")
-    return job
-
-
-def _in_turn(job: _Job, playing: threading.Semaphore) -> TaskRun:
+def _in_turn(job: Job, playing: threading.Semaphore) -> TaskRun:
     scene = _prepare(job)
     with playing:
         return _with_retries(job, scene)
 
 
-def _with_retries(job: _Job, scene: Scene) -> TaskRun:
+def _with_retries(job: Job, scene: Scene) -> TaskRun:
     run = _attempt(job, scene)
     for attempt in range(2, RETRIES + 2):
         if run.failure != "ours" or job.stop.is_set():
@@ -182,7 +131,7 @@ def _with_retries(job: _Job, scene: Scene) -> TaskRun:
     return run
 
 
-def _prepare(job: _Job) -> Scene:
+def _prepare(job: Job) -> Scene:
     """Steps 1 to 3. A scene that could not be made is given back with the stage that it reached."""
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
@@ -196,7 +145,7 @@ def _prepare(job: _Job) -> Scene:
         return scene
 
 
-def _attempt(job: _Job, scene: Scene) -> TaskRun:
+def _attempt(job: Job, scene: Scene) -> TaskRun:
     seen = _Seen()
     try:
         if scene.stage == Stage.GATEWAY:
@@ -213,7 +162,7 @@ def _attempt(job: _Job, scene: Scene) -> TaskRun:
     return _outcome(job, seen, ruling, scene.meter.seconds)
 
 
-def _play(job: _Job, scene: Scene, seen: _Seen) -> None:
+def _play(job: Job, scene: Scene, seen: _Seen) -> None:
     with scene.meter.phase("agent"):
         agent = job.box.agent(job.submission.program, scene.sockets, job.terms.agent)  # 4
         scene.stage = Stage.AGENT
@@ -231,7 +180,7 @@ def _play(job: _Job, scene: Scene, seen: _Seen) -> None:
     scene.stage = Stage.SESSION
 
 
-def _wait(job: _Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
+def _wait(job: Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
     """Give the agent's facts, and whether its time ran out."""
     clock, started = job.terms.clock, job.terms.clock()
     deadline, look = started + job.terms.agent.wall, started + LOOK
@@ -249,7 +198,7 @@ def _wait(job: _Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, boo
                 return facts, False
 
 
-def _look(job: _Job, scene: Scene, seen: _Seen) -> None:
+def _look(job: Job, scene: Scene, seen: _Seen) -> None:
     seen.world = scene.world.facts()  # 8
     try:
         tree = scene.freeze()
@@ -283,7 +232,7 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
     )
 
 
-def _recurs(job: _Job, transcript: Transcript) -> bool:
+def _recurs(job: Job, transcript: Transcript) -> bool:
     """Play the logged calls in a fresh world without an agent, and say whether it breaks again."""
     task, terms = job.task, job.terms
     script = [Call(call.tool, call.arguments) for call in transcript.calls if call.listed]
@@ -303,7 +252,7 @@ def _recurs(job: _Job, transcript: Transcript) -> bool:
     return False
 
 
-def _outcome(job: _Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
+def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
     blame = "ours" if ruling.blame == "replay" else ruling.blame
     evidence = seen.evidence
     if evidence is None or blame == "ours":
