@@ -1,0 +1,122 @@
+"""Migrations: what they make is what the rooms say, up and down with data in it, and two processes at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
+
+from quarterturn import migrations
+from quarterturn.errors import Refused
+from quarterturn.migrations.metadata import METADATA
+from quarterturn.wiring import House
+from vault.db import open_engine, transaction
+
+
+@pytest.fixture
+def engine(tmp_path):
+    engine = open_engine(f"sqlite:///{tmp_path}/rows.db")
+    yield engine
+    engine.dispose()
+
+
+def tables(engine) -> set[str]:
+    return set(inspect(engine).get_table_names()) - {"alembic_version"}
+
+
+def test_the_newest_revision_is_the_head_of_one_line():
+    config = Config()
+    config.set_main_option("script_location", str(migrations.FOLDER))
+    revisions = list(ScriptDirectory.from_config(config).walk_revisions())
+    assert revisions[0].revision == migrations.NEWEST
+    assert all(isinstance(revision.down_revision, str | None) for revision in revisions)
+    assert all(Path(revision.path).name.startswith(revision.revision) for revision in revisions)
+
+
+def test_the_migrations_make_what_the_rooms_say(engine):
+    migrations.upgrade(engine)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "render_as_batch": True})
+        assert compare_metadata(context, METADATA) == []
+    assert tables(engine) == set(METADATA.tables)
+
+
+def test_constraints_of_the_rooms_are_in_the_database(engine):
+    """What a comparison does not look at: checks, and uniqueness of several columns."""
+    migrations.upgrade(engine)
+    found = inspect(engine)
+    for name, table in METADATA.tables.items():
+        checks = {c.name for c in table.constraints if type(c).__name__ == "CheckConstraint"}
+        uniques = {c.name for c in table.constraints if type(c).__name__ == "UniqueConstraint"}
+        assert {item["name"] for item in found.get_check_constraints(name)} == checks, name
+        assert {item["name"] for item in found.get_unique_constraints(name)} >= uniques, name
+
+
+def test_up_twice_and_down_leaves_nothing(engine):
+    migrations.upgrade(engine)
+    migrations.upgrade(engine)
+    migrations.downgrade(engine)
+    assert tables(engine) == set()
+    migrations.upgrade(engine)
+    assert tables(engine) == set(METADATA.tables)
+
+
+def test_a_home_with_data_goes_down_and_up(live):
+    house = House(live, None)
+    try:
+        assert house.vault.records("live")
+        migrations.downgrade(house.engine)
+        assert tables(house.engine) == set()
+        migrations.upgrade(house.engine)
+        assert house.vault.records() == []
+    finally:
+        house.close()
+
+
+def test_a_migration_that_fails_changes_nothing(engine, monkeypatch):
+    with transaction(engine) as session:
+        session.connection().execute(text("CREATE TABLE vault_blob (other INTEGER)"))
+    with pytest.raises(Exception, match="already exists"):
+        migrations.upgrade(engine)
+    assert tables(engine) == {"vault_blob"}
+    with engine.connect() as connection:
+        assert migrations.current(connection) is None
+
+
+def test_a_database_of_a_newer_version_is_left_alone(engine):
+    migrations.upgrade(engine)
+    with transaction(engine) as session:
+        session.connection().execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(Refused, match="at revision 9999 and this version knows"):
+        migrations.upgrade(engine)
+
+
+MIGRATE = """
+import sys
+from quarterturn import migrations
+from vault.db import open_engine
+engine = open_engine(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read(1)
+migrations.upgrade(engine)
+"""
+
+
+def test_processes_that_migrate_at_once_wait_for_each_other(tmp_path):
+    url = f"sqlite:///{tmp_path}/rows.db"
+    command = [sys.executable, "-c", MIGRATE, url]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    workers = [subprocess.Popen(command, **pipes) for _ in range(4)]
+    assert [worker.stdout.readline() for worker in workers] == [b"ready\n"] * 4
+    assert [worker.communicate(b"!", timeout=60) for worker in workers] == [(b"", b"")] * 4
+    assert [worker.returncode for worker in workers] == [0] * 4
+    engine = open_engine(url)
+    assert tables(engine) == set(METADATA.tables)
+    engine.dispose()
