@@ -11,11 +11,13 @@ nobody could ask the others anything, and admission is waited for by a human.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sandbox.box import Box
 from sandbox.errors import Lost, Malformed, NotFound
+from sandbox.failure import RETRIES
 from sandbox.run import Terms, judge, new_alias
 from sandbox.scene import Scene, specify
 from sandbox.servers import SERVERS, tool_table
@@ -111,8 +113,14 @@ class BoxProver:
         """Play calls in a fresh world and evaluate the predicate on what they leave; no calls is the null agent.
 
         Raises:
-            Lost: our machinery broke; nothing is known about the solution.
+            Lost: our machinery broke, each time that it was tried; nothing is known about the solution.
         """
+        for _ in range(RETRIES):
+            with suppress(Lost):
+                return self._play(document, calls, answer)
+        return self._play(document, calls, answer)
+
+    def _play(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
         task, terms = Task.parse(document), self._terms
         script = [Call(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
@@ -122,6 +130,8 @@ class BoxProver:
         scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, terms.clock)
         with scene:
             transcript = scene.open().gateway.finish(terms.world.wall)
+            if scene.gateway.lost:
+                raise Lost(f"the server {scene.gateway.lost[0]} was lost in the middle of a proof")
             if len(transcript.calls) != len(script):
                 raise Lost(
                     f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,10 @@ def test_a_world_that_is_lost_proves_nothing_and_says_so():
     with pytest.raises((Lost, Unavailable)):
         BoxProver(Lossy()).prove(a_draft(), [WRITE], None)
     assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
+
+
+def test_a_server_that_does_not_start_is_our_fault_and_no_verdict_on_the_draft(monkeypatch):
+    broken = replace(SERVERS["sqlite"], command=["/usr/bin/false"])
+    monkeypatch.setattr("sandbox.world.SERVERS", {**SERVERS, "sqlite": broken})
+    with pytest.raises(Lost, match="the server sqlite was lost"):
+        BoxProver(BwrapBox()).prove(a_draft(), [INSERT], None)
