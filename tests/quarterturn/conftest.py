@@ -68,16 +68,16 @@ def say(capfd: pytest.CaptureFixture[str]) -> Say:
     return command
 
 
-def listing(folder: Path) -> dict[str, str]:
+def listed(folder: Path) -> dict[str, str]:
     """Every file and folder below, with a digest of its bytes: equal before and after if nothing was written."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
         for path in sorted(folder.rglob("*"))
-        if not path.name.endswith(("-wal", "-shm"))  # SQLite's own, made and removed by whoever looks
+        if not path.name.endswith(("-wal", "-shm", "lock"))  # made by whoever only looks
     }
 
 
-def document(stratum: Stratum, number: int) -> dict[str, Any]:
+def written(stratum: Stratum, number: int) -> dict[str, Any]:
     """Write a task by hand. It is valid; nobody proves it here."""
     letters = random.Random(f"{stratum} {number}")
     tools = [f"{stratum.server}.{name}" for name in SERVERS[stratum.server].tools]
@@ -98,12 +98,12 @@ def document(stratum: Stratum, number: int) -> dict[str, Any]:
     } | (recovery if stratum.category == "recovery" else {})
 
 
-def stock(house: House, each: int, first: int = 0) -> list[str]:
+def stocked_up(house: House, each: int, first: int = 0) -> list[str]:
     """Add reviewed tasks of each stratum, each of a skeleton of its own."""
     added = []
     for stratum in DEMO.per_cohort:
         for number in range(first, first + each):
-            task = Task.parse(document(stratum, number))
+            task = Task.parse(written(stratum, number))
             skeleton = f"{stratum}/{number}"
             house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
             house.vault.advance(task.id, "admit")
@@ -116,7 +116,7 @@ def make(folder: Path, *, tasks: int = 0, live: bool = False) -> Path:
     """Make a home with so many reviewed tasks of each stratum, and a live set if it is wanted."""
     create(folder, Settings(benchmark=Benchmark(first_month=MONTH)), None)
     house = House(folder, None)
-    stock(house, tasks)
+    stocked_up(house, tasks)
     if live:
         house.rotation.run(Month.parse(MONTH).plus(-1))
     house.close()
@@ -151,3 +151,18 @@ def stocked(templates: Path, tmp_path: Path) -> Path:
 def live(templates: Path, tmp_path: Path) -> Path:
     """A home with a live set."""
     return copy_of(templates, "live", tmp_path / "home", tasks=5, live=True)
+
+
+@pytest.fixture
+def listing() -> Callable[[Path], dict[str, str]]:
+    return listed
+
+
+@pytest.fixture
+def document() -> Callable[[Stratum, int], dict[str, Any]]:
+    return written
+
+
+@pytest.fixture
+def stock() -> Callable[..., list[str]]:
+    return stocked_up
