@@ -1,0 +1,118 @@
+"""The whole month, as a newcomer plays it: the real command, real servers, a real box."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
+FIGURES = {"success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate"}
+
+pytestmark = pytest.mark.slow
+
+
+def quarterturn(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([QUARTERTURN, *map(str, words)], capture_output=True, text=True, timeout=600, check=False)
+
+
+def played(box: str, home: Path) -> dict[str, Any]:
+    done = quarterturn("demo", "--json", "--box", box, "--home", home)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(done.stdout.splitlines()) == 1, "one object on standard output, and nothing else"
+    said = json.loads(done.stdout)
+    assert said["ok"] is True
+    data: dict[str, Any] = said["data"]
+    return data
+
+
+def require_the_month(data: dict[str, Any], box: str) -> None:
+    assert data["box"] == box
+    assert (data["live"], data["retired"], data["entered"]) == (24, 6, 6)
+    assert data["agents"]["null"]["success_rate"] == 0.0
+    assert data["agents"]["oracle"]["success_rate"] == 1.0
+    assert 0.0 < data["agents"]["rulebook"]["success_rate"] < 1.0
+    for figures in data["agents"].values():
+        assert set(figures) >= FIGURES
+        assert figures["attempted"] == 24
+        assert figures["unknown"] == 0
+    assert data["egress"]["attempts"] >= 12
+    assert data["egress"]["escaped"] == 0
+    assert data["audit"]["ok"] is True
+    assert data["tampered_audit"]["ok"] is False
+    assert data["tampered_audit"]["step"] is not None
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "home"
+
+
+@pytest.fixture(scope="module")
+def month(home: Path) -> dict[str, Any]:
+    return played("bwrap", home)
+
+
+@pytest.mark.box
+def test_the_demo_plays_a_month_behind_bubblewrap(month: dict[str, Any]) -> None:
+    require_the_month(month, "bwrap")
+
+
+@pytest.mark.engine
+def test_the_demo_plays_a_month_in_docker(tmp_path: Path) -> None:
+    require_the_month(played("docker", tmp_path / "home"), "docker")
+
+
+@pytest.mark.box
+def test_a_stranger_audits_the_release_with_the_folder_and_the_key(month: dict[str, Any]) -> None:
+    done = quarterturn("audit", month["audit"]["bundle"], "--key", month["audit"]["key"], "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["data"]["ok"] is True
+
+
+@pytest.mark.box
+def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], tmp_path: Path) -> None:
+    """The same audit from a process that may import only the standard library and cryptography."""
+    key = Path(month["audit"]["key"]).read_text().strip()
+    script = (
+        "import sys\n"
+        "from vault.ledger.audit import audit\n"
+        "report = audit(__import__('pathlib').Path(sys.argv[1]), [sys.argv[2]])\n"
+        "strangers = {'sqlalchemy', 'sqlmodel', 'pydantic', 'rfc8785', 'yaml', 'mcp'} & set(sys.modules)\n"
+        "sys.exit(0 if report.ok and not strangers else 1)\n"
+    )
+    command = [sys.executable, "-c", script, month["audit"]["bundle"], key]
+    assert subprocess.run(command, cwd=tmp_path, timeout=120, check=False).returncode == 0
+
+
+@pytest.mark.box
+def test_the_home_holds_no_plaintext_of_a_task_that_still_counts(month: dict[str, Any], home: Path) -> None:
+    """Every goal and every computed answer of the live tasks, looked for in every file of the home."""
+    live = json.loads(quarterturn("task", "list", "--state", "live", "--home", home, "--json").stdout)["data"]
+    assert len(live) == 24
+    shown = [
+        json.loads(quarterturn("task", "show", row["id"], "--as", "tester", "--home", home, "--json").stdout)["data"]
+        for row in live[:6]
+    ]
+    goals = [item["task"]["goal"].encode() for item in shown]
+    for file in (path for path in home.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        assert not [goal for goal in goals if goal in content], file.name
+
+
+@pytest.mark.box
+def test_the_demo_leaves_nothing_behind(month: dict[str, Any]) -> None:
+    assert month
+    assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
+
+
+def test_without_any_box_nothing_is_run(tmp_path: Path) -> None:
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
+    command = [QUARTERTURN, "demo", "--json", "--box", "docker", "--home", tmp_path / "home"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 6
+    assert json.loads(done.stdout)["ok"] is False
+    assert not (tmp_path / "home").exists()
