@@ -1,0 +1,149 @@
+"""The turn at the command line: what it would do, that it is done once, and that no kill can change that."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from quarterturn.wiring import House
+from rotation.turn import STEPS
+from sandbox.box import Program
+from sandbox.store import RunState
+from sandbox.submission import Submission
+from vault.ledger.audit import audit
+from vault.ledger.leaf import Statement
+
+PROGRAM = Path(sys.executable).parent / "quarterturn"
+
+
+@dataclass(frozen=True)
+class NamedBox:
+    """Stands for a box where nothing is run."""
+
+    name: str = "docker"
+    official: bool = True
+
+
+def test_the_first_turn_is_planned_run_and_told(say, stocked):
+    plan = say("turn", "plan", "--home", stocked, "--json").data
+    assert (plan["month"], plan["retire"]) == ("2026-11", None)
+    assert plan["enter"] == {"2026-12": 6, "2027-01": 6, "2027-02": 6, "2027-03": 6}
+    assert say("turn", "status", "--home", stocked).out.startswith("no turn was made yet")
+    turned = say("turn", "run", "--home", stocked, "--json").data
+    assert turned == {"month": "2026-11", "steps": list(STEPS), "live": 24}
+    status = say("turn", "status", "--home", stocked, "--json").data
+    assert [turn["finished"] for turn in status["turns"]] == [True]
+    assert [cohort["id"][-7:] for cohort in status["cohorts"]] == list(plan["enter"])
+
+
+def test_the_second_turn_retires_a_quarter_and_publishes_it(say, live):
+    assert say("turn", "plan", "--home", live).out.startswith("The turn of 2026-12: cohort-2026-12 retires (6 tasks)")
+    turned = say("turn", "run", "--month", "2026-12", "--home", live, "--json").data
+    release = live / "public" / "releases" / "Historical-2026-12"
+    assert turned["live"] == 24
+    assert turned["release"] == str(release)
+    assert say("audit", release, "--key", live / "public" / "log.vkey").code == 0
+    assert say("log", "fsck", "--home", live).code == 0
+    assert say("publish", "2026-12", "--home", live, "--json").data == {"release": str(release)}
+    states = Counter(row["state"] for row in say("task", "list", "--home", live, "--json").data)
+    assert states == {"live": 24, "published": 6}
+
+
+def stop_after(step):
+    def on_step(done):
+        if done == step:
+            raise KeyboardInterrupt
+
+    return on_step
+
+
+@pytest.fixture
+def begun(live):
+    """A home whose turn of 2026-12 was interrupted after its third step."""
+    house = House(live, None)
+    with contextlib.suppress(KeyboardInterrupt):
+        house.rotation.run(house.official.month(), stop_after("retire"))
+    house.close()
+    return live
+
+
+def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
+    plan = say("turn", "plan", "--home", begun, "--json").data
+    assert plan["done"] == ["stop", "close", "retire"]
+    assert plan["left"] == ["publish", "commit", "set", "activate"]
+    run = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", begun)
+    assert (run.code, "is under way" in run.sentence) == (4, True)
+    assert say("turn", "run", "--month", "2027-01", "--home", begun).code == 4
+    assert say("turn", "run", "--home", begun, "--json").data["month"] == "2026-12"
+
+
+def done(home: Path) -> int:
+    """Count the steps of the turn of 2026-12 that are done, from outside; -1 before it is begun."""
+    with contextlib.closing(sqlite3.connect(f"file:{home}/quarterturn.db?mode=ro", uri=True)) as rows:
+        found = rows.execute("SELECT done FROM rotation_turn WHERE month = '2026-12'").fetchone()
+    return len(json.loads(found[0])) if found else -1
+
+
+def kill_after(home: Path, steps: int, pause: float) -> int:
+    """Run the turn in a process of its own, kill it when so many steps are done, and give how many there were."""
+    command = [PROGRAM, "turn", "run", "--month", "2026-12", "--home", home]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while process.poll() is None and done(home) < steps:
+        time.sleep(0.001)
+    time.sleep(pause)
+    process.kill()
+    said, _ = process.communicate()
+    assert process.returncode in {-signal.SIGKILL, 0}, said
+    return done(home)
+
+
+@pytest.mark.slow
+def test_a_turn_that_is_killed_again_and_again_is_finished_once(live):
+    dice = random.Random(2026)
+    house = House(live, None)
+    submission = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
+    left_open = house.official.open(submission, NamedBox()).record.number
+    promised = {cohort.id: cohort.tasks for cohort in house.months.cohorts("live")}
+    house.close()
+
+    reached = [done(live)]
+    while reached[-1] < len(STEPS):
+        reached.append(kill_after(live, reached[-1] + 1, dice.uniform(0, 0.01)))
+    assert reached == sorted(reached), "a step that was done stays done"
+    assert len(set(reached) - {-1, len(STEPS)}) > 1, f"kills hit the turn: {reached}"
+    finished = subprocess.run([PROGRAM, "turn", "status", "--home", live], check=True, capture_output=True, text=True)
+    if "unfinished" in finished.stdout:  # killed between the last step and the end of the turn
+        subprocess.run([PROGRAM, "turn", "run", "--home", live], check=True, capture_output=True)
+
+    house = House(live, None)
+    assert [(str(turn.month), turn.finished, turn.done) for turn in house.months.turns()][-1:] == [
+        ("2026-12", True, STEPS)
+    ]
+    kinds = Counter(Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size))
+    assert kinds == {"commit": 30, "set": 2, "run-open": 1, "abort": 1, "retire": 1}
+    assert house.runs.get(left_open).state is RunState.ABORTED
+    assert Counter(record.state.value for record in house.vault.records()) == {"live": 24, "published": 6}
+    assert {c.id: c.tasks for c in house.months.cohorts() if c.id in promised} == promised
+    assert house.writer.fsck() == []
+    house.vault.verify_access_log()
+    release = house.places.releases / "Historical-2026-12"
+    assert [path.name for path in house.places.releases.iterdir()] == [release.name]
+    report = audit(release, [house.places.log_vkey.read_text()])
+    assert report.ok, report.failed
+    house.close()
+
+    again = subprocess.run(
+        [PROGRAM, "turn", "run", "--month", "2026-12", "--home", live], capture_output=True, check=False
+    )
+    assert again.returncode == 4
