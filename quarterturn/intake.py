@@ -8,11 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from grammars.admission import admit
 from grammars.grammar import Draft
-from grammars.prover import Prover
 from quarterturn.errors import Malformed, Refused
 from quarterturn.wiring import House
 from sandbox.box import Box
@@ -97,7 +96,7 @@ def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> 
         Refused: a draft stayed out at a gate, or a task of its id is known; nothing was kept.
     """
     refuse_known(house, drafts)
-    prover = cast("Prover", BoxProver(box))
+    prover = BoxProver(box)
     admissions = [admit(draft, prover) for draft in drafts]
     for admission in admissions:
         for gate in admission.failed:

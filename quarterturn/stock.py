@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
 
-from grammars.prover import Prover
 from quarterturn.supply import Supply, Tally
 from quarterturn.wiring import House
 from rotation.promise import draw_seed
@@ -41,18 +39,20 @@ def fill(
 ) -> Tally:
     """Draw and admit what is missing, from the seed that was committed for this draw.
 
-    The very first draw has no earlier statement that could have committed to its seed, so it takes a fresh one.
+    The very first draw has no earlier statement that could have committed to its seed, so it takes a fresh one. A later
+    draw that was interrupted gives, when it is made again, the tasks that it would have given: what the same seed gave
+    already is passed over and not barred.
     """
-    turns = house.months.turns()
-    first = not any(turn.finished for turn in turns)
-    seed = os.urandom(32) if first else draw_seed(turns[-1].month.plus(1), house.vault, who=author)
-    supply = Supply(house.grammars, house.vault, house.drafts, cast("Prover", BoxProver(box)))
+    turns = [turn for turn in house.months.turns() if turn.finished]
+    seed = draw_seed(turns[-1].month.plus(1), house.vault, who=author) if turns else os.urandom(32)
+    waited = [r for r in _ready(house) if not turns or r.created_at < turns[-1].started_at]
+    supply = Supply(house.grammars, house.vault, house.drafts, BoxProver(box))
     return supply.fill(
         missing,
         seed,
         author=author,
         workers=house.settings.run.workers,
-        barred={*_spent(house), *(record.skeleton_tag for record in _ready(house))},
+        barred={*_spent(house), *(record.skeleton_tag for record in waited)},
         on_done=on_done,
     )
 

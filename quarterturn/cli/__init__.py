@@ -48,8 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     take_passphrase()
     try:
         rooms.require_ours()
-        _invoke(list(arguments) or ["--help"])
-        return OK
+        return _invoke(list(arguments) or ["--help"])
     except typer.Exit as stop:
         return stop.exit_code
     except BrokenPipeError:
@@ -63,11 +62,12 @@ def run(arguments: Sequence[str]) -> int:
         return code
 
 
-def _invoke(arguments: list[str]) -> None:
+def _invoke(arguments: list[str]) -> int:
     """Run a command; unlike `app()` this leaves interrupts and broken pipes to us."""
     command = typer.main.get_command(app)
     with command.make_context(NAME, arguments) as context:
         command.invoke(context)
+    return OK
 
 
 def _explained(error: BaseException) -> tuple[str, int]:

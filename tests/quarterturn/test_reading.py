@@ -1,0 +1,112 @@
+"""Reviewing: what a second person is shown, and that a decision stands for all it names or for none."""
+
+from __future__ import annotations
+
+import pytest
+
+from grammars.admission import NAMES, Admission, Gate
+from grammars.grammar import Draft
+from grammars.review import CHECKLIST
+from quarterturn.wiring import House
+from rotation.sets import DEMO
+
+GOAL = "Make the folder number-"
+
+
+@pytest.fixture
+def waiting(home, document):
+    """A home with three tasks of ada and one of grace that wait for a review."""
+    house = House(home, None)
+    ids = []
+    for number, stratum in enumerate(list(DEMO.per_cohort)[:4]):
+        task = document(stratum, number)
+        provenance = {
+            "template": "t",
+            "skeleton": f"s/{number}",
+            "solutions": [{"name": "direct", "calls": [{"tool": "filesystem.x", "arguments": {}}], "answer": None}],
+            "mutants": [{"name": "gone", "answer": "x"}],
+        }
+        gates = tuple(Gate(place, name, ok=True, detail="it holds") for place, name in NAMES.items())
+        admission = Admission(task["id"], gates, {})
+        author = "grace" if number == 3 else "ada"
+        ids.append(house.drafts.keep(Draft(task, provenance), admission, author=author, public_grammar=False).id)
+    house.close()
+    return home, ids
+
+
+def states(say, home) -> dict[str, str]:
+    return {row["id"]: row["state"] for row in say("task", "list", "--home", home, "--json").data}
+
+
+def openings(say, home) -> list[str]:
+    return [row["what"] for row in say("access", "log", "--verify", "--home", home, "--json").data]
+
+
+def test_what_waits_is_listed_and_nothing_is_opened(waiting, say):
+    home, ids = waiting
+    assert sorted(say("task", "review", "--as", "grace", "--home", home, "--json").data) == sorted(ids)
+    assert openings(say, home) == []
+
+
+def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
+    home, ids = waiting
+    said = say("task", "review", ids[0], "--as", "grace", "--home", home)
+    assert said.code == 0
+    shown = [GOAL, "Budget     8 calls", "Solution   direct", "Mutant     gone", "Gate 5     ok", *CHECKLIST.values()]
+    assert not [part for part in shown if part not in said.out]
+    assert openings(say, home) == [f"task/{ids[0]}", f"blob/admission/{ids[0]}"]
+
+
+def test_many_tasks_are_one_object_too(waiting, say):
+    home, ids = waiting
+    data = say("task", "review", "--batch", "--as", "grace", "--home", home, "--json").data
+    assert sorted(item["task"]["id"] for item in data) == sorted(ids)
+    assert all(item["task"]["goal"].startswith(GOAL) for item in data)
+    assert all([gate["number"] for gate in item["gates"]] == [1, 2, 3, 4, 5] for item in data)
+
+
+def test_one_decision_stands_for_all_or_for_none(waiting, say):
+    home, ids = waiting
+    before = states(say, home)
+    refused = say("task", "review", "--batch", "--approve", "--as", "grace", "--home", home, "--json")
+    assert refused.code == 4
+    assert f"grace wrote task {ids[3]}" in refused.data["error"]
+    assert states(say, home) == before
+    approved = say("task", "review", "--batch", "--approve", "--as", "hedy", "--home", home, "--json")
+    assert {row["state"] for row in approved.data} == {"reviewed"}
+    assert set(states(say, home).values()) == {"reviewed"}
+
+
+def test_nobody_reviews_alone_what_they_wrote_under_any_spelling(waiting, say):
+    home, ids = waiting
+    for name in ("ada", "ADA", " Ada "):
+        assert say("task", "review", ids[0], "--approve", "--as", name, "--home", home).code == 4
+    assert states(say, home)[ids[0]] == "admitted"
+
+
+def test_a_rejection_needs_a_reason_and_keeps_it_sealed(waiting, say):
+    home, ids = waiting
+    assert say("task", "review", ids[0], "--reject", " ", "--as", "grace", "--home", home).code == 2
+    assert states(say, home)[ids[0]] == "admitted"
+    said = say("task", "review", ids[0], "--reject", "the amaranth is ambiguous", "--as", "grace", "--home", home)
+    assert (said.code, states(say, home)[ids[0]]) == (0, "rejected")
+    assert not any(b"amaranth" in path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_task_is_reviewed_once(waiting, say):
+    home, ids = waiting
+    words = ["task", "review", ids[0], "--approve", "--as", "hedy", "--home", home]
+    assert say(*words).code == 0
+    assert say(*words).code == 4
+
+
+def test_when_nothing_waits_it_is_said(home, say):
+    for words in (["--batch"], [], ["--batch", "--approve"]):
+        assert say("task", "review", *words, "--as", "grace", "--home", home).out == "nothing waits for a review\n"
+
+
+def test_a_shown_task_is_logged_with_who_and_why(waiting, say):
+    home, ids = waiting
+    assert say("task", "show", ids[0], "--as", "hedy", "--home", home, "--json").data["task"]["id"] == ids[0]
+    entry = say("access", "log", "--home", home, "--json").data[0]
+    assert (entry["who"], entry["what"], entry["why"]) == ("hedy", f"task/{ids[0]}", "task show")

@@ -1,0 +1,219 @@
+"""Supplying a set: drawn in the order of a seed, proven, and gone on with where it was interrupted."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+
+from grammars.errors import Exhausted
+from quarterturn import devset, stock
+from quarterturn.errors import Refused
+from quarterturn.supply import MOST_FAILURES, Supply
+from quarterturn.wiring import House, shipped_grammars
+from rotation.sets import DEMO, Stratum
+from vault.task import Task
+from verifiers.verdict import Evidence, Verdict
+
+SEED = bytes(range(32))
+EASY = Stratum("filesystem", "single-tool", "easy")
+MEDIUM = Stratum("filesystem", "composition", "medium")
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a prover says of one play."""
+
+    evidence: Evidence
+    calls: int
+    errors: int
+    state: object = None
+    log: tuple = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.evidence.verdict
+
+
+@dataclass
+class Prover:
+    """Says yes to solutions and no to everything else, without a world; `spoil` picks drafts that fail."""
+
+    spoil: object = staticmethod(lambda document: False)
+    proven: list = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self, document):
+        pass
+
+    def descriptions(self, tools):
+        return dict.fromkeys(tools, "")
+
+    def prove(self, document, calls, answer):
+        with self.lock:
+            self.proven.append(document["id"])
+        right = bool(calls) and not self.spoil(document)
+        faults = document.get("faults", []) if calls else []
+        made = Counter(call["tool"] for call in calls)
+        met = sum(made[fault["tool"]] >= fault["call"] for fault in faults)
+        return Played(Evidence("probe", Verdict.TRUE if right else Verdict.FALSE), len(calls), met)
+
+    def mutated(self, document, proved, mutant):
+        return Evidence("probe", Verdict.FALSE)
+
+
+@pytest.fixture(scope="module")
+def grammars():
+    return shipped_grammars()
+
+
+@pytest.fixture
+def house(home):
+    house = House(home, None)
+    yield house
+    house.close()
+
+
+def fill(house, grammars, wanted, prover=None, **more):
+    supply = Supply(grammars, house.vault, house.drafts, prover or Prover())
+    return supply.fill(wanted, SEED, author="ada", **more)
+
+
+def test_a_seed_gives_the_same_tasks_however_many_workers_prove_them(house, grammars, tmp_path):
+    tallies = []
+    for workers in (1, 4):
+        with (
+            pytest.MonkeyPatch.context() as patched
+        ):  # nothing is kept, so that the second draw finds what the first did
+            patched.setattr(house.drafts, "keep", lambda draft, *_, **__: None)
+            tallies.append(fill(house, grammars, {EASY: 3, MEDIUM: 3}, workers=workers))
+    assert tallies[0].drawn == 6
+    assert sorted(tallies[0].admitted) == sorted(tallies[1].admitted)
+
+
+def test_each_task_has_a_skeleton_of_its_own(house, grammars):
+    tally = fill(house, grammars, {EASY: 3, MEDIUM: 3})
+    records = [house.vault.record(task_id) for task_id in tally.admitted]
+    assert len({record.skeleton_tag for record in records}) == 6
+    assert {record.state for record in records} == {"admitted"}
+    assert {record.author for record in records} == {"ada"}
+    assert all(record.public_grammar for record in records)
+
+
+def test_what_stays_out_is_kept_as_rejected_and_the_next_takes_its_place(house, grammars):
+    spoilt = []
+
+    def first_two(document):
+        if len(spoilt) < 2 and document["id"] not in spoilt:
+            spoilt.append(document["id"])
+        return document["id"] in spoilt
+
+    tally = fill(house, grammars, {MEDIUM: 3}, Prover(first_two), workers=1)
+    assert (tally.drawn, len(tally.admitted)) == (5, 3)
+    assert tally.shut == {"3 solutions pass": 2}
+    assert {house.vault.record(task_id).state for task_id in spoilt} == {"rejected"}
+
+
+def test_templates_that_keep_failing_are_given_up(house, grammars):
+    with pytest.raises(Refused, match=f"{MOST_FAILURES} drafts of {MEDIUM} in a row stayed out, the last at gate 3"):
+        fill(house, grammars, {MEDIUM: 3}, Prover(lambda document: True), workers=1)
+
+
+def test_a_draw_that_was_interrupted_goes_on(house, grammars):
+    whole = fill_nothing_kept(house, grammars, {MEDIUM: 4})
+    kept = []
+
+    def interrupted():
+        kept.append(1)
+        if len(kept) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill(house, grammars, {MEDIUM: 4}, workers=1, on_done=interrupted)
+    assert len(house.vault.records()) == 2
+    tally = fill(house, grammars, {MEDIUM: 2})
+    assert len(house.vault.records()) == 4
+    assert {record.id for record in house.vault.records()} == set(whole)
+    assert tally.drawn == 2
+
+
+def fill_nothing_kept(house, grammars, wanted):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(house.drafts, "keep", lambda draft, *_, **__: None)
+        return fill(house, grammars, wanted).admitted
+
+
+def test_a_machinery_that_breaks_ends_the_draw_and_admits_nothing_unproven(house, grammars):
+    class Broken(Prover):
+        def prove(self, document, calls, answer):
+            raise RuntimeError("the engine is gone")
+
+    with pytest.raises(RuntimeError, match="engine is gone"):
+        fill(house, grammars, {EASY: 2}, Broken())
+    assert house.vault.records() == []
+
+
+def test_a_barred_skeleton_is_not_drawn_again(house, grammars):
+    first = fill(house, grammars, {MEDIUM: 2})
+    tags = [house.vault.record(task_id).skeleton_tag for task_id in first.admitted]
+    second = fill(house, grammars, {MEDIUM: 2}, barred=tags)
+    assert not set(tags) & {house.vault.record(task_id).skeleton_tag for task_id in second.admitted}
+
+
+def test_a_grammar_that_is_used_up_says_so(house, grammars):
+    with pytest.raises(Exhausted, match="no unseen skeleton left for easy single-tool"):
+        fill(house, grammars, {EASY: 500})
+
+
+# -- what the next turn needs -----------------------------------------------------------------------------------------
+
+
+def test_an_empty_home_wants_four_cohorts(house):
+    assert stock.wanted(house) == dict.fromkeys(DEMO.per_cohort, 4)
+
+
+def test_what_waits_or_is_reviewed_counts_and_a_shared_skeleton_counts_once(house, document):
+    for number in (1, 2, 3):
+        task = Task.parse(document(EASY, number))
+        skeleton = f"s/{min(number, 2)}"
+        house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
+        house.vault.advance(task.id, "admit")
+    assert stock.wanted(house)[EASY] == 2
+
+
+def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, stock_of_live):
+    assert stock_of_live == {}
+
+
+@pytest.fixture
+def stock_of_live(live):
+    house = House(live, None)
+    try:
+        return stock.wanted(house)
+    finally:
+        house.close()
+
+
+def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
+    house = House(live, None)
+    spare = next(r for r in house.vault.records("reviewed") if r.server == "filesystem" and r.category == EASY.category)
+    house.vault.advance(spare.id, "withdraw")
+    task = Task.parse(document(EASY, 99))
+    house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=f"{EASY}/0", template="t")  # live already
+    house.vault.advance(task.id, "admit")
+    assert stock.wanted(house) == {EASY: 1}
+    house.close()
+
+
+# -- the dev set ------------------------------------------------------------------------------------------------------
+
+
+def test_the_dev_set_is_the_same_for_everybody(grammars):
+    drawn = devset.draw(grammars)
+    assert [draft.task for draft in drawn] == [draft.task for draft in devset.draw(shipped_grammars())]
+    assert Counter(Stratum(d.task["server"], d.task["category"], d.task["difficulty"]) for d in drawn) == dict.fromkeys(
+        DEMO.per_cohort, devset.EACH
+    )
+    assert len({draft.skeleton for draft in drawn}) == len(drawn)
