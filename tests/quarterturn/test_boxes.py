@@ -1,0 +1,147 @@
+"""Choosing a box: the official one where it answers, else the other, else one sentence with what each lacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quarterturn import boxes, checkup
+from quarterturn.boxes import choose_box
+from quarterturn.errors import Unavailable
+from sandbox.errors import Refused
+from sandbox.errors import Unavailable as NoBox
+from sandbox.selfcheck import Attempt
+
+
+class Stub:
+    """A box that answers, or says what it lacks."""
+
+    def __init__(self, name, lacks=None):
+        self.name, self.lacks = name, lacks
+
+    def check(self):
+        if self.lacks:
+            raise self.lacks
+
+
+@pytest.fixture
+def there(monkeypatch):
+    def put(docker=None, bwrap=None):
+        monkeypatch.setattr(
+            boxes, "BOXES", {"docker": lambda: Stub("docker", docker), "bwrap": lambda: Stub("bwrap", bwrap)}
+        )
+        monkeypatch.setattr(checkup, "BOXES", boxes.BOXES)
+
+    return put
+
+
+def test_what_is_official_comes_first(there):
+    there()
+    assert choose_box("auto").name == "docker"
+    assert choose_box("bwrap").name == "bwrap"
+
+
+def test_where_no_engine_answers_bubblewrap_is_taken(there):
+    there(docker=NoBox("no engine"))
+    assert choose_box("auto").name == "bwrap"
+
+
+def test_a_box_that_was_named_is_not_replaced_by_another(there):
+    there(docker=NoBox("no engine"))
+    with pytest.raises(Unavailable, match=r"^no engine$"):
+        choose_box("docker")
+
+
+def test_without_any_box_each_says_what_it_lacks(there):
+    there(docker=NoBox("no engine"), bwrap=NoBox("no bwrap"))
+    with pytest.raises(Unavailable, match=r"^no engine; no bwrap$"):
+        choose_box("auto")
+
+
+def test_a_box_that_is_broken_is_not_passed_over(there):
+    there(docker=Refused("the image is for another machine"))
+    with pytest.raises(Refused):
+        choose_box("auto")
+
+
+# -- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, home):
+    there(docker=NoBox("no engine"))
+    said = say("doctor", "--home", home, "--json")
+    assert said.code == 0
+    assert {name: found["ok"] for name, found in said.data.items()} == {
+        "python": True,
+        "git": True,
+        "bwrap box": True,
+        "docker box": False,
+        "rooms": True,
+        "home": True,
+    }
+    assert said.data["docker box"]["detail"] == (
+        "no engine (without it, images cannot be run, and no score can be official)"
+    )
+
+
+def test_without_a_box_the_doctor_says_six(there, say, tmp_path):
+    there(docker=NoBox("no engine"), bwrap=NoBox("no bwrap"))
+    said = say("doctor", "--home", tmp_path / "none", "--json")
+    assert (said.code, said.object["ok"]) == (6, False)
+    assert "make one with `quarterturn init" in said.data["home"]["detail"]
+
+
+def test_a_broken_home_is_a_finding_and_not_the_doctors_end(there, say, home):
+    there()
+    (home / "quarterturn.toml").write_text("[rum]\n")
+    said = say("doctor", "--home", home, "--json")
+    assert said.code == 0
+    assert said.data["home"]["ok"] is False
+    assert "'benchmark' is wrong" in said.data["home"]["detail"]
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("blocked", 0), ("bounded", 0), ("escaped", 1)])
+def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, monkeypatch):
+    there()
+    attempt = Attempt("egress-canary", "network", "a namespace", outcome, "what it met")
+    monkeypatch.setattr(checkup, "selfcheck", lambda box: [attempt])
+    said = say("doctor", "--attack", "--box", "bwrap", "--json")
+    assert (said.code, said.object["ok"]) == (code, code == 0)
+    assert said.data["box"] == "bwrap"
+    assert said.data["attempts"] == [
+        {"name": "egress-canary", "group": "network", "control": "a namespace", "outcome": outcome}
+        | {"detail": "what it met"}
+    ]
+
+
+@pytest.mark.box
+def test_the_wall_of_this_machine_holds(say):
+    said = say("doctor", "--attack", "--box", "bwrap", "--json")
+    assert said.code == 0, said.out
+    assert not [attempt for attempt in said.data["attempts"] if attempt["outcome"] == "escaped"]
+
+
+VERBS = [
+    ["run", "--as", "me", "--agent", "true"],
+    ["doctor"],
+    ["doctor", "--attack"],
+    ["demo"],
+]
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_a_machine_without_any_box_is_six_in_one_sentence(words, tmp_path):
+    """No engine at the socket, no bwrap on the path: nothing is run, and what to install is said."""
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
+    program = Path(sys.executable).parent / "quarterturn"
+    command = [sys.executable, program, *words, "--home", tmp_path / "home", "--json"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert said.returncode == 6, said.stderr
+    assert json.loads(said.stdout)["ok"] is False
+    assert "bubblewrap" in said.stdout
+    assert "Traceback" not in said.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,110 @@
+"""The board: ranks within a track, over what stays sealed, rounded, each figure with its interval."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from quarterturn import standings
+from sandbox.score import Result
+from sandbox.store import RunRecord, RunState
+from verifiers.verdict import Verdict
+
+SUNSET = "cohort-2026-12"
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def record(number, name, *, track="docker", official=True):
+    return RunRecord(
+        number=number, month="2026-12", track=track, box="docker", official=official, submitter=name, name=name,
+        kind="image", submission="sha256:" + "0" * 64, tasks=24, state=RunState.DONE, attempt=1, code=None,
+        opened_at=NOW, started_at=NOW, ended_at=NOW,
+    )  # fmt: skip
+
+
+def results(number, passes, *, sunset=0, unknown=0):
+    """Results of 18 sealed tasks, of which `passes` pass, and 6 of the sunset cohort, of which `sunset` pass."""
+    made = []
+    for place in range(24):
+        cohort = SUNSET if place < 6 else f"cohort-2027-0{1 + (place - 6) // 6}"
+        passed = place < sunset if cohort == SUNSET else place - 6 < passes
+        verdict = Verdict.TRUE if passed else Verdict.UNKNOWN if place >= 24 - unknown else Verdict.FALSE
+        made.append(
+            Result(
+                run=number,
+                task=f"t-{place:016d}",
+                cohort=cohort,
+                server="filesystem",
+                category="composition",
+                verdict=verdict,
+                passed=passed,
+                calls=3,
+                max_steps=7,
+                unlisted=1,
+                errors_seen=0,
+                skeleton=f"s{place}",
+            )
+        )
+    return made
+
+
+def test_those_surely_better_come_first_and_equals_share_a_rank():
+    scored = [
+        (record(1, "weak"), results(1, 0)),
+        (record(2, "fair"), results(2, 9)),
+        (record(3, "good"), results(3, 18)),
+    ]
+    scored.append((record(4, "twin"), results(4, 18)))
+    board = standings.lines(scored, SUNSET)
+    assert {line.name: line.rank for line in board} == {"good": 1, "twin": 1, "fair": 3, "weak": 4}
+    assert [line.name for line in board] == ["good", "twin", "fair", "weak"]
+
+
+def test_the_cohort_that_is_about_to_be_opened_stands_beside_and_ranks_nobody():
+    scored = [(record(1, "leaked"), results(1, 9, sunset=6)), (record(2, "plain"), results(2, 9, sunset=0))]
+    board = standings.lines(scored, SUNSET)
+    assert [line.rank for line in board] == [1, 1]
+    assert board[0].whole.passed == 15
+    assert board[0].sealed.passed == board[1].sealed.passed == 9
+
+
+def test_tracks_never_share_a_rank():
+    scored = [
+        (record(1, "boxed"), results(1, 0)),
+        (record(2, "hosted", track="endpoint"), results(2, 18)),
+        (record(3, "loose", track="unofficial", official=False), results(3, 18)),
+    ]
+    board = {line.name: line for line in standings.lines(scored, SUNSET)}
+    assert (board["boxed"].rank, board["hosted"].rank, board["loose"].rank) == (1, 1, None)
+    assert board["loose"].note == "unofficial"
+
+
+def test_a_run_with_an_unknown_verdict_is_shown_and_not_ranked():
+    line = standings.lines([(record(1, "odd"), results(1, 9, unknown=1))], SUNSET)[0]
+    assert (line.rank, line.note) == (None, "a verdict is unknown")
+
+
+def test_the_reference_is_named_as_such():
+    line = standings.reference_line("oracle", results(1, 18, sunset=6))
+    assert (line.rank, line.run, line.note) == (None, None, "reference, unranked")
+    assert "reference, unranked" in standings.table([line])[1]
+
+
+def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
+    line = standings.lines([(record(1, "some"), results(1, 7))], SUNSET)[0].as_json()
+    figure = line["whole"]["success_rate"]
+    assert figure["value"] == pytest.approx(0.29)  # 7 of 24
+    assert figure["n"] == 24
+    assert figure["low"] < figure["value"] < figure["high"]
+    for name in standings.FIGURES:
+        for bound in ("value", "low", "high"):
+            value = line["whole"][name][bound]
+            assert value is None or value * 200 == pytest.approx(round(value * 200))
+
+
+def test_a_figure_over_nothing_is_a_dash():
+    text = standings.table(standings.lines([(record(1, "none"), results(1, 0))], SUNSET))
+    assert text[1].split()[:2] == ["1", "none"]
+    assert " -  " in text[1]
+    assert standings.table([]) == ["no run of this month is finished"]
