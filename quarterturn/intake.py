@@ -17,6 +17,8 @@ from quarterturn.wiring import House
 from sandbox.box import Box
 from sandbox.errors import SandboxError
 from sandbox.prover import BoxProver
+from sandbox.servers import SERVERS
+from sandbox.servers.check import check
 from sandbox.world import seed
 from vault.canonical import parse_object
 from vault.db import transaction
@@ -130,10 +132,17 @@ def _check(draft: Draft, place: str) -> None:
         raise Malformed(f"{place}: {error}") from None
     predicate.parse(task.success_predicate, f"{place}: $.success_predicate")
     for index, mutant in enumerate(draft.provenance["mutants"]):
-        if not _spoils(mutant):
-            where = f"{place} is malformed at $.provenance.mutants[{index}]"
-            raise Malformed(f"{where}: it needs another answer, or a server and a change")
+        _check_mutant(mutant, f"{place}: $.provenance.mutants[{index}]")
 
 
-def _spoils(mutant: Mapping[str, Any]) -> bool:
-    return "answer" in mutant or {"server", "change"} <= mutant.keys()
+def _check_mutant(mutant: Mapping[str, Any], place: str) -> None:
+    if "answer" in mutant:
+        return
+    if not {"server", "change"} <= mutant.keys():
+        raise Malformed(f"{place} needs another answer, or a server and a change")
+    if mutant["server"] not in SERVERS:
+        raise Malformed(f"{place}.server is none of {', '.join(SERVERS)}")
+    try:
+        check(SERVERS[mutant["server"]].mutations, mutant["change"], f"{place}.change")
+    except SandboxError as error:
+        raise Malformed(str(error)) from None

@@ -196,7 +196,7 @@ PROVENANCE = {
         }
     ],
     "mutants": [
-        {"name": "gone", "server": "filesystem", "change": {"remove": {"path": "number-1"}}},
+        {"name": "gone", "server": "filesystem", "change": {"remove": "number-1"}},
         {"name": "elsewhere", "server": "filesystem", "change": {"move": {"from": "number-1", "to": "number-2"}}},
     ],
 }
@@ -241,7 +241,12 @@ BAD_TASKS = {
         change("provenance.solutions.0.calls.0.tool", None),
         "solutions[0].calls[0]: it lacks tool",
     ),
-    "mutant that does nothing": (change("provenance.mutants.1.change", None), "$.provenance.mutants[1]: it needs"),
+    "mutant that does nothing": (
+        change("provenance.mutants.1.change", None),
+        "$.provenance.mutants[1] needs another answer",
+    ),
+    "mutant of nobody": (change("provenance.mutants.0.server", "email"), "mutants[0].server is none of filesystem"),
+    "mutant of no form": (change("provenance.mutants.0.change", {"burn": "x"}), "$.provenance.mutants[0].change"),
     "skeleton missing": (change("provenance.skeleton", None), "it lacks skeleton"),
 }
 
