@@ -72,6 +72,7 @@ class Pair:
 def admit(listener: socket.socket, path: str, pairs: list[Pair]) -> None:
     """Take one connection of the agent, if there is room and the gateway answers."""
     agent = listener.accept()[0]
+    agent.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a call is many small writes
     gateway = socket.socket(socket.AF_UNIX)
     for end in (agent, gateway):
         end.settimeout(0)
