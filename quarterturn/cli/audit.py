@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 
 def audit(
     bundle: Annotated[Path, typer.Argument(help="A release folder, Historical-YYYY-MM.")],
-    key: Annotated[list[Path], typer.Option("--key", help="A file with the log's verifier key; may repeat.")],
+    key: Annotated[
+        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier key; may repeat.")
+    ],
     previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,0 +1,70 @@
+"""The reference page of the command line, written from the commands: `python -m quarterturn.cli.reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer.main
+
+from quarterturn.cli import NAME, app
+from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK
+
+MEANINGS = {
+    OK: "yes, done",
+    EXITS["no"]: "the check's answer is no",
+    EXITS["malformed"]: "the command line or a document cannot be understood",
+    EXITS["not-found"]: "something that was named is not there",
+    EXITS["not-allowed"]: "not now, or not by whoever asked",
+    EXITS["quota"]: "a quota is used up",
+    EXITS["unavailable"]: "an engine or another part of the machine is missing",
+    EXITS["locked"]: "a key is locked or missing",
+    EXITS["refused"]: "it would break a rule or a promise; nothing was done",
+    BUG: "a mistake of ours",
+    INTERRUPTED: "interrupted; the same command goes on",
+}
+
+HEAD = """# The command line
+
+This page is written by `python -m quarterturn.cli.reference`; a test fails where the two differ.
+
+With `--json` a verb prints exactly one object, `{"ok": bool, "data": ...}`, on standard output, whatever happens; for
+an error `data` is `{"error": sentence, "exit": code}`. Progress and errors go to standard error. A passphrase is taken
+from `QUARTERTURN_PASSPHRASE` or asked for, never from an argument. `QUARTERTURN_TRACE=1` shows the whole way of a
+mistake of ours; it may quote a task.
+
+| exit | meaning |
+|---|---|
+"""
+
+
+def page() -> str:
+    """Write the page."""
+    exits = "".join(f"| {code} | {meaning} |\n" for code, meaning in sorted(MEANINGS.items()))
+    command: Any = typer.main.get_command(app)
+    return HEAD + exits + "\n## Single verbs\n\n" + "\n".join(_described(command, NAME, None)).rstrip() + "\n"
+
+
+def _described(command: Any, name: str, above: Any) -> Iterator[str]:
+    """Describe a command and, below it, those of its group; each one's context lies in the one above."""
+    context = command.context_class(command, info_name=name, parent=above)
+    below = getattr(command, "commands", {})
+    if above is not None:
+        yield f"{'##' if below else '###'} {context.command_path}\n"
+        yield f"{command.help}\n"
+    if not below:
+        yield f"`{' '.join([context.command_path, *command.collect_usage_pieces(context)])}`\n"
+        yield from _parameters(command, context)
+    for part in sorted(below, key=lambda word: (bool(getattr(below[word], "commands", {})), word)):
+        yield from _described(below[part], part, context)
+
+
+def _parameters(command: Any, context: Any) -> Iterator[str]:
+    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
+    lines = [f"- `{left.strip()}`: {right}" for left, right in filter(None, records) if "--help" not in left]
+    yield from [*lines, ""] if lines else []
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

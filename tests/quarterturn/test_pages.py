@@ -1,0 +1,62 @@
+"""The pages say what is: the reference is the commands', every setting is explained, every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quarterturn.cli import reference
+from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED
+from quarterturn.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn")
+
+
+def test_the_reference_is_written_from_the_commands():
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    assert page == reference.page(), "write it again: python -m quarterturn.cli.reference > docs/reference/cli.md"
+
+
+def test_the_reference_explains_every_exit_code():
+    assert set(reference.MEANINGS) == {0, *EXITS.values(), BUG, INTERRUPTED}
+
+
+def test_every_setting_is_in_the_guide_as_its_description_says():
+    guide = (ROOT / "docs" / "how-to" / "run-a-month.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+\.\w+)` \| (.*) \|$", guide, re.MULTILINE))
+    sections = {name: field.annotation for name, field in Settings.model_fields.items()}
+    assert rows == {
+        f"{section}.{key}": field.description
+        for section, model in sections.items()
+        for key, field in model.model_fields.items()
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_within_the_repository_leads_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    targets = [target.partition("#")[0] for target in LINK.findall(text) if "://" not in target]
+    assert not [target for target in targets if target and not (page.parent / target).exists()]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_rooms_page_names_only_what_is_there(room):
+    page = (ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8")
+    stray = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_found(room, name))]
+    assert not stray
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_rooms_page_is_a_page(room):
+    assert len((ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8").split()) < 600
+
+
+def _found(room: str, name: str) -> Iterator[Path]:
+    """A page names modules from its room, or from the part of it that a bullet is about."""
+    yield from (path for path in (ROOT / room).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))
