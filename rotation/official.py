@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlmodel import Session
+
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
@@ -128,7 +130,9 @@ class Official:
         return OpenRun(started, started.attempt, cohorts)
 
     def serve(self, run: OpenRun) -> list[Task]:
-        """Open the run's tasks to serve them, the last gate before an agent sees one.
+        """Open the run's tasks to serve them, the last gate before an agent sees one (step 3).
+
+        Each is an exposure from here on, also where the run is interrupted before its turn comes.
 
         Raises:
             Refused: a task is not live any more, or its commitment is not under a published checkpoint.
@@ -141,21 +145,24 @@ class Official:
             if self._books.leaf_index(f"commit/{task_id}") >= size:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")
         why = f"serve run {run.record.number}"
-        return [self._books.vault.open(task_id, who=WHO, why=why).task for task_id in run.tasks]
+        tasks = [self._books.vault.open(task_id, who=WHO, why=why).task for task_id in run.tasks]
+        with transaction(self._books.engine) as session:
+            for task_id in run.tasks:
+                self._expose(session, run, task_id)
+        return tasks
 
     def record(self, run: OpenRun, outcome: TaskRun) -> None:
-        """Seal one task's outcome and count how often it was served (step 3).
+        """Seal one task's outcome, and count each time that it was served again.
 
         Raises:
             Refused: the run was not opened for this task.
         """
         if outcome.task_id not in run.tasks:
             raise Refused(f"run {run.record.number} was not opened for task {outcome.task_id}")
-        tag = self._books.vault.record(outcome.task_id).skeleton_tag
         with transaction(self._books.engine) as session:
             self._books.runs.record(run.record.number, run.attempt, outcome, session=session)
-            for _ in range(outcome.attempts):
-                self._books.months.expose(session, {outcome.task_id: tag}, run.record.submitter, run.record.box)
+            for _ in range(outcome.attempts - 1):
+                self._expose(session, run, outcome.task_id)
 
     def close(self, run: OpenRun) -> tuple[Result, ...]:
         """Bind the results and publish that binding (step 4); gives the results for scoring."""
@@ -226,6 +233,10 @@ class Official:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
+    def _expose(self, session: Session, run: OpenRun, task_id: str) -> None:
+        tag = self._books.vault.record(task_id).skeleton_tag
+        self._books.months.expose(session, {task_id: tag}, run.record.submitter, run.record.box)
+
     def _opening(self, record: RunRecord) -> dict[str, Any]:
         """Say whose run it is; `attempt` counts this submitter's runs of the month."""
         month = self._books.runs.list(month=record.month)
@@ -279,7 +290,7 @@ class Official:
             totals_salt=bytes.fromhex(closing["totals"][cohort.id]["salt"]),
         )
 
-    def _seal(self, name: str, value: Mapping[str, Any], session: Any) -> None:
+    def _seal(self, name: str, value: Mapping[str, Any], session: Session) -> None:
         self._books.vault.seal_blob(name, json.dumps(value).encode(), session=session)
 
     def _unseal(self, name: str, why: str) -> dict[str, Any]:

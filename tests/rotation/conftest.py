@@ -138,6 +138,7 @@ class Benchmark:
         """Open, fill and close a run that passes the given share of its tasks."""
         submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
         run = self.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        self.official.serve(run)
         for place, task_id in enumerate(run.tasks):
             category = self.books.vault.record(task_id).category
             self.official.record(run, outcome(task_id, category, passed=place < rate * len(run.tasks)))

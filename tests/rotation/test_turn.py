@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -214,6 +215,16 @@ def test_every_serving_is_an_exposure(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(BEFORE)
     run = benchmark_home.play("careful", 0.5)
     assert {row[1:] for row in benchmark_home.books.months.exposures(run.tasks[0])} == {("careful", "docker", 1)}
+
+
+def test_a_task_served_again_for_a_fault_of_ours_is_exposed_again(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
+    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    benchmark_home.official.serve(run)
+    benchmark_home.official.record(run, replace(outcome(run.tasks[0], "single-tool", passed=True), attempts=3))
+    exposures = benchmark_home.books.months.exposures()
+    assert {row[0]: row[3] for row in exposures} == dict.fromkeys(run.tasks, 1) | {run.tasks[0]: 3}
 
 
 def test_a_second_run_of_a_submitter_is_their_second_attempt(benchmark_home: Benchmark) -> None:
