@@ -11,13 +11,13 @@ An opening names an earlier checkpoint that covers the month's `set` statement a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlmodel import Session
 
+from rotation import openings
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
@@ -31,12 +31,10 @@ from vault.canonical import canonical
 from vault.commitment import commitment, new_salt
 from vault.db import transaction
 from vault.ledger import leaf
-from vault.ledger.bundle import ResultOpening, RunOpening
 from vault.ledger.results import in_order, results_root, totals_of
 from vault.lifecycle import State
 from vault.task import Task
 
-WHO = "rotation"
 UNOFFICIAL = "unofficial"
 
 
@@ -113,7 +111,7 @@ class Official:
                 submission, month=str(month), track=track, tasks=size, box=box, session=session
             )
             opening, salt = self._opening(record), new_salt(self._books.entropy)
-            self._seal(f"opening/{record.number}", {"opening": opening, "salt": salt.hex()}, session)
+            openings.seal(self._books, f"opening/{record.number}", {"opening": opening, "salt": salt.hex()}, session)
             statement = leaf.run_open(
                 run=record.number,
                 commitment=commitment("run-open", canonical(opening), salt),
@@ -145,7 +143,7 @@ class Official:
             if self._books.leaf_index(f"commit/{task_id}") >= size:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")
         why = f"serve run {run.record.number}"
-        tasks = [self._books.vault.open(task_id, who=WHO, why=why).task for task_id in run.tasks]
+        tasks = [self._books.vault.open(task_id, who=openings.WHO, why=why).task for task_id in run.tasks]
         with transaction(self._books.engine) as session:
             for task_id in run.tasks:
                 self._expose(session, run, task_id)
@@ -189,7 +187,7 @@ class Official:
         )
         with transaction(self._books.engine) as session:
             self._books.runs.finish(number, run.attempt, session=session)
-            self._seal(f"closing/{number}", sealed, session)
+            openings.seal(self._books, f"closing/{number}", sealed, session)
             self._books.ledger.record(f"score/{number}", statement, session=session)
         self._books.ledger.publish()
         return tuple(item.result for item in bound)
@@ -197,7 +195,7 @@ class Official:
     def abort(self, number: int, reason: str) -> None:
         """End a run without a score, in public (step 5)."""
         record = self._books.runs.get(number)
-        opening = self._unseal(f"opening/{number}", f"abort run {number}")
+        opening = openings.unseal(self._books, f"opening/{number}", f"abort run {number}")
         statement = leaf.abort(
             run=number,
             month=record.month,
@@ -223,13 +221,9 @@ class Official:
     def results(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
         """Open a run's results, as they are scored."""
         return tuple(
-            self._result(record.number, run) for run in self._books.runs.results(record.number, who=WHO, why=why)
+            self._result(record.number, run)
+            for run in self._books.runs.results(record.number, who=openings.WHO, why=why)
         )
-
-    def openings(self, cohort: Cohort, *, why: str) -> list[RunOpening]:
-        """Give every run that was served `cohort`, opened as far as its retirement opens it."""
-        served = [r for r in self._books.runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
-        return [self._run_opening(record, cohort, why) for record in served]
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -266,45 +260,3 @@ class Official:
     @staticmethod
     def _totals(number: int, cohort: str, bound: Sequence[_Bound]) -> dict[str, Any]:
         return totals_of(number, cohort, [b.result.document() for b in bound if b.result.cohort == cohort])
-
-    def _run_opening(self, record: RunRecord, cohort: Cohort, why: str) -> RunOpening:
-        number = record.number
-        opening = self._unseal(f"opening/{number}", why)
-        aborted = record.state is RunState.ABORTED
-        common: dict[str, Any] = {
-            "run": number,
-            "open_leaf": self._books.leaf_index(f"run-open/{number}"),
-            "close_leaf": self._books.leaf_index(f"{'abort' if aborted else 'score'}/{number}"),
-            "opening": opening["opening"],
-            "salt": bytes.fromhex(opening["salt"]),
-        }
-        if aborted:
-            return RunOpening(**common)
-        closing = self._unseal(f"closing/{number}", why)
-        commitments = [bytes.fromhex(item) for item in closing["commitments"]]
-        return RunOpening(
-            **common,
-            commitments=commitments,
-            results=_opened_results(closing["results"], cohort.id, commitments),
-            totals=closing["totals"][cohort.id]["totals"],
-            totals_salt=bytes.fromhex(closing["totals"][cohort.id]["salt"]),
-        )
-
-    def _seal(self, name: str, value: Mapping[str, Any], session: Session) -> None:
-        self._books.vault.seal_blob(name, json.dumps(value).encode(), session=session)
-
-    def _unseal(self, name: str, why: str) -> dict[str, Any]:
-        opened: dict[str, Any] = json.loads(self._books.vault.open_blob(name, who=WHO, why=why))
-        return opened
-
-
-def _opened_results(
-    results: Sequence[Mapping[str, Any]], cohort: str, commitments: Sequence[bytes]
-) -> list[ResultOpening]:
-    opened = []
-    for item in results:
-        if item["result"]["cohort"] == cohort:
-            salt = bytes.fromhex(item["salt"])
-            place = commitments.index(commitment("result", canonical(item["result"]), salt))
-            opened.append(ResultOpening(place, item["result"], salt))
-    return sorted(opened, key=lambda item: item.position)

@@ -6,14 +6,12 @@ from pathlib import Path
 
 from sqlmodel import Session
 
+from rotation import openings
 from rotation.books import Books
-from rotation.official import Official
 from rotation.store import Cohort, Turn
 from vault.canonical import canonical
 from vault.ledger import leaf
 from vault.ledger.bundle import BundleContent, TaskOpening, write_bundle
-
-WHO = "rotation"
 
 
 def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
@@ -26,7 +24,7 @@ def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
         canary=turn.facts["canary"],
         first=min(task.commit for task in tasks),
         tasks=tasks,
-        runs=Official(books).openings(cohort, why=f"publish {turn.month.release}"),
+        runs=openings.of_cohort(books, cohort, why=f"publish {turn.month.release}"),
     )
 
 
@@ -57,7 +55,7 @@ def write(books: Books, releases: Path, opened: BundleContent) -> Path:
 
 
 def _opening(books: Books, task_id: str, turn: Turn) -> TaskOpening:
-    opened = books.vault.open(task_id, who=WHO, why=f"publish {turn.month.release}")
+    opened = books.vault.open(task_id, who=openings.WHO, why=f"publish {turn.month.release}")
     return TaskOpening(
         document=opened.task.document,
         salt=opened.salt,

@@ -1,0 +1,70 @@
+"""What is opened of a run when a cohort retires that it was served, and how that is kept sealed until then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlmodel import Session
+
+from rotation.books import Books
+from rotation.calendar import Month
+from rotation.store import Cohort
+from sandbox.store import RunRecord, RunState
+from vault.canonical import canonical
+from vault.commitment import commitment
+from vault.ledger.bundle import ResultOpening, RunOpening
+
+WHO = "rotation"
+
+
+def of_cohort(books: Books, cohort: Cohort, *, why: str) -> list[RunOpening]:
+    """Give every run that was served `cohort`, opened as far as its retirement opens it."""
+    served = [r for r in books.runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
+    return [_of_run(books, record, cohort, why) for record in served]
+
+
+def seal(books: Books, name: str, value: Mapping[str, Any], session: Session) -> None:
+    """Keep salts and documents sealed under a name, once."""
+    books.vault.seal_blob(name, json.dumps(value).encode(), session=session)
+
+
+def unseal(books: Books, name: str, why: str) -> dict[str, Any]:
+    """Open what `seal` kept; the access log says so."""
+    opened: dict[str, Any] = json.loads(books.vault.open_blob(name, who=WHO, why=why))
+    return opened
+
+
+def _of_run(books: Books, record: RunRecord, cohort: Cohort, why: str) -> RunOpening:
+    number = record.number
+    opening = unseal(books, f"opening/{number}", why)
+    aborted = record.state is RunState.ABORTED
+    common: dict[str, Any] = {
+        "run": number,
+        "open_leaf": books.leaf_index(f"run-open/{number}"),
+        "close_leaf": books.leaf_index(f"{'abort' if aborted else 'score'}/{number}"),
+        "opening": opening["opening"],
+        "salt": bytes.fromhex(opening["salt"]),
+    }
+    if aborted:
+        return RunOpening(**common)
+    closing = unseal(books, f"closing/{number}", why)
+    commitments = [bytes.fromhex(item) for item in closing["commitments"]]
+    return RunOpening(
+        **common,
+        commitments=commitments,
+        results=_results(closing["results"], cohort.id, commitments),
+        totals=closing["totals"][cohort.id]["totals"],
+        totals_salt=bytes.fromhex(closing["totals"][cohort.id]["salt"]),
+    )
+
+
+def _results(results: Sequence[Mapping[str, Any]], cohort: str, commitments: Sequence[bytes]) -> list[ResultOpening]:
+    opened = []
+    for item in results:
+        if item["result"]["cohort"] == cohort:
+            salt = bytes.fromhex(item["salt"])
+            place = commitments.index(commitment("result", canonical(item["result"]), salt))
+            opened.append(ResultOpening(place, item["result"], salt))
+    return sorted(opened, key=lambda item: item.position)
