@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -132,24 +133,29 @@ def read(path: Path) -> bytes:
         return b""
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder for temporary files whose path leaves room for a socket's name (a hundred bytes or so)."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.box
 @pytest.mark.slow
 def test_no_word_of_a_task_is_anywhere_while_it_is_run(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, short_folder: Path
 ) -> None:
     home = live_home(tmp_path / "home")
     agent = tmp_path_factory.mktemp("agent") / "agent.py"
     agent.write_text(AGENT)
     for folder in list(agent.parents)[:3]:
         folder.chmod(0o755)
-    scratch = tmp_path / "tmp"
-    scratch.mkdir()
     words = ["run", "--as", "me", "--set", "private", "--box", "bwrap", "--agent", f"python3 {agent}", "--home", home]
-    environment = os.environ | {"QUARTERTURN_PASSPHRASE": PASSPHRASE, "TMPDIR": str(scratch)}
+    environment = os.environ | {"QUARTERTURN_PASSPHRASE": PASSPHRASE, "TMPDIR": str(short_folder)}
     process = subprocess.Popen(
         [QUARTERTURN, *map(str, words), "--json"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    with Watch([home, scratch, Path("/dev/shm")], but={process.pid}) as watch:
+    with Watch([home, short_folder, Path("/dev/shm")], but={process.pid}) as watch:
         out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err.decode()[-1000:]
     assert watch.found == set()
