@@ -1,10 +1,12 @@
 """Passphrases: from the environment, else from the terminal, never from an argument.
 
-`take_passphrase` runs before anything else does, so no process that is started later inherits the variable.
+`take_passphrase` runs before anything else does, so no process that is started later inherits the variable, and nobody
+reads it in what the kernel shows of this one.
 """
 
 from __future__ import annotations
 
+import ctypes
 import getpass
 import os
 import sys
@@ -25,7 +27,19 @@ _given: ContextVar[bytes | None] = ContextVar("passphrase", default=None)
 
 def take_passphrase() -> None:
     """Take the passphrase out of the environment and keep it; an empty one is none."""
-    _given.set(os.environb.pop(PASSPHRASE.encode(), b"") or None)
+    given = os.environb.get(PASSPHRASE.encode())
+    if given is not None:
+        _overwrite(PASSPHRASE.encode(), len(given))
+        del os.environb[PASSPHRASE.encode()]
+    _given.set(given or None)
+
+
+def _overwrite(name: bytes, length: int) -> None:
+    """Put zeros where the variable's value stands: unsetting one leaves it in /proc/PID/environ, also of every fork."""
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    if address := libc.getenv(name):
+        ctypes.memset(address, 0, length)
 
 
 @contextmanager

@@ -108,3 +108,15 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
         assert PASSPHRASE not in os.environ
     assert len(seen) == 3
     assert not any(PASSPHRASE in names for names in seen)
+
+
+def test_the_kernel_shows_it_no_more(tmp_path):
+    script = (
+        "import os, subprocess; from quarterturn.cli.secrets import take_passphrase; take_passphrase();"
+        "print(open('/proc/self/environ').read(), dict(os.environ));"
+        "subprocess.run(['cat', '/proc/self/environ'])"
+    )
+    environment = {**os.environ, PASSPHRASE: WORD, "OTHER": "kept"}
+    said = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert WORD not in said.stdout
+    assert said.stdout.count("OTHER") == 3
