@@ -13,6 +13,7 @@ from typing import Any
 
 from quarterturn.wiring import House
 from rotation.calendar import Month
+from rotation.official import UNOFFICIAL
 from sandbox.score import Figure, Result, Score, rank, score
 from sandbox.store import RunRecord, RunState
 
@@ -110,7 +111,7 @@ def _half_point(value: float | None) -> float | None:
 def _ranks(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[int | None]:
     """Rank within each track; tracks never share one."""
     places: list[int | None] = [None] * len(records)
-    for track in {record.track for record in records if record.official}:
+    for track in {record.track for record in records} - {UNOFFICIAL}:
         members = [i for i, record in enumerate(records) if record.track == track]
         for i, place in zip(members, rank([scores[i] for i in members]), strict=True):
             places[i] = place
@@ -118,8 +119,8 @@ def _ranks(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[int | 
 
 
 def _note(record: RunRecord, ranked: Score) -> str:
-    if not record.official:
-        return "unofficial"
+    if record.track == UNOFFICIAL:
+        return UNOFFICIAL
     return "" if ranked.ranked else "a verdict is unknown"
 
 

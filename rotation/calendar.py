@@ -11,7 +11,7 @@ from datetime import datetime
 
 from rotation.errors import Malformed
 
-_FORM = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+_FORM = re.compile(r"(2\d{3})-(0[1-9]|1[0-2])", re.ASCII)
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -29,7 +29,7 @@ class Month:
             Malformed: the text is no such month.
         """
         if not (match := _FORM.fullmatch(text)):
-            raise Malformed(f"'{text}' is not a month: write it as YYYY-MM, such as 2026-12")
+            raise Malformed(f"'{text}' is not a month: write it as YYYY-MM from 2000-01 on, such as 2026-12")
         return cls(int(match[1]), int(match[2]))
 
     @classmethod

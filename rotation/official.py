@@ -104,9 +104,11 @@ class Official:
         head = self._books.ledger.published
         if head.size <= int(facts["set_leaf"]):
             raise Refused("the set is not under a published checkpoint yet; run the turn again to publish it")
-        track = submission.kind.replace("image", "docker") if box.official else UNOFFICIAL
+        track = "docker" if box.official and submission.kind == "image" else UNOFFICIAL
         size = sum(len(cohort.tasks) for cohort in cohorts)
         with transaction(self._books.engine) as session:
+            if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it
+                raise NotAllowed(f"the month turned from {month} while the run was being opened; open it again")
             record = self._books.runs.open(
                 submission, month=str(month), track=track, tasks=size, box=box, session=session
             )

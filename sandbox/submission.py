@@ -11,10 +11,13 @@ Three kinds:
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import re
 import shlex
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,8 +101,8 @@ def command(line: str, *, submitter: str, name: str | None = None) -> Submission
         Refused: the folder is one that no agent should be given.
     """
     arguments, folder = _parse(line)
-    program = Program(command=arguments, folder=folder)
     name = name or _slug(folder.name if folder else Path(arguments[0]).name)
+    program = _copied(arguments, folder) if folder else Program(command=arguments)
     return Submission("command", name, submitter, program, _digest(program))
 
 
@@ -142,6 +145,29 @@ def _readable(folder: Path) -> Path:
     return folder
 
 
+def _copied(arguments: tuple[str, ...], folder: Path) -> Program:
+    """Copy the folder to one of our own, which no other process has open, and point the arguments there.
+
+    What was hashed is then what is run. And nobody can leave a socket or a pipe in it: a read-only mount keeps neither
+    from carrying bytes out of a box.
+    """
+    copy = Path(tempfile.mkdtemp(prefix="quarterturn-agent-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    for name, content in _files(folder):
+        source, target = folder / name, copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink():
+            target.symlink_to(source.readlink())
+        elif source.is_file():
+            target.write_bytes(content)
+            target.chmod(0o755 if source.stat().st_mode & 0o111 else 0o644)
+    for path in (copy, *(path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink())):
+        path.chmod(0o755)
+    inside = (word if not Path(word).is_absolute() or not Path(word).is_relative_to(folder) else
+              str(copy / Path(word).relative_to(folder)) for word in arguments)  # fmt: skip
+    return Program(command=tuple(inside), folder=copy)
+
+
 def _digest(program: Program) -> str:
     """Hash the argument vector (paths relative to the folder) and every file, each part with its length before it."""
     folder = program.folder
@@ -167,6 +193,8 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
     for count, name in enumerate(names):
         path = folder / name
         content = b"-> " + str(path.readlink()).encode() if path.is_symlink() else b""
+        if not path.is_symlink() and not path.is_file() and not path.is_dir():
+            raise Refused(f"the agent's folder holds {name}, a socket, pipe or device; leave files only in it")
         if path.is_file() and not path.is_symlink():
             content = path.read_bytes()
         total += len(content)

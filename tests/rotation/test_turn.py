@@ -173,6 +173,36 @@ def test_no_run_opens_before_the_first_turn_or_during_one(
         benchmark_home.play("late", 1)
 
 
+def test_a_run_that_opens_while_a_turn_begins_is_refused(
+    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    months, real = benchmark_home.books.months, benchmark_home.official.month
+
+    def month() -> Month:
+        found = real()
+        months.begin_turn(FIRST, benchmark_home.clock(), {"canary": "00000000-0000-4000-8000-000000000000"})
+        return found
+
+    monkeypatch.setattr(benchmark_home.official, "month", month)
+    with pytest.raises(NotAllowed, match="under way"):
+        benchmark_home.play("late", 1)
+    assert kinds(benchmark_home)["run-open"] == 0
+    assert not benchmark_home.books.runs.list()
+
+
+def test_only_an_image_in_an_official_box_is_on_a_ranked_track(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    tracks = [
+        benchmark_home.official.open(
+            Submission(kind, "mine", "mine", benchmark_home_program(), "sha256:" + "1" * 64),
+            NamedBox(official=official),  # type: ignore[arg-type]
+        ).record.track
+        for kind, official in (("image", True), ("command", True), ("image", False))
+    ]
+    assert tracks == ["docker", "unofficial", "unofficial"]
+
+
 def test_a_run_left_open_is_aborted_in_public(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(BEFORE)
     submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)

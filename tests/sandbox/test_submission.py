@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -20,19 +22,24 @@ def an_agent(folder: Path, *, program: str = "print('hello')\n") -> Path:
     return folder / "agent.py"
 
 
+def held(made) -> list[str]:
+    folder = made.program.folder
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
 def test_the_folder_of_the_first_file_is_what_the_agent_may_read(tmp_path, monkeypatch):
     an_agent(tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
     made = submission.command("python mine/agent.py --fast", submitter="ada")
-    assert made.program.folder == tmp_path / "mine"
-    assert list(made.program.command) == ["python", str(tmp_path / "mine" / "agent.py"), "--fast"]
+    assert held(made) == ["agent.py", "rules/one.txt"]
+    assert list(made.program.command) == ["python", str(made.program.folder / "agent.py"), "--fast"]
     assert (made.name, made.kind, made.submittable) == ("mine", "command", True)
 
 
 def test_an_interpreter_given_by_its_path_is_not_taken_for_the_agent(tmp_path):
     file = an_agent(tmp_path / "mine")
     made = submission.command(f"/usr/bin/env python3 {file}", submitter="ada")
-    assert made.program.folder == tmp_path / "mine"
+    assert held(made) == ["agent.py", "rules/one.txt"]
 
 
 def test_a_command_of_no_file_has_no_folder():
@@ -43,7 +50,29 @@ def test_a_command_of_no_file_has_no_folder():
 
 def test_a_program_of_ones_own_may_be_started_directly(tmp_path):
     file = an_agent(tmp_path / "mine")
-    assert submission.command(str(file), submitter="ada").program.folder == tmp_path / "mine"
+    assert held(submission.command(str(file), submitter="ada")) == ["agent.py", "rules/one.txt"]
+
+
+def test_the_agent_runs_from_a_copy_that_nobody_else_can_change_or_listen_in(tmp_path):
+    file = an_agent(tmp_path / "mine")
+    made = submission.command(f"python {file}", submitter="ada")
+    file.write_text("print('another')")
+    assert (made.program.folder / "agent.py").read_text() == "print('hello')\n"
+    assert made.program.folder != tmp_path / "mine"
+    assert made.program.folder.stat().st_mode & 0o022 == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_a_folder_with_a_socket_or_a_pipe_is_refused(tmp_path, monkeypatch, kind):
+    file = an_agent(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    if kind == "pipe":
+        os.mkfifo("out")
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind("out")
+    with pytest.raises(Refused, match="holds out, a socket, pipe or device"):
+        submission.command(f"python {file}", submitter="ada")
 
 
 def test_the_digest_is_the_same_wherever_the_folder_lies(tmp_path):

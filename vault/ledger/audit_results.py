@@ -58,8 +58,9 @@ def figures(case: Case) -> Outcome:
     subjects = [(name, task.sha256) for name, task in case.tasks.items()]
     _require_same(case, contents.AGGREGATE, contents.aggregate(case.month, case.cohort, rows))
     _require_same(case, contents.ATTESTATION, contents.attestation(case.month, case.cohort, subjects))
-    if case.bundle.manifest["canary"].encode() not in case.bundle.whole(contents.README):
-        raise Broken(f"{contents.README} does not bear the canary {case.bundle.manifest['canary']}")
+    says = case.bundle.manifest
+    page = contents.readme(case.month, case.cohort, says["origin"], says["canary"])
+    _require_same(case, contents.README, page.encode())
     return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results"
 
 

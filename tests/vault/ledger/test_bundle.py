@@ -68,7 +68,7 @@ def test_no_byte_of_a_task_that_is_still_private_is_in_it(month):
         assert month.salt("result", 1, task).hex() not in opened
 
 
-def test_old_leaves_are_left_out_and_stood_for_by_hashes(month, other_content):
+def test_a_release_that_leaves_old_leaves_out_is_refused_by_the_audit(month, other_content):
     month.commit(*(month.invent(f"old {number}", 0) for number in range(7)))
     month.publish()
     month.commit(*(month.invent(f"older {number}", 0) for number in range(300)))
@@ -80,7 +80,9 @@ def test_old_leaves_are_left_out_and_stood_for_by_hashes(month, other_content):
     assert not (folder / "log/tile/entries/000").exists()
     assert (folder / "log/tile/0/000").exists()
     report = audit(folder, month.keys, (month.folder / "log/checkpoints/7").read_text())
-    assert report.ok, report.failed
+    assert not report.ok
+    assert report.failed.name == "root"
+    assert "a task committed to twice" in report.failed.detail
 
 
 @pytest.mark.parametrize(
