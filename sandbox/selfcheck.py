@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import secrets
 import socket
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from typing import Any, Literal
 from sandbox import policy
 from sandbox.box import SOCKET_NAME, Box, Limits, Program
 from sandbox.errors import Lost
+from sandbox.scene import socket_folder
 
 Outcome = Literal["blocked", "bounded", "escaped"]
 
@@ -153,13 +153,13 @@ def _answering() -> Iterator[tuple[Path, str]]:
     """Listen where a gateway would, and give every connection one random word."""
     word = secrets.token_hex(8)
     answer = f"HTTP/1.0 200 OK\r\nContent-Length: {len(word)}\r\n\r\n{word}".encode()
-    with tempfile.TemporaryDirectory(prefix="quarterturn-") as folder, socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(Path(folder) / SOCKET_NAME))
+    with socket_folder() as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / SOCKET_NAME))
         listener.listen()
         thread = threading.Thread(target=_answer, args=(listener, answer), daemon=True)
         thread.start()
         try:
-            yield Path(folder), word
+            yield folder, word
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join(5)
