@@ -61,7 +61,7 @@ def play(home: Path | None, box_name: BoxName | None, out: Output) -> Played:
     """
     box = choose_box(box_name or ("bwrap" if sys.platform == "linux" else "docker"))
     with _folder(home) as folder:
-        return _Play(folder, box, out).all()
+        return _Play(folder, box, out, kept=home is not None).all()
 
 
 @contextlib.contextmanager
@@ -77,8 +77,8 @@ def _folder(home: Path | None) -> Iterator[Path]:
 
 
 class _Play:
-    def __init__(self, home: Path, box: Box, out: Output) -> None:
-        self.box, self.out, self.started = box, out, time.monotonic()
+    def __init__(self, home: Path, box: Box, out: Output, *, kept: bool) -> None:
+        self.box, self.out, self.kept, self.started = box, out, kept, time.monotonic()
         self.month = Month.of(clock.now())
         create(home, Settings(benchmark=Benchmark(first_month=str(self.month)), run=Run(box=_known(box))), None)
         self.house = House(home, None)
@@ -94,7 +94,8 @@ class _Play:
         good, bad = self.audits()
         data = self.data(scores, egress, good, bad)
         ok = good.ok and not bad.ok and not data["egress"]["escaped"]
-        return Played(ok, data, [f"Done in {time.monotonic() - self.started:.0f} s. Home: {self.house.home}"])
+        where = f"Everything is in {self.house.home}." if self.kept else "Nothing was kept; --home DIR keeps it."
+        return Played(ok, data, [f"Done in {time.monotonic() - self.started:.0f} s. {where}"])
 
     def say(self, title: str, meaning: str) -> None:
         self.out.say(f"\n{title}\n  {meaning}")
