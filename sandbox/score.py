@@ -22,7 +22,7 @@ from sandbox.errors import Malformed
 from sandbox.interval import Figure, mean, proportion
 from verifiers.verdict import Verdict
 
-__all__ = ["Figure", "Result", "Score", "rank", "score", "totals"]
+__all__ = ["Figure", "Result", "Score", "rank", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +132,6 @@ def rank(scores: Sequence[Score]) -> list[int | None]:
     ]
 
 
-def totals(results: Iterable[Result]) -> dict[str, dict[str, Any]]:
-    """Add a run up by cohort, in whole numbers and one exact fraction (`"37/12"`), as the ledger commits to it.
-
-    Raises:
-        Malformed: a task is there twice, or the results are of several runs.
-    """
-    cohorts: dict[str, list[Result]] = defaultdict(list)
-    for row in _of_one_run(results):
-        cohorts[row.cohort].append(row)
-    return {cohort: _total(cohort, cohorts[cohort]) for cohort in sorted(cohorts)}
-
-
 def _success_rate(rows: Sequence[Result]) -> Figure:
     sure = proportion(_pairs(rows, lambda row: row.passed))
     hoped = proportion(_pairs(rows, lambda row: row.passed or row.verdict is Verdict.UNKNOWN))
@@ -174,20 +162,3 @@ def _pairs(
         clusters[row.skeleton][0] += hits(row)
         clusters[row.skeleton][1] += trials(row)
     return [(hit, trial) for hit, trial in clusters.values()]
-
-
-def _total(cohort: str, rows: Sequence[Result]) -> dict[str, Any]:
-    efficiency = sum((row.ratio for row in rows if row.passed), Fraction(0))
-    recovering = [row for row in rows if row.recovers]
-    return {
-        "run": rows[0].run,
-        "cohort": cohort,
-        "attempted": len(rows),
-        "passed": sum(row.passed for row in rows),
-        "unknown": sum(row.verdict is Verdict.UNKNOWN for row in rows),
-        "calls": sum(row.calls for row in rows),
-        "unlisted": sum(row.unlisted for row in rows),
-        "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
-        "recovery_seen": len(recovering),
-        "recovery_passed": sum(row.passed for row in recovering),
-    }

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
 from sandbox.errors import Malformed
 from sandbox.interval import Figure
-from sandbox.score import Result, rank, score, totals
+from sandbox.score import Result, rank, score
 from verifiers.verdict import Verdict
 
 PASS = Result(
@@ -88,7 +87,7 @@ def test_a_task_counts_once_and_runs_are_not_mixed():
     with pytest.raises(Malformed, match="twice"):
         score([PASS, PASS])
     with pytest.raises(Malformed, match="several runs"):
-        totals([PASS, replace(PASS, run=8, task="t-2")])
+        score([PASS, replace(PASS, run=8, task="t-2")])
 
 
 def test_overlapping_intervals_share_a_rank():
@@ -97,26 +96,6 @@ def test_overlapping_intervals_share_a_rank():
 
 
 # --- what the ledger commits to ----------------------------------------------------------------------------------
-
-
-def test_totals_add_up_exactly_by_cohort():
-    other = replace(FAIL, task="t-9", cohort="cohort-2027-01", calls=4, unlisted=1)
-    rows = [PASS, replace(PASS, task="t-2", calls=1, max_steps=7), other]
-    result = totals(rows)
-    assert list(result) == ["cohort-2026-12", "cohort-2027-01"]
-    assert Fraction(result["cohort-2026-12"]["efficiency_sum"]) == Fraction(1, 2) + Fraction(1, 7)
-    assert result["cohort-2027-01"] == {
-        "run": 7,
-        "cohort": "cohort-2027-01",
-        "attempted": 1,
-        "passed": 0,
-        "unknown": 0,
-        "calls": 4,
-        "unlisted": 1,
-        "efficiency_sum": "0/1",
-        "recovery_seen": 0,
-        "recovery_passed": 0,
-    }
 
 
 def test_a_result_document_says_whether_an_error_was_seen_and_is_plain_json():
