@@ -1,13 +1,14 @@
 """The whole month, as a newcomer plays it: the real command, real servers, a real box."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from quarterturn.cli.secrets import open_house
 
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 FIGURES = {"success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate"}
@@ -90,23 +91,16 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
 
 @pytest.mark.box
 def test_the_home_holds_no_plaintext_of_a_task_that_still_counts(month: dict[str, Any], home: Path) -> None:
-    """Every goal and every computed answer of the live tasks, looked for in every file of the home."""
-    live = json.loads(quarterturn("task", "list", "--state", "live", "--home", home, "--json").stdout)["data"]
-    assert len(live) == 24
-    shown = [
-        json.loads(quarterturn("task", "show", row["id"], "--as", "tester", "--home", home, "--json").stdout)["data"]
-        for row in live[:6]
-    ]
-    goals = [item["task"]["goal"].encode() for item in shown]
-    for file in (path for path in home.rglob("*") if path.is_file()):
-        content = file.read_bytes()
-        assert not [goal for goal in goals if goal in content], file.name
-
-
-@pytest.mark.box
-def test_the_demo_leaves_nothing_behind(month: dict[str, Any]) -> None:
-    assert month
-    assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
+    """The goal of every live task, looked for in every file of the home."""
+    with open_house(home) as house:
+        live = house.vault.records("live")
+        goals = [house.vault.open(task.id, who="tester", why="look for it").task.goal.encode() for task in live]
+    assert len(goals) == month["live"]
+    published = (Path(month["audit"]["bundle"]) / "tasks.jsonl").read_bytes()
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert any(path.read_bytes() == published for path in files), "the search reaches what is open"
+    found = [path.name for path in files for content in [path.read_bytes()] if any(goal in content for goal in goals)]
+    assert not found
 
 
 def test_without_any_box_nothing_is_run(tmp_path: Path) -> None:

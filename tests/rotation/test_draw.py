@@ -1,8 +1,10 @@
+from collections.abc import Iterator
 from itertools import islice
 
 import pytest
 
 from grammars.errors import Exhausted
+from grammars.grammar import Draft
 from grammars.load import load
 from rotation.draw import drafts
 from rotation.errors import NotFound
@@ -35,15 +37,17 @@ def test_drawing_more_of_one_stratum_leaves_the_others_as_they_were() -> None:
 
 def test_what_is_excluded_meanwhile_is_not_drawn_again() -> None:
     used: set[str] = set()
+    drawn: list[str] = []
     stream = drafts(GRAMMARS, EASY, SEED, exclude=lambda: used)
     with pytest.raises(Exhausted):
-        used.update(_unused(draft.skeleton, used) for draft in stream)
+        list(map(drawn.append, _marking(stream, used)))
+    assert len(set(drawn)) == len(drawn) > 1
 
 
-def _unused(skeleton: str, used: set[str]) -> str:
-    assert skeleton not in used
-    used.add(skeleton)
-    return skeleton
+def _marking(stream: Iterator[Draft], used: set[str]) -> Iterator[str]:
+    for draft in stream:
+        used.add(draft.skeleton)
+        yield draft.skeleton
 
 
 def test_a_server_without_a_grammar_is_named() -> None:
