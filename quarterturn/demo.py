@@ -211,7 +211,7 @@ def _flat(whole: Score) -> dict[str, Any]:
     figures = {name: getattr(whole, name) for name in standings.FIGURES}
     out: dict[str, Any] = {name: figure.value for name, figure in figures.items()}
     out["intervals"] = {name: [figure.low, figure.high] for name, figure in figures.items()}
-    return out | {"attempted": whole.attempted, "passed": whole.passed, "unknown": whole.unknown}
+    return out | {"attempted": whole.attempted, "passed": whole.passed, "unknown": whole.unknown, "spec": whole.spec}
 
 
 def _known(box: Box) -> Any:

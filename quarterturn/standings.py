@@ -89,7 +89,7 @@ def table(board: Sequence[Line]) -> list[str]:
 def rounded(whole: Score) -> dict[str, Any]:
     """Give a score's figures, each rounded to half a point."""
     figures = {name: _figure(getattr(whole, name)) for name in FIGURES}
-    return figures | {"attempted": whole.attempted, "unknown": whole.unknown}
+    return figures | {"attempted": whole.attempted, "unknown": whole.unknown, "spec": whole.spec}
 
 
 FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")

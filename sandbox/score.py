@@ -20,6 +20,7 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.interval import Figure, mean, proportion
+from vault.task import SPEC_VERSION
 from verifiers.verdict import Verdict
 
 __all__ = ["Figure", "Result", "Score", "rank", "score"]
@@ -84,7 +85,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The four axes of one run, and whether the run may be ranked."""
+    """The four axes of one run, whether the run may be ranked, and the version of the rules that it was made under."""
 
     success_rate: Figure
     efficiency: Figure
@@ -94,6 +95,7 @@ class Score:
     passed: int
     unknown: int
     ranked: bool
+    spec: str = SPEC_VERSION
 
     def as_json(self) -> dict[str, Any]:
         """Give the score as plain JSON values."""

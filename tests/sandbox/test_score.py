@@ -10,6 +10,7 @@ import pytest
 from sandbox.errors import Malformed
 from sandbox.interval import Figure
 from sandbox.score import Result, rank, score
+from vault.task import SPEC_VERSION
 from verifiers.verdict import Verdict
 
 PASS = Result(
@@ -88,6 +89,10 @@ def test_a_task_counts_once_and_runs_are_not_mixed():
         score([PASS, PASS])
     with pytest.raises(Malformed, match="several runs"):
         score([PASS, replace(PASS, run=8, task="t-2")])
+
+
+def test_a_score_names_the_rules_that_it_was_made_under():
+    assert score([PASS]).as_json()["spec"] == SPEC_VERSION
 
 
 def test_overlapping_intervals_share_a_rank():
