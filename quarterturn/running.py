@@ -169,20 +169,7 @@ def _solution(solution: Mapping[str, Any]) -> Solution:
 
 
 def _result(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:
-    return Result(
-        run=1,
-        task=task.id,
-        cohort="dev",
-        server=task.server,
-        category=task.category,
-        verdict=run.verdict,
-        passed=run.passed,
-        calls=run.calls,
-        max_steps=run.max_steps,
-        unlisted=run.transcript.unlisted,
-        errors_seen=run.transcript.errors,
-        skeleton=skeleton or task.id,
-    )
+    return Result.of(run, run=1, cohort="dev", server=task.server, skeleton=skeleton or task.id)
 
 
 def _line(task: Task, run: TaskRun) -> str:

@@ -241,20 +241,8 @@ class Official:
 
     def _result(self, number: int, run: TaskRun) -> Result:
         task = self._books.vault.record(run.task_id)
-        return Result(
-            run=number,
-            task=run.task_id,
-            cohort=self._books.months.home_of(run.task_id) or "",
-            server=task.server,
-            category=run.category,
-            verdict=run.verdict,
-            passed=run.passed,
-            calls=run.calls,
-            max_steps=run.max_steps,
-            unlisted=run.transcript.unlisted,
-            errors_seen=run.transcript.errors,
-            skeleton=task.skeleton_tag,
-        )
+        home = self._books.months.home_of(run.task_id) or ""
+        return Result.of(run, run=number, cohort=home, server=task.server, skeleton=task.skeleton_tag)
 
     def _bind(self, result: Result) -> _Bound:
         return _Bound(result, new_salt(self._books.entropy), self._books.vault.record(result.task).commitment)

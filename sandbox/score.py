@@ -16,10 +16,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from sandbox.errors import Malformed
 from sandbox.interval import Figure, mean, proportion
+from sandbox.outcome import TaskRun
 from vault.task import SPEC_VERSION
 from verifiers.verdict import Verdict
 
@@ -57,6 +58,24 @@ class Result:
     unlisted: int
     errors_seen: int
     skeleton: str
+
+    @classmethod
+    def of(cls, outcome: TaskRun, *, run: int, cohort: str, server: str, skeleton: str) -> Self:
+        """Give what counts of a task's run."""
+        return cls(
+            run=run,
+            task=outcome.task_id,
+            cohort=cohort,
+            server=server,
+            category=outcome.category,
+            verdict=outcome.verdict,
+            passed=outcome.passed,
+            calls=outcome.calls,
+            max_steps=outcome.max_steps,
+            unlisted=outcome.transcript.unlisted,
+            errors_seen=outcome.transcript.errors,
+            skeleton=skeleton,
+        )
 
     def __post_init__(self) -> None:
         if self.max_steps < 1 or not 0 <= self.unlisted <= self.calls or self.errors_seen < 0:
