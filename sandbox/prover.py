@@ -18,11 +18,11 @@ from typing import Any, Protocol
 from sandbox.box import Box
 from sandbox.errors import Lost, Malformed, NotFound
 from sandbox.failure import RETRIES
-from sandbox.run import Terms, judge, new_alias
 from sandbox.scene import Scene, specify
 from sandbox.servers import SERVERS, tool_table
+from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
-from sandbox.world import seed, servers_of, views
+from sandbox.world import judge, seed, servers_of, views
 from vault.task import Task
 from verifiers import predicate as predicates
 from verifiers.evaluate import evaluate

@@ -12,6 +12,10 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers import SERVERS, Server
 from sandbox.servers.check import check
+from vault.task import Task
+from verifiers import predicate as predicates
+from verifiers.evaluate import evaluate
+from verifiers.verdict import Evidence
 from verifiers.views import DIRECTORY, Node, Tree, Views
 
 
@@ -51,3 +55,9 @@ def seed(document: Mapping[str, Any]) -> Tree:
 def views(tree: Tree, servers: Iterable[Server], answer: str | None) -> Views:
     """Cut a world's data folder into one view a server; one that is gone is empty, as its agent left it."""
     return Views({server.name: tree.below(server.root) for server in servers}, answer)
+
+
+def judge(task: Task, tree: Tree, answer: str | None) -> Evidence:
+    """Evaluate a task's predicate on a frozen state."""
+    predicate = predicates.parse(task.success_predicate)
+    return evaluate(predicate, views(tree, servers_of(task.document), answer))

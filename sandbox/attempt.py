@@ -1,0 +1,172 @@
+"""One attempt at one task, as a numbered argument.
+
+The order is the safety property. Each step may rely on those before it:
+
+ 1. *Seed.* The world's data is built in memory from the document: nothing of a task is ever a file on this machine.
+ 2. *World.* A fresh one is started with it, with every server that has a listed tool, distractors' too.
+ 3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It is never
+    told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
+ 4. *Agent.* The relay, then the program. From here on everything may be hostile.
+ 5. *Wait* for the program's end, the session's end, the world's death, or the deadline by our own monotonic clock.
+ 6. *Kill.* The agent and its relay are gone before anything is looked at, so that nobody can act between the look and
+    the verdict.
+ 7. *Transcript.* The gateway ends and hands over what it saw.
+ 8. *Facts*, then *freeze*: the world stops its servers, kills every other process and hands its state out.
+ 9. *Verdict.* The predicate is evaluated by our own code on that copy.
+10. *Removal*, in every path; nothing is ever used again.
+
+What an agent could have provoked is replayed without it (`sandbox.replay`) before `sandbox.failure` says whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sandbox import box as boxes
+from sandbox.errors import Lost, Malformed, Unavailable
+from sandbox.failure import Facts, Ruling, Stage, classify
+from sandbox.outcome import TaskRun
+from sandbox.replay import recurs
+from sandbox.scene import Scene, specify
+from sandbox.terms import Job
+from sandbox.transcript import Transcript
+from sandbox.world import judge, seed, servers_of
+from verifiers.verdict import Evidence, Verdict
+
+POLL = 0.25
+"""Seconds between two looks at a running agent."""
+LOOK = 1.0
+"""Seconds between two looks at its world, which an engine answers more slowly."""
+
+BROKEN = (Lost, Unavailable, OSError)  # how a box, a gateway or the kernel says that the machinery failed
+
+
+@dataclass
+class _Seen:
+    """What an attempt brought to light so far; each step adds its own."""
+
+    transcript: Transcript | None = None
+    agent: boxes.Facts | None = None
+    world: boxes.Facts | None = None
+    late: bool = False
+    servers_lost: int = 0
+    too_large: bool = False
+    evidence: Evidence | None = None
+    output: str = ""
+
+
+def prepare(job: Job) -> Scene:
+    """Steps 1 to 3. A scene that could not be made is given back with the stage that it reached."""
+    task, terms = job.task, job.terms
+    solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
+    servers = servers_of(task.document)
+    spec = specify(task, alias=job.alias, wall=terms.agent.wall, servers=servers, solution=solution)
+    tree = seed(task.document)  # 1
+    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, terms.clock)
+    try:
+        return scene.open()  # 2, 3
+    except BROKEN:
+        return scene
+
+
+def attempt(job: Job, scene: Scene) -> TaskRun:
+    """Play steps 4 to 10 in a scene, and say what it came to."""
+    seen = _Seen()
+    try:
+        if scene.stage == Stage.GATEWAY:
+            _play(job, scene, seen)  # 4 to 7
+            _look(job, scene, seen)  # 8, 9
+    except BROKEN:
+        pass  # the stage that was reached says where, and the classifier what it means
+    finally:
+        scene.close()  # 10
+    facts = _facts(scene, seen)
+    ruling = classify(facts)
+    if ruling.blame == "replay" and seen.transcript:
+        ruling = classify(replace(facts, recurred=recurs(job, seen.transcript)))
+    return _outcome(job, seen, ruling, scene.meter.seconds)
+
+
+def _play(job: Job, scene: Scene, seen: _Seen) -> None:
+    with scene.meter.phase("agent"):
+        agent = job.box.agent(job.submission.program, scene.sockets, job.terms.agent)  # 4
+        scene.stage = Stage.AGENT
+        try:
+            seen.agent, seen.late = _wait(job, agent, scene)  # 5
+        finally:
+            agent.kill()  # 6
+    with scene.meter.phase("transcript"):
+        seen.output = agent.output()
+        transcript = scene.gateway.finish(job.terms.patience.finish)  # 7
+    seen.servers_lost = len(scene.gateway.lost)
+    if seen.late and transcript.ended == "agent-exited":
+        transcript = replace(transcript, ended="time-exceeded")
+    seen.transcript = transcript
+    scene.stage = Stage.SESSION
+
+
+def _wait(job: Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
+    """Give the agent's facts, and whether its time ran out."""
+    clock, started = job.terms.clock, job.terms.clock()
+    deadline, look = started + job.terms.agent.wall, started + LOOK
+    while True:
+        facts = agent.wait(min(POLL, max(deadline - clock(), 0.0)))
+        if not facts.running or facts.lost or scene.gateway.over():
+            return facts, False
+        if clock() >= deadline:
+            return facts, True
+        if job.stop.is_set():
+            raise Lost("the run was interrupted; nothing of it counts")
+        if clock() >= look:
+            look = clock() + LOOK
+            if not scene.world.facts().running:
+                return facts, False
+
+
+def _look(job: Job, scene: Scene, seen: _Seen) -> None:
+    seen.world = scene.world.facts()  # 8
+    try:
+        tree = scene.freeze()
+    except Malformed:
+        seen.too_large = True
+        return
+    with scene.meter.phase("verdict"):
+        answer = seen.transcript.answer if seen.transcript else None
+        seen.evidence = judge(job.task, tree, answer)  # 9
+    scene.stage = Stage.VERDICT
+
+
+def _facts(scene: Scene, seen: _Seen) -> Facts:
+    transcript = seen.transcript
+    passed_on = [call for call in transcript.calls if call.listed and not call.injected] if transcript else []
+    return Facts(
+        stage=scene.stage,
+        ended=transcript.ended if transcript else None,
+        calls=len(passed_on),
+        agent=seen.agent,
+        world=seen.world,
+        too_large=seen.too_large,
+        servers_lost=seen.servers_lost,
+        verdict=seen.evidence.verdict if seen.evidence else None,
+    )
+
+
+def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
+    blame = "ours" if ruling.blame == "replay" else ruling.blame
+    evidence = seen.evidence
+    if evidence is None or blame == "ours":
+        verdict = Verdict.FALSE if blame == "theirs" else Verdict.UNKNOWN
+        evidence = Evidence("run", verdict, found=ruling.code, children=(evidence,) if evidence else ())
+    return TaskRun(
+        task_id=job.task.id,
+        category=job.task.category,
+        max_steps=job.task.max_steps,
+        verdict=evidence.verdict,
+        evidence=evidence,
+        transcript=seen.transcript or Transcript((), None, "gateway-lost"),
+        failure=blame,
+        code=ruling.code,
+        phases=phases,
+        output=seen.output,
+    )
