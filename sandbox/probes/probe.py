@@ -572,7 +572,7 @@ def reached() -> str:
 
 def main(names: list[str]) -> None:
     """Run the attempts and print how they ended."""
-    if not names:
+    if "QUARTERTURN_URL" in os.environ:
         sys.stdout.write(json.dumps({"reached": reached()}) + "\n")
     for name in names or ATTEMPTS:
         outcome, detail = run(ATTEMPTS[name])

@@ -11,7 +11,8 @@ from sandbox.box import Facts
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost
-from sandbox.selfcheck import CONTROLS, PROBES, selfcheck
+from sandbox.selfcheck import selfcheck
+from sandbox.selfcheck.inside import ATTEMPTS, PROBES
 
 PROBE = PROBES / "probe.py"
 
@@ -21,17 +22,17 @@ PROBE = PROBES / "probe.py"
     "box", [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
 )
 def test_nothing_gets_out(box):
-    attempts = selfcheck(box())
-    assert [attempt for attempt in attempts if attempt.outcome == "escaped"] == []
-    assert attempts[0].name == "egress-canary"
-    assert attempts[0].outcome == "blocked"
-    assert {attempt.name for attempt in attempts if attempt.outcome == "bounded"} >= {"memory", "processes", "disk"}
+    made = selfcheck(box())
+    assert [attempt for attempt in made if attempt.outcome == "escaped"] == []
+    assert made[0].name == "egress-canary"
+    assert made[0].outcome == "blocked"
+    assert {attempt.name for attempt in made if attempt.outcome == "bounded"} >= {"memory", "processes", "disk"}
 
 
 def test_every_attempt_has_its_control_and_every_control_its_attempt():
     probe = runpy.run_path(str(PROBE), run_name="probe")
-    assert list(probe["ATTEMPTS"]) == list(CONTROLS)
-    assert {group for group, _ in CONTROLS.values()} == {"network", "kernel", "files", "resources"}
+    assert list(probe["ATTEMPTS"]) == list(ATTEMPTS)
+    assert {spec.group for spec in ATTEMPTS.values()} == {"network", "kernel", "files", "resources"}
 
 
 def unprotected(*names):
@@ -80,7 +81,7 @@ class Scripted:
         return "\n".join(json.dumps(line) for line in self.lines)
 
 
-ALL = [{"name": name, "outcome": "blocked", "detail": ""} for name in CONTROLS]
+ALL = [{"name": name, "outcome": "blocked", "detail": ""} for name in ATTEMPTS]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""What an attempt is: its name, its group, the control that stops it, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from sandbox.box import Box
+
+Outcome = Literal["blocked", "bounded", "escaped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One attempt, before it is made.
+
+    Attributes:
+        name: how it is called everywhere.
+        group: `network`, `kernel`, `files`, `resources`, `gateway`, `persistence`, `score` or `covert`.
+        control: what stops or bounds it, as a phrase.
+        short: whether it belongs to the short form, which is made before every official submission.
+    """
+
+    name: str
+    group: str
+    control: str
+    short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt and how it ended.
+
+    Attributes:
+        name: how it is called everywhere.
+        group: see `Spec`.
+        control: what stops it.
+        outcome: `blocked`, `bounded` (it got so far and no further) or `escaped`.
+        detail: what it met.
+        control_succeeded: whether the same attempt got through where its control was left out; None where that was
+            not tried.
+    """
+
+    name: str
+    group: str
+    control: str
+    outcome: Outcome
+    detail: str
+    control_succeeded: bool | None = None
+
+
+def catalogue(*specs: Spec) -> Mapping[str, Spec]:
+    """Give specs by their names, in order; a name that is there twice is a mistake of ours."""
+    named = {spec.name: spec for spec in specs}
+    if len(named) != len(specs):
+        raise ValueError("two attempts have one name")
+    return named
+
+
+class Part(Protocol):
+    """One part of the suite: a module, or anything else with these three names."""
+
+    @property
+    def ATTEMPTS(self) -> Mapping[str, Spec]:  # noqa: N802 - the name that a module gives it
+        """Every attempt of this part by its name, in the order in which they are made."""
+        ...
+
+    @property
+    def run(self) -> Callable[[Box, Collection[str]], Iterable[Attempt]]:
+        """Make the attempts that are named, each once, and hand them on as they end.
+
+        Raises:
+            Lost: one of them did not run to its end, so that nothing is proved.
+            Unavailable: the box cannot be had.
+        """
+        ...
+
+    @property
+    def controls(self) -> Callable[[Box, Collection[str]], Mapping[str, bool]]:
+        """Say of each named attempt whether it gets through where its control was left out.
+
+        A name that is missing has no harmless control.
+        """
+        ...

@@ -1,0 +1,69 @@
+"""The whole suite: its parts, in one catalogue, and the two ways of running them.
+
+A suite that did not run to its end proves nothing and is an error, never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from sandbox.box import Box
+from sandbox.errors import Lost
+from sandbox.selfcheck import inside
+from sandbox.selfcheck.attempt import Attempt, Part, Spec
+
+PARTS: tuple[Part, ...] = (inside,)
+
+
+def attempts() -> Mapping[str, Spec]:
+    """Give every attempt of every part by its name."""
+    return {name: spec for part in PARTS for name, spec in part.ATTEMPTS.items()}
+
+
+def selfcheck(box: Box) -> list[Attempt]:
+    """Run the short form, a few seconds; the wall holds if nothing escaped.
+
+    Raises:
+        Lost: it did not run to its end, or did not reach its own relay.
+        Unavailable: the box cannot be had.
+    """
+    return _run(box, lambda spec: spec.short, controls=False, done=lambda _: None)
+
+
+def attack(
+    box: Box,
+    *,
+    controls: bool = False,
+    groups: Collection[str] | None = None,
+    done: Callable[[Attempt], None] = lambda _: None,
+) -> list[Attempt]:
+    """Run everything, or some groups; `done` is told of each attempt as it ends.
+
+    Args:
+        box: where.
+        controls: whether the same attempts are made once more without the control that stops them.
+        groups: which groups; all of them by default.
+        done: called with each attempt.
+
+    Raises:
+        Lost: it did not run to its end, or did not reach its own relay.
+        Unavailable: the box cannot be had.
+    """
+    return _run(box, lambda spec: groups is None or spec.group in groups, controls=controls, done=done)
+
+
+def _run(box: Box, wanted: Callable[[Spec], bool], *, controls: bool, done: Callable[[Attempt], None]) -> list[Attempt]:
+    made: list[Attempt] = []
+    for part in PARTS:
+        names = [name for name, spec in part.ATTEMPTS.items() if wanted(spec)]
+        if not names:
+            continue
+        succeeded = part.controls(box, names) if controls else {}
+        for attempt in part.run(box, names):
+            made.append(replace(attempt, control_succeeded=succeeded.get(attempt.name)))
+            done(made[-1])
+        missing = set(names) - {attempt.name for attempt in made}
+        if missing:
+            raise Lost(f"the attack on the {box.name} box stopped before {', '.join(sorted(missing))}")
+    return made
