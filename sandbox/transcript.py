@@ -20,10 +20,12 @@ class Call:
     Attributes:
         tool: the name in documents, `server.tool`.
         arguments: its arguments as JSON values.
+        at: how many seconds after the script's begin it is made at the earliest; a replay keeps the pace of the log.
     """
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class CallRecord:
         injected: whether the error was the task's scheduled fault.
         result: the text of the result or error, cut at a cap.
         seconds: how long the server took, by our own monotonic clock.
+        refused: whether the gateway answered it itself: it was unlisted, beyond the caps, or one call too many.
+        at: how many seconds after the gateway was ready it came in, by the runner's monotonic clock.
     """
 
     tool: str
@@ -47,6 +51,13 @@ class CallRecord:
     injected: bool
     result: str = field(repr=False)
     seconds: float
+    refused: bool = False
+    at: float = 0.0
+
+    @property
+    def passed_on(self) -> bool:
+        """Whether it reached a server, and can have done something to the world."""
+        return self.listed and not self.injected and not self.refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ An entry is written before the next thing happens, so a gateway that is killed l
 reading half believes nothing: sizes and counts are capped, JSON is strict, every field's type is checked, and calls
 must be numbered as they come. Whatever is not so makes the session one with a lost gateway.
 
-    {"ready": true}                                       it listens, or plays its script
-    {"call": n, "tool", "arguments", "listed"}            a call came in
-    {"result": n, "error", "injected", "seconds", "text"} it was answered
+    {"ready": true}                                it listens, or plays its script
+    {"call": n, "tool", "arguments", "listed"}     a call came in
+    {"result": n, "error", "injected", "refused", "seconds", "text"}
+                                                   it was answered; refused: by the gateway itself
     {"answer": text}     {"lost": server}     {"ended": how}
 """
 
@@ -15,7 +16,9 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 from sandbox.errors import Malformed
@@ -30,7 +33,7 @@ MAX_CALLS = 2000
 UNANSWERED = "no answer before the session ended"
 
 _CALL = {"call": int, "tool": str, "arguments": dict, "listed": bool}
-_RESULT = {"result": int, "error": bool, "injected": bool, "seconds": float, "text": str}
+_RESULT = {"result": int, "error": bool, "injected": bool, "refused": bool, "seconds": float, "text": str}
 _SHAPES: tuple[Mapping[str, type], ...] = (
     _CALL,
     _RESULT,
@@ -48,9 +51,14 @@ def pack(entry: Mapping[str, Any]) -> bytes:
 
 
 class Book:
-    """The runner's copy of the log, built up from a gateway's bytes."""
+    """The runner's copy of the log, built up from a gateway's bytes.
 
-    def __init__(self) -> None:
+    Args:
+        clock: monotonic seconds; when a call came in is our own word, and not the gateway's.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._begun = clock, clock()
         self.ready = False
         self.ended: Ended | None = None
         self.lost: list[str] = []
@@ -97,7 +105,7 @@ class Book:
         elif "lost" in entry:
             self.lost.append(entry["lost"])
         elif "ready" in entry:
-            self.ready = True
+            self.ready, self._begun = True, self._clock()
         elif entry["ended"] in get_args(Ended):
             self.ended = entry["ended"]
         else:
@@ -117,6 +125,7 @@ class Book:
                 injected=False,
                 result=UNANSWERED,
                 seconds=0.0,
+                at=round(self._clock() - self._begun, 6),
             )
         )
 
@@ -124,16 +133,8 @@ class Book:
         if entry["result"] != self._waiting or not math.isfinite(entry["seconds"]):
             raise Malformed("the gateway reported a result out of its turn")
         self._waiting = None
-        begun = self._calls[-1]
-        self._calls[-1] = CallRecord(
-            tool=begun.tool,
-            arguments=begun.arguments,
-            listed=begun.listed,
-            error=entry["error"],
-            injected=entry["injected"],
-            result=entry["text"],
-            seconds=entry["seconds"],
-        )
+        told = {name: entry[name] for name in ("error", "injected", "refused", "seconds")}
+        self._calls[-1] = replace(self._calls[-1], result=entry["text"], **told)
 
 
 def _checked(data: bytes) -> Mapping[str, Any]:

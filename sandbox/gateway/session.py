@@ -134,7 +134,7 @@ class Session:
         logged = {} if too_large else dict(arguments)
         self._emit({"call": self._calls, "tool": tool, "arguments": logged, "listed": listed})
         self._by_tool[tool] += 1
-        started, injected = self._clock(), False
+        started, injected, refused = self._clock(), False, True
         if self._calls > self.spec.max_steps:
             reply = Reply.error(f"no steps are left: the task allows {self.spec.max_steps} calls")
         elif not listed:
@@ -142,12 +142,13 @@ class Session:
         elif too_large:
             reply = Reply.error(too_large)
         elif (fault := self._faults.get((tool, self._by_tool[tool]))) is not None:
-            reply, injected = Reply.error(fault), True
+            reply, injected, refused = Reply.error(fault), True, False
         else:
+            refused = False
             reply = await self._passed_on(tool, arguments)
         seconds = self._clock() - started
-        entry = {"result": self._calls, "error": reply.is_error, "injected": injected, "seconds": round(seconds, 6)}
-        self._emit({**entry, "text": cut(sound(reply.text()), MAX_LOGGED)})
+        entry = {"result": self._calls, "error": reply.is_error, "injected": injected, "refused": refused}
+        self._emit({**entry, "seconds": round(seconds, 6), "text": cut(sound(reply.text()), MAX_LOGGED)})
         if self._calls > self.spec.max_steps:
             self.end("steps-exceeded")
         return reply

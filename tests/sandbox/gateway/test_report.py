@@ -11,7 +11,7 @@ from sandbox.errors import Malformed
 from sandbox.gateway.report import MAX_ENTRY, UNANSWERED, Book, pack
 
 CALL = {"call": 1, "tool": "git.git_log", "arguments": {"repo_path": "x"}, "listed": True}
-RESULT = {"result": 1, "error": False, "injected": False, "seconds": 0.5, "text": "log"}
+RESULT = {"result": 1, "error": False, "injected": False, "refused": False, "seconds": 0.5, "text": "log"}
 
 
 def book(*entries):
@@ -33,6 +33,14 @@ def test_a_whole_session_is_read_back():
     assert (transcript.answer, transcript.ended, kept.lost) == ("42", "answered", ["sqlite"])
     assert transcript.calls[0].seconds == 0.5
     assert transcript.calls[0].result == "log"
+
+
+def test_when_a_call_came_in_is_read_from_our_own_clock():
+    made = Book(iter([0.0, 10.0, 12.5]).__next__)
+    for entry in ({"ready": True}, CALL, {**RESULT, "refused": True}):
+        made.feed(pack(entry))
+    (call,) = made.transcript("gateway-lost").calls
+    assert (call.at, call.refused, call.passed_on) == (2.5, True, False)
 
 
 def test_bytes_may_come_in_any_pieces():

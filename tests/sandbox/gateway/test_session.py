@@ -91,6 +91,15 @@ def test_a_scheduled_fault_hits_its_call_and_never_the_server():
     assert scene.transcript.errors == 1
 
 
+def test_the_log_says_of_each_call_whether_a_server_saw_it():
+    """A replay plays what was passed on and nothing else, so that its servers see what they saw."""
+    scene = Scene(max_steps=4, faults=[{"tool": "filesystem.write_file", "call": 1, "error": "busy"}])
+    scene.play((WRITE, {}), ("no__such", {}), (WRITE, {"path": "x" * MAX_ARGUMENTS}), (WRITE, {"n": 3}), (READ, {}))
+    assert [call.passed_on for call in scene.transcript.calls] == [False, False, False, True, False]
+    assert [call.refused for call in scene.transcript.calls] == [False, True, True, False, True]
+    assert [arguments for *_, arguments in scene.servers.seen] == [{"n": 3}]
+
+
 def test_an_answer_ends_the_session_once():
     scene = Scene()
     assert scene.session.answer("42")
