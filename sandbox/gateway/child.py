@@ -57,7 +57,7 @@ async def _run(
         group.start_soon(_watch_runner, session, runner)
         if spec.script is not None or listener is None:
             emit({"ready": True})
-            await _play(session)
+            await _play(session, upstream)
             os._exit(0)
         await _serve(session, listener, emit)
 
@@ -70,9 +70,15 @@ async def _serve(session: Session, listener: socket.socket, emit: Any) -> None:
         await anyio.sleep_forever()
 
 
-async def _play(session: Session) -> None:
-    """Play the script through the session, as an agent would."""
-    for call in session.spec.script or ():
+async def _play(session: Session, upstream: Upstream) -> None:
+    """Play the script through the session, as an agent would and at its pace.
+
+    Every server is up before the first call, so that one which does not come up is not taken for one that a call broke.
+    """
+    script = session.spec.script or () if await upstream.wake() else ()
+    begun = anyio.current_time()
+    for call in script:
+        await anyio.sleep_until(begun + call.at)
         await session.call(wire_name(call.tool), call.arguments)
     if session.spec.script_answer is not None:
         session.answer(session.spec.script_answer)

@@ -61,6 +61,18 @@ class Upstream:
                     line.close()
                 writer.close()
 
+    async def wake(self) -> bool:
+        """Open every session before any call asks for it, and say whether all came up."""
+        for line in self._lines.values():
+            line.wanted.set()
+        with anyio.move_on_after(CALL_SECONDS):
+            for line in self._lines.values():
+                await line.settled.wait()
+        for name, line in self._lines.items():
+            if line.client is None:
+                self._lost(name)
+        return not self._told
+
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
         """Call a tool; see `sandbox.gateway.session.Servers`."""
         line = self._lines.get(server)

@@ -147,9 +147,21 @@ def test_the_wall_clock_of_an_idle_session_runs_out(begin, ask):
 def test_a_script_is_played_through_the_same_session(begin):
     script = [Call("no.such", {}), Call("filesystem.read_text_file", {"path": "a"})]
     faults = [{"tool": "filesystem.read_text_file", "call": 1, "error": "try again"}]
-    transcript = begin(script=script, script_answer="42", faults=faults).finish(20)
+    transcript = begin(script=script, script_answer="42", faults=faults, servers=()).finish(20)
     assert (transcript.ended, transcript.answer) == ("answered", "42")
     assert [(record.listed, record.injected) for record in transcript.calls] == [(False, False), (True, True)]
+
+
+def test_a_script_keeps_its_pace(begin):
+    late = Call("no.such", {}, at=0.5)
+    first, second = begin(script=[Call("no.such", {}), late], servers=()).finish(20).calls
+    assert second.at - first.at > 0.3
+
+
+def test_a_script_whose_server_does_not_come_up_is_not_begun(begin, channel):
+    channel[1].sendall(frames.pack(1, b""))
+    gateway = begin(script=[Call("filesystem.read_text_file", {"path": "a"})])
+    assert (gateway.finish(20).calls, gateway.lost) == ((), ("filesystem",))
 
 
 def test_only_the_reference_agent_finds_a_solution(begin, ask, channel):
