@@ -6,8 +6,10 @@ The order is the safety property. Each step may rely on those before it:
  2. *World.* A fresh one is started with it, with every server that has a listed tool, distractors' too.
  3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It is never
     told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
- 4. *Agent.* The relay, then the program. From here on everything may be hostile.
- 5. *Wait* for the program's end, the session's end, the world's death, or the deadline by our own monotonic clock.
+ 4. *Place.* The relay listens, and the program is ready but for its first instruction. So far everything can be
+    prepared ahead, while another task is being played.
+ 5. *Agent.* The program is let go, and from here on everything may be hostile. We wait for its end, the session's end,
+    the world's death, or the deadline by our own monotonic clock.
  6. *Kill.* The agent and its relay are gone before anything is looked at, so that nobody can act between the look and
     the verdict.
  7. *Transcript.* The gateway ends and hands over what it saw.
@@ -22,6 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unavailable
@@ -57,25 +61,30 @@ class _Seen:
 
 
 def prepare(job: Job) -> Scene:
-    """Steps 1 to 3. A scene that could not be made is given back with the stage that it reached."""
+    """Steps 1 to 4. A scene that could not be made is given back with the stage that it reached."""
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
     servers = servers_of(task.document)
     spec = specify(task, alias=job.alias, wall=terms.agent.wall, servers=servers, solution=solution)
     tree = seed(task.document)  # 1
-    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, terms.clock)
+    setting = partial(_set, job)
+    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, terms.clock, setting)
     try:
-        return scene.open()  # 2, 3
+        return scene.open()  # 2 to 4
     except BROKEN:
         return scene
 
 
+def _set(job: Job, sockets: Path) -> boxes.Place:
+    return job.places.place(job.submission.program, sockets, job.terms.agent)
+
+
 def attempt(job: Job, scene: Scene) -> TaskRun:
-    """Play steps 4 to 10 in a scene, and say what it came to."""
+    """Play steps 5 to 10 in a scene, and say what it came to."""
     seen = _Seen()
     try:
-        if scene.stage == Stage.GATEWAY:
-            _play(job, scene, seen)  # 4 to 7
+        if scene.place:
+            _play(job, scene, scene.place, seen)  # 5 to 7
             _look(job, scene, seen)  # 8, 9
     except BROKEN:
         pass  # the stage that was reached says where, and the classifier what it means
@@ -88,12 +97,13 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
     return _outcome(job, seen, ruling, scene.meter.seconds)
 
 
-def _play(job: Job, scene: Scene, seen: _Seen) -> None:
+def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
+    with scene.meter.phase("start"):
+        agent = place.start()  # 5
+    scene.stage = Stage.AGENT
     with scene.meter.phase("agent"):
-        agent = job.box.agent(job.submission.program, scene.sockets, job.terms.agent)  # 4
-        scene.stage = Stage.AGENT
         try:
-            seen.agent, seen.late = _wait(job, agent, scene)  # 5
+            seen.agent, seen.late = _wait(job, agent, scene)
         finally:
             agent.kill()  # 6
     with scene.meter.phase("transcript"):

@@ -111,7 +111,39 @@ class Agent(Protocol):
         ...
 
 
-class Box(Protocol):
+class Place(Protocol):
+    """Where one agent will run: everything is ready but the program's first instruction.
+
+    It can wait while another task is being played. It is started once at most, and never used again.
+    """
+
+    def start(self) -> Agent:
+        """Let the program go.
+
+        Raises:
+            Lost: it could not be started; nothing of it runs.
+        """
+        ...
+
+    def close(self) -> None:
+        """Remove it with all that runs in it; safe to call twice, before a start and after it."""
+        ...
+
+
+class Places(Protocol):
+    """Where agents come from: a box, or for a program that runs elsewhere, its stand-in."""
+
+    def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
+        """Start a relay to `sockets`/gateway.sock, and make ready a program that can reach nothing but the relay.
+
+        Raises:
+            Refused: no gateway listens there, or the program cannot be run in this box; nothing was started.
+            Lost: the relay did not come up.
+        """
+        ...
+
+
+class Box(Places, Protocol):
     """Somewhere to run things behind a wall.
 
     Attributes:
@@ -132,13 +164,4 @@ class Box(Protocol):
 
     def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> World:
         """Start a fresh world whose data folder holds `state`, with these servers running in it."""
-        ...
-
-    def agent(self, program: Program, sockets: Path, limits: Limits) -> Agent:
-        """Start a relay to `sockets`/gateway.sock and then the program, which can reach nothing but the relay.
-
-        Raises:
-            Refused: no gateway listens there, or the program cannot be run in this box; nothing was started.
-            Lost: the relay did not come up.
-        """
         ...

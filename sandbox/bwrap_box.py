@@ -15,6 +15,7 @@ submission is a command and a folder.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -39,6 +40,7 @@ from verifiers.views import Tree
 IMAGES = Path(__file__).parent / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
 START_SECONDS = 20.0
+WAITING = ("/bin/sh", "-c", 'read -r word && exec "$@" </dev/null', "place")  # until the word, and then the program
 
 
 class BwrapWorld:
@@ -79,8 +81,8 @@ class BwrapWorld:
             self._group.remove()
 
 
-class BwrapAgent:
-    """A relay and an agent in one place (`sandbox.box.Agent`).
+class BwrapPlace:
+    """A relay that listens, and beside it the agent's walls with a shell that waits (`sandbox.box.Place`).
 
     Args:
         process: the place's process.
@@ -92,47 +94,40 @@ class BwrapAgent:
     def __init__(
         self, process: subprocess.Popen[bytes], runner: socket.socket, output: Output, groups: Sequence[cgroup.Group]
     ) -> None:
-        self._process, self._runner, self._output, self._groups = process, runner, output, tuple(groups)
+        self.groups, self.output = tuple(groups), output
+        self._process, self._runner = process, runner
         self._heard = b""
-        self._end: Facts | None = None
 
-    def started(self) -> None:
-        """Wait until the agent has been started.
+    def ready(self) -> None:
+        """Wait until all is ready.
 
         Raises:
             Lost: the relay did not come up, or the place could not be made.
         """
-        said = self._next(START_SECONDS)
-        if said is None or "started" not in said:
-            self.kill()
-            raise Lost(f"the agent was not started: {(said or {}).get('failed', 'its place gave no sign of life')}")
+        self._expect("ready", "the agent's place could not be made")
 
-    def wait(self, timeout: float) -> Facts:
-        """Wait until the agent ends; the relay's end is the agent's, and a fact about us."""
-        if self._end is None and (said := self._next(timeout)) is not None:
-            self._end = self._facts(said)
-        return self._end or Facts(running=True)
+    def start(self) -> BwrapAgent:
+        """Give the word."""
+        with contextlib.suppress(OSError):
+            self._runner.send(place.GO)
+        self._expect("started", "the agent was not started")
+        return BwrapAgent(self)
 
-    def output(self) -> str:
-        """Give what it printed, escaped and cut at the cap."""
-        return self._output.text()
-
-    def kill(self) -> None:
+    def close(self) -> None:
         """End the place; it kills both, waits until they are gone, and ends itself."""
-        self._end = self._end or Facts(running=False)
         self._runner.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        for group in self._groups:
+        for group in self.groups:
             group.kill()
             group.remove()
-        self._output.close()
+        self.output.close()
 
-    def _next(self, timeout: float) -> dict[str, Any] | None:
-        """Read the next thing that the place says, or None where it says nothing in time."""
+    def said(self, timeout: float) -> dict[str, Any] | None:
+        """Give the next thing that the place says, or None where it says nothing in time."""
         deadline = time.monotonic() + timeout
         while b"\n" not in self._heard:
             self._runner.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -149,8 +144,37 @@ class BwrapAgent:
         said: dict[str, Any] = json.loads(line)
         return said
 
+    def _expect(self, word: str, otherwise: str) -> None:
+        said = self.said(START_SECONDS)
+        if said is None or word not in said:
+            self.close()
+            raise Lost(f"{otherwise}: {(said or {}).get('failed', 'its place gave no sign of life')}")
+
+
+class BwrapAgent:
+    """A relay and an agent in one place (`sandbox.box.Agent`)."""
+
+    def __init__(self, place: BwrapPlace) -> None:
+        self._place = place
+        self._end: Facts | None = None
+
+    def wait(self, timeout: float) -> Facts:
+        """Wait until the agent ends; the relay's end is the agent's, and a fact about us."""
+        if self._end is None and (said := self._place.said(timeout)) is not None:
+            self._end = self._facts(said)
+        return self._end or Facts(running=True)
+
+    def output(self) -> str:
+        """Give what it printed, escaped and cut at the cap."""
+        return self._place.output.text()
+
+    def kill(self) -> None:
+        """End the place, and wait until both are gone; safe to call twice."""
+        self._end = self._end or Facts(running=False)
+        self._place.close()
+
     def _facts(self, said: dict[str, Any]) -> Facts:
-        killed = any(group.out_of_memory() for group in self._groups[:1])
+        killed = any(group.out_of_memory() for group in self._place.groups[:1])
         if said.get("ended") == "agent":
             return Facts(running=False, exit_code=said.get("code"), out_of_memory=killed)
         return Facts(running=False, out_of_memory=killed, lost=True)
@@ -216,8 +240,8 @@ class BwrapBox:
         channel.open(policy.server_documents(servers), state, DATA)
         return BwrapWorld(running, channel, group)
 
-    def agent(self, program: Program, sockets: Path, limits: Limits) -> BwrapAgent:
-        """Start a relay and, once it listens, the program.
+    def place(self, program: Program, sockets: Path, limits: Limits) -> BwrapPlace:
+        """Start a relay and, once it listens, the agent's walls around a shell that waits.
 
         Raises:
             Refused: the program is an image, or its folder cannot be read by the agent's user.
@@ -233,12 +257,12 @@ class BwrapBox:
         inside = [bwrap.python(), "-I", "-S", RELAY, str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
         document = {
             "relay": _part(relay, relay.command(inside, policy.RELAY_LIMITS, groups[1] if groups else None)),
-            "agent": _part(agent, agent.command(program.command, limits, groups[0] if groups else None)),
+            "agent": _part(agent, agent.command([*WAITING, *program.command], limits, groups[0] if groups else None)),
             "patience": START_SECONDS / 2,
         }
-        started = _place(document, [relay, agent], groups, limits.output)
-        started.started()
-        return started
+        made = _place(document, [relay, agent], groups, limits.output)
+        made.ready()
+        return made
 
     def _relay(self, sockets: Path) -> Walls:
         walls = Walls(uid=policy.RELAY_UID, tmpfs=0, network=False)
@@ -283,7 +307,7 @@ def _part(walls: Walls, command: Sequence[str]) -> dict[str, Any]:
     return {"command": list(command), "descriptors": list(walls.descriptors)}
 
 
-def _place(document: dict[str, Any], walls: Sequence[Walls], groups: Sequence[cgroup.Group], output: int) -> BwrapAgent:
+def _place(document: dict[str, Any], walls: Sequence[Walls], groups: Sequence[cgroup.Group], output: int) -> BwrapPlace:
     """Start the place's process and tell it what to start."""
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
@@ -303,4 +327,4 @@ def _place(document: dict[str, Any], walls: Sequence[Walls], groups: Sequence[cg
         for wall in walls:
             wall.close()
     ours.sendall(json.dumps(document).encode() + b"\n")
-    return BwrapAgent(process, ours, Output(os.fdopen(reading, "rb", buffering=0), output), groups)
+    return BwrapPlace(process, ours, Output(os.fdopen(reading, "rb", buffering=0), output), groups)

@@ -131,14 +131,34 @@ class DockerWorld:
             return False
 
 
+class DockerPlace:
+    """A relay that listens, and beside it an agent's container that was not started (`sandbox.box.Place`)."""
+
+    def __init__(self, relay: Container, agent: Container, attachment: Attachment, cap: int) -> None:
+        self._relay, self._agent, self._attachment, self._cap = relay, agent, attachment, cap
+        self._closed = False
+
+    def start(self) -> DockerAgent:
+        """Start the agent's container."""
+        with _asked("starting an agent"):
+            self._agent.start()
+        return DockerAgent(self, self._relay, self._agent, Output(self._attachment, self._cap))
+
+    def close(self) -> None:
+        """Kill and remove both; safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            remove(self._agent)
+            remove(self._relay)
+            self._attachment.close()
+
+
 class DockerAgent:
     """A relay and an agent, in two containers with one loopback (`sandbox.box.Agent`)."""
 
-    def __init__(self, relay: Container, agent: Container, attachment: Attachment, cap: int) -> None:
-        self._relay, self._agent, self._attachment = relay, agent, attachment
-        self._output = Output(attachment, cap)
+    def __init__(self, place: DockerPlace, relay: Container, agent: Container, output: Output) -> None:
+        self._place, self._relay, self._agent, self._output = place, relay, agent, output
         self._last: Facts | None = None
-        self._killed = False
 
     def wait(self, timeout: float) -> Facts:
         """Wait until the agent ends; the relay's end is the agent's, and a fact about us."""
@@ -164,13 +184,9 @@ class DockerAgent:
 
     def kill(self) -> None:
         """Kill and remove both; safe to call twice."""
-        if not self._killed:
-            self._killed = True
-            self._last = self._last or Facts(running=False)
-            remove(self._agent)
-            remove(self._relay)
-            self._attachment.close()
-            self._output.close()
+        self._last = self._last or Facts(running=False)
+        self._place.close()
+        self._output.close()
 
 
 class DockerBox:
@@ -254,8 +270,8 @@ class DockerBox:
                 raise
         return DockerWorld(self._client, container, channel)
 
-    def agent(self, program: Program, sockets: Path, limits: Limits) -> DockerAgent:
-        """Start a relay and, once it listens, the program.
+    def place(self, program: Program, sockets: Path, limits: Limits) -> DockerPlace:
+        """Start a relay and, once it listens, create and attach the agent's container.
 
         Raises:
             NotFound: the engine has no such image.
@@ -271,7 +287,7 @@ class DockerBox:
         command = list(program.command)
         tmpfs = dict.fromkeys(("/tmp", *_declared(image)), _tmpfs(limits.tmpfs, policy.AGENT_UID))  # noqa: S108
         environment = policy.agent_environment(program)
-        with _asked("starting an agent"), _removed_on_failure() as made:
+        with _asked("preparing an agent"), _removed_on_failure() as made:
             relay = self._relay(sockets, made)
             agent = self._create(
                 image,
@@ -287,12 +303,7 @@ class DockerBox:
             )
             made.append(agent)
             attachment = self._attach(agent, only=None)
-            try:
-                agent.start()
-            except BaseException:
-                attachment.close()
-                raise
-        return DockerAgent(relay, agent, attachment, limits.output)
+        return DockerPlace(relay, agent, attachment, limits.output)
 
     def _relay(self, sockets: Path, made: list[Container]) -> Container:
         relay = self._create(

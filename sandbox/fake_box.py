@@ -64,11 +64,46 @@ class FakeWorld:
         shutil.rmtree(self._data, ignore_errors=True)
 
 
+class FakePlace:
+    """A relay that listens, and what to start beside it (`sandbox.box.Place`)."""
+
+    def __init__(self, program: Program, sockets: Path, cap: int) -> None:
+        self._program, self._cap = program, cap
+        port = _free_port()
+        self._relay = _relay(port, sockets / SOCKET_NAME)
+        self._environment = policy.agent_environment(program)
+        self._environment |= {"PATH": os.environ["PATH"], "QUARTERTURN_URL": f"http://127.0.0.1:{port}"}
+        self._agent: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> FakeAgent:
+        """Start the program."""
+        self._agent = subprocess.Popen(
+            ["/usr/bin/env", *self._program.command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self._program.folder or "/",
+            env=self._environment,
+            start_new_session=True,
+        )
+        return FakeAgent(self, self._relay, self._agent, self._cap)
+
+    def close(self) -> None:
+        """Kill both; safe to call twice."""
+        if self._agent is not None:
+            _end(self._agent)
+        _end(self._relay)
+        if self._relay.stdout:
+            self._relay.stdout.close()
+
+
 class FakeAgent:
     """A relay and an agent with no wall (`sandbox.box.Agent`)."""
 
-    def __init__(self, relay: subprocess.Popen[bytes], agent: subprocess.Popen[bytes], cap: int) -> None:
-        self._relay, self._agent = relay, agent
+    def __init__(
+        self, place: FakePlace, relay: subprocess.Popen[bytes], agent: subprocess.Popen[bytes], cap: int
+    ) -> None:
+        self._place, self._relay, self._agent = place, relay, agent
         assert agent.stdout is not None  # noqa: S101 - it was asked for
         self._output = Output(agent.stdout, cap)
 
@@ -86,11 +121,8 @@ class FakeAgent:
 
     def kill(self) -> None:
         """Kill both; safe to call twice."""
-        _end(self._agent)
-        _end(self._relay)
+        self._place.close()
         self._output.close()
-        if self._relay.stdout:
-            self._relay.stdout.close()
 
 
 class FakeBox:
@@ -118,8 +150,8 @@ class FakeBox:
         channel.open([_moved(document, replaced) for document in policy.server_documents(servers)], state, str(data))
         return FakeWorld(process, channel, data)
 
-    def agent(self, program: Program, sockets: Path, limits: Limits) -> FakeAgent:
-        """Start a relay and, once it listens, the program.
+    def place(self, program: Program, sockets: Path, limits: Limits) -> FakePlace:
+        """Start a relay, and keep the program for later.
 
         Raises:
             Refused: the program is an image.
@@ -128,20 +160,7 @@ class FakeBox:
         if program.image is not None or not program.command:
             raise Refused("the fake box runs a command, not an image")
         policy.let_relay_in(sockets)
-        port = _free_port()
-        relay = _relay(port, sockets / SOCKET_NAME)
-        environment = policy.agent_environment(program)
-        environment |= {"PATH": os.environ["PATH"], "QUARTERTURN_URL": f"http://127.0.0.1:{port}"}
-        agent = subprocess.Popen(
-            ["/usr/bin/env", *program.command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=program.folder or "/",
-            env=environment,
-            start_new_session=True,
-        )
-        return FakeAgent(relay, agent, limits.output)
+        return FakePlace(program, sockets, limits.output)
 
 
 def _moved(document: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:

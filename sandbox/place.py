@@ -4,14 +4,17 @@ A process of its own between the runner and two bubblewraps. The order is the sa
 
 1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace);
 2. start the relay in it and wait until it says that its port listens, so that nobody else can have that port;
-3. start the agent, which shares that loopback with the relay and nothing more;
-4. when either ends, kill the other; when the runner goes away, kill both.
+3. start the agent's walls, which share that loopback with the relay and nothing more; a shell in them waits for a word
+   before it becomes the agent, and gives up where its standard input ends without one;
+4. pass the runner's word on;
+5. when either ends, kill the other; when the runner goes away, kill both.
 
 Standard library only, one thread. Standard input is a socket: one JSON line comes in, `{"relay": {"command",
-"descriptors"}, "agent": {…}, "patience": seconds}`, and out of it go `{"started": true}`, then `{"ended": "relay" or
-"agent", "code"}`, or `{"failed": sentence}`. In a command the word STATUS stands for the descriptor on which bwrap
-names the process that is PID 1 inside: with that one the kernel ends the rest. Standard output and error are the
-agent's. Nothing that relay or agent print is believed beyond the relay's "ready", which it says before any agent is.
+"descriptors"}, "agent": {…}, "patience": seconds}`, and out of it goes `{"ready": true}`; `go` comes in, and out go
+`{"started": true}`, then `{"ended": "relay" or "agent", "code"}`; or at any time `{"failed": sentence}`. In a command
+the word STATUS stands for the descriptor on which bwrap names the process that is PID 1 inside: with that one the
+kernel ends the rest. Standard output and error are the agent's. Nothing that relay or agent print is believed beyond
+the relay's "ready", which it says before any agent is.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from typing import Any
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
-READY = b"ready\n"
+READY, GO = b"ready\n", b"go\n"
 
 
 class Failed(Exception):
@@ -60,13 +63,13 @@ def network() -> None:
 class Part:
     """The relay or the agent: a bwrap, and the process that is PID 1 inside it."""
 
-    def __init__(self, document: dict[str, Any], stdout: int | None) -> None:
+    def __init__(self, document: dict[str, Any], stdin: int, stdout: int | None) -> None:
         reading, writing = os.pipe()
         descriptors = document["descriptors"]
         try:
             self.process = subprocess.Popen(
                 [str(writing) if word == "STATUS" else word for word in document["command"]],
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=stdout,
                 stderr=subprocess.DEVNULL if stdout == subprocess.PIPE else None,
                 pass_fds=[*descriptors, writing],
@@ -77,6 +80,12 @@ class Part:
             for descriptor in descriptors:
                 os.close(descriptor)
         self.status = os.fdopen(reading, "rb", buffering=0)
+
+    def go(self) -> None:
+        """Give the word that it waits for."""
+        assert self.process.stdin is not None  # noqa: S101 - it was asked for
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as word:
+            word.write(GO)
 
     def kill(self) -> None:
         """Kill it with everything in it, and wait until it is gone."""
@@ -128,10 +137,14 @@ def run(document: dict[str, Any], runner: socket.socket) -> dict[str, Any] | Non
     parts: dict[str, Part] = {}
     try:
         network()
-        relay = parts["relay"] = Part(document["relay"], subprocess.PIPE)
+        relay = parts["relay"] = Part(document["relay"], subprocess.DEVNULL, subprocess.PIPE)
         wait_until_ready(relay, runner, document["patience"])
-        agent = Part(document["agent"], None)
+        agent = Part(document["agent"], subprocess.PIPE, None)
         parts = {"agent": agent, "relay": relay}  # where both have ended, the agent's end is the one that counts
+        runner.send(b'{"ready": true}\n')
+        if runner.recv(len(GO)) != GO:
+            return None
+        agent.go()
         runner.send(b'{"started": true}\n')
         return wait_for_the_first(runner, parts)
     except Failed as error:

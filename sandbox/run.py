@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
 from sandbox.attempt import attempt, prepare
-from sandbox.box import Box
+from sandbox.box import Box, Places
 from sandbox.failure import RETRIES
 from sandbox.outcome import TaskRun
 from sandbox.scene import Scene
@@ -29,16 +29,19 @@ def run_task(
     box: Box,
     *,
     alias: str,
+    places: Places | None = None,
     solution: Solution | None = None,
     terms: Terms | None = None,
 ) -> TaskRun:
     """Run one task with one submission, again where the failure was ours.
 
+    The agent's place is made by `places`, if that is given, and else by the box.
+
     Raises:
         Refused: a solution was handed to what is no reference agent, or the task still has free parameters.
         Malformed: the task's state is none that its servers know.
     """
-    job = checked(Job(task, submission, box, alias, terms or Terms(), solution))
+    job = checked(Job(task, submission, box, places or box, alias, terms or Terms(), solution))
     return _with_retries(job, prepare(job))
 
 
@@ -47,6 +50,7 @@ def run_set(
     submission: Submission,
     box: Box,
     *,
+    places: Places | None = None,
     workers: int = 2,
     on_done: Callable[[TaskRun], None] | None = None,
     solutions: Mapping[str, Solution] | None = None,
@@ -60,7 +64,9 @@ def run_set(
     """
     given, terms = solutions or {}, terms or Terms()
     stop, playing = threading.Event(), threading.Semaphore(workers)
-    jobs = [checked(Job(task, submission, box, alias(), terms, given.get(task.id), stop)) for task in tasks]
+    jobs = [
+        checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop)) for task in tasks
+    ]
     pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="run")
     try:
         futures = [pool.submit(_in_turn, job, playing) for job in jobs]

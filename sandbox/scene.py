@@ -1,4 +1,4 @@
-"""The three fresh things of one run: a world, a gateway of a process of its own, and the socket folder between them.
+"""The fresh things of one run: a world, a gateway of a process of its own, the agent's place, and the socket between.
 
 A scene is made, used once and taken down, in every path; nothing of it is ever used again. The socket folder is the
 run's identity: it lies on a tmpfs inside a folder that only we can enter, and what reaches the gateway through it is
@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sandbox.box import Box, Limits, World
+from sandbox.box import Box, Limits, Place, World
 from sandbox.failure import Stage
 from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listing, start
 from sandbox.meter import Clock, Meter
@@ -40,13 +40,15 @@ class Patience:
 
 @dataclass
 class Scene:
-    """A world with its servers running and a gateway that is ready; `stage` says how far it came.
+    """A world with its servers running, a gateway that is ready and a place; `stage` says how far it came.
 
     Attributes:
         box: where it is made.
         spec: what the gateway is told: the part of the task that the agent may see.
         servers: the servers that run, in the order of their channels.
         tree: the seeded content of the world's data folder.
+        setting: makes the agent's place beside the gateway's socket; None where no agent will come.
+        place: what it made, once the scene is open.
     """
 
     box: Box
@@ -56,6 +58,8 @@ class Scene:
     limits: Limits
     patience: Patience
     clock: Clock
+    setting: Callable[[Path], Place] | None = None
+    place: Place | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Hold nothing yet: `open` makes the parts."""
@@ -64,7 +68,7 @@ class Scene:
         self._stack = ExitStack()
 
     def open(self) -> Self:
-        """Make the folder, the world and the gateway.
+        """Make the folder, the world, the gateway and the place.
 
         Raises:
             Lost, Unavailable, OSError: one of them could not be had; `stage` says which, and nothing is left behind.
@@ -81,6 +85,11 @@ class Scene:
                 self._stack.callback(self.gateway.kill)
                 self.gateway.ready(self.patience.ready)
             self.stage = Stage.GATEWAY
+            if self.setting:
+                with self.meter.phase("place"):
+                    place = self.setting(self.sockets)
+                    self._stack.callback(place.close)
+                self.place = place
         except BaseException:
             self.close()
             raise

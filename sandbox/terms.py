@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sandbox.box import Box, Limits
+from sandbox.box import Box, Limits, Places
 from sandbox.errors import Refused
 from sandbox.meter import Clock
 from sandbox.scene import Patience
@@ -48,11 +48,17 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One task for one submission."""
+    """One task for one submission.
+
+    Attributes:
+        box: where its world is made.
+        places: where its agent's place is made: the same box, unless the agent runs elsewhere.
+    """
 
     task: Task
     submission: Submission
     box: Box
+    places: Places
     alias: str
     terms: Terms
     solution: Solution | None

@@ -100,7 +100,7 @@ def run(box: Box, names: Collection[str]) -> list[Attempt]:
     }
     program = Program(command=("python3", str(PROBES / "probe.py"), *names), folder=PROBES, environment=environment)
     with _answering() as (sockets, word):
-        agent = box.agent(program, sockets, LIMITS)
+        agent = box.place(program, sockets, LIMITS).start()
         try:
             facts = agent.wait(LIMITS.wall)
         finally:

@@ -317,7 +317,13 @@ def test_a_world_that_ran_out_of_memory_is_a_fact(walled):
 
 
 @pytest.fixture
-def sockets(tmp_path):
+def asked():
+    """The paths that were asked for so far."""
+    return []
+
+
+@pytest.fixture
+def sockets(tmp_path, asked):
     """A gateway's socket, at which every request is answered with its own path."""
     folder = tmp_path / "sockets"
     folder.mkdir(mode=0o700)
@@ -330,8 +336,9 @@ def sockets(tmp_path):
             while True:
                 with listener.accept()[0] as caller, contextlib.suppress(OSError):
                     caller.settimeout(5)
-                    path = caller.recv(65536).split()[1:2]
-                    caller.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + b"".join(path))
+                    path = b"".join(caller.recv(65536).split()[1:2])
+                    asked.append(path)
+                    caller.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + path)
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
@@ -347,12 +354,23 @@ def python(code, **more):
 
 @contextlib.contextmanager
 def an_agent(box, program, sockets, limits=LIMITS):
-    agent = box.agent(program, sockets, limits)
+    agent = box.place(program, sockets, limits).start()
     try:
         yield agent
     finally:
         agent.kill()
         agent.kill()
+
+
+def running(mark):
+    """The processes, other than this one, that have a mark on their command line."""
+    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(path)]
+
+
+def _read(path):
+    with contextlib.suppress(OSError):
+        return path.read_bytes() if path.parent.name != str(os.getpid()) else b""
+    return b""
 
 
 FETCH = """
@@ -366,6 +384,26 @@ def test_an_agent_reaches_the_gateway_and_its_exit_is_a_fact(box, sockets):
         facts = agent.wait(20)
     assert (facts.running, facts.exit_code, facts.out_of_memory, facts.lost) == (False, 7, False, False)
     assert agent.output() == "/task\n"
+
+
+def test_nothing_of_a_program_runs_before_its_place_is_started(box, sockets, asked):
+    place = box.place(python(FETCH), sockets, LIMITS)
+    try:
+        time.sleep(1)
+        assert asked == []
+        assert place.start().wait(20).exit_code == 0
+        assert asked == [b"/task"]
+    finally:
+        place.close()
+
+
+def test_a_place_that_was_never_started_goes_without_a_trace(box, sockets, asked):
+    mark = f"1{os.getpid()}.{time.time_ns() % 10**6}"  # a number of seconds that no other process sleeps
+    place = box.place(python(f"# {mark}\n{FETCH}"), sockets, LIMITS)
+    place.close()
+    place.close()
+    assert not running(mark)
+    assert asked == []
 
 
 def test_waiting_ends_with_the_time_and_killing_ends_the_agent(box, sockets):
@@ -423,7 +461,7 @@ def test_no_variable_of_the_runner_reaches_an_agent(box, sockets, monkeypatch):
 
 def test_an_agent_without_a_gateway_is_refused(box, tmp_path):
     with pytest.raises(Refused, match="no gateway listens"):
-        box.agent(python("pass"), tmp_path, LIMITS)
+        box.place(python("pass"), tmp_path, LIMITS)
 
 
 def test_a_program_that_is_not_there_is_the_agents_failure(walled, sockets):
@@ -472,13 +510,7 @@ def test_children_of_an_agent_die_with_it(walled, sockets):
     code = f"import os, subprocess; subprocess.Popen(['sleep', '1{mark}'], start_new_session=True); print('up')"
     with an_agent(walled, python(code), sockets) as agent:
         agent.wait(20)
-    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(path)]
-
-
-def _read(path):
-    with contextlib.suppress(OSError):
-        return path.read_bytes() if path.parent.name != str(os.getpid()) else b""
-    return b""
+    assert not running(mark)
 
 
 def test_a_folder_that_the_agent_could_not_read_is_named_before_the_start(walled, sockets, tmp_path):
@@ -487,7 +519,7 @@ def test_a_folder_that_the_agent_could_not_read_is_named_before_the_start(walled
     folder = tmp_path / "agent"
     folder.mkdir(mode=0o700)
     with pytest.raises(Refused, match="chmod"):
-        walled.agent(python("pass", folder=folder), sockets, LIMITS)
+        walled.place(python("pass", folder=folder), sockets, LIMITS)
 
 
 def test_only_docker_is_official():

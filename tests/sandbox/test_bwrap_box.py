@@ -88,29 +88,29 @@ def test_environments_that_are_not_set_up_are_named(tmp_path):
 
 def test_an_image_is_refused_before_anything_starts(sockets):
     with pytest.raises(Refused, match="not an image"):
-        BwrapBox().agent(Program(image="anything"), sockets, Limits())
+        BwrapBox().place(Program(image="anything"), sockets, Limits())
     with pytest.raises(Refused, match="not an image"):
-        BwrapBox().agent(Program(), sockets, Limits())
+        BwrapBox().place(Program(), sockets, Limits())
 
 
 def test_a_relay_that_dies_ends_the_run_and_is_our_fault(sockets):
-    agent = BwrapBox().agent(Program(command=("sleep", "60")), sockets, Limits())
+    agent = BwrapBox().place(Program(command=("sleep", "60")), sockets, Limits()).start()
     try:
-        relays = [pid for pid, line in below(agent._process.pid).items() if line.split()[1:2] == ["-I"]]
+        relays = [pid for pid, line in below(agent._place._process.pid).items() if line.split()[1:2] == ["-I"]]
         assert len(relays) == 1
         os.kill(relays[0], signal.SIGKILL)
         facts = agent.wait(10)
         assert (facts.running, facts.lost) == (False, True)
-        assert eventually(lambda: not below(agent._process.pid))
+        assert eventually(lambda: not below(agent._place._process.pid))
     finally:
         agent.kill()
 
 
 def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
-    agent = BwrapBox().agent(Program(command=("sleep", "60")), sockets, Limits())
+    agent = BwrapBox().place(Program(command=("sleep", "60")), sockets, Limits()).start()
     try:
-        assert eventually(lambda: "sleep 60 " in below(agent._process.pid).values())
-        pids = {line.split()[0].rpartition("/")[2]: pid for pid, line in below(agent._process.pid).items()}
+        assert eventually(lambda: "sleep 60 " in below(agent._place._process.pid).values())
+        pids = {line.split()[0].rpartition("/")[2]: pid for pid, line in below(agent._place._process.pid).items()}
         kinds = ("net", "pid", "mnt", "ipc", "uts")
         spaces = {
             name: {kind: (Path(f"/proc/{pids[program]}/ns") / kind).readlink() for kind in kinds}
@@ -126,7 +126,7 @@ def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
 
 def test_neither_state_nor_variables_are_on_a_command_line(sockets):
     program = Program(command=("sleep", "60"), environment={"WORD": "heliotrope-secret"})
-    world, agent = BwrapBox().world([SERVER], SEED, Limits()), BwrapBox().agent(program, sockets, Limits())
+    world, agent = BwrapBox().world([SERVER], SEED, Limits()), BwrapBox().place(program, sockets, Limits()).start()
     try:
         with world.channel():
             lines = " ".join(below(os.getpid()).values())
@@ -161,7 +161,7 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
     runner = a_runner(
         f"""
         world = box.world([cat], Tree({{"files": DIRECTORY}}), Limits())
-        agent = box.agent(Program(command=("sleep", "60")), Path({str(sockets)!r}), Limits())
+        agent = box.place(Program(command=("sleep", "60")), Path({str(sockets)!r}), Limits()).start()
         print("up", flush=True)
         time.sleep(60)
         """

@@ -71,7 +71,7 @@ def image(engine):
 
 @contextlib.contextmanager
 def running(box, given, sockets):
-    agent = box.agent(given, sockets, LIMITS)
+    agent = box.place(given, sockets, LIMITS).start()
     try:
         yield agent
     finally:
@@ -91,7 +91,7 @@ def test_an_image_of_ours_that_is_missing_is_named_with_what_to_do():
 
 def test_an_image_that_is_not_there_is_not_found(box, sockets):
     with pytest.raises(NotFound, match="build it or pull it"):
-        box.agent(Program(image="no-such-image:ever"), sockets, LIMITS)
+        box.place(Program(image="no-such-image:ever"), sockets, LIMITS)
     with pytest.raises(NotFound):
         box.digest("no-such-image:ever")
 
@@ -163,7 +163,7 @@ def test_agent_relay_and_world_stand_behind_the_same_walls(box, sockets):
 
 def test_everything_is_removed(box, engine, sockets):
     world = box.world([SERVER], Tree({"files": DIRECTORY}), LIMITS)
-    agent = box.agent(SLEEP, sockets, LIMITS)
+    agent = box.place(SLEEP, sockets, LIMITS).start()
     made = [world._container.id, agent._relay.id, agent._agent.id]
     with world.channel():
         agent.kill()
@@ -206,7 +206,7 @@ def test_a_command_takes_the_place_of_an_images_own(box, sockets, image):
 
 def test_an_image_that_names_no_program_is_refused(box, sockets, image):
     with pytest.raises(Refused, match="ENTRYPOINT"):
-        box.agent(Program(image=image("ENTRYPOINT []", "CMD []")), sockets, LIMITS)
+        box.place(Program(image=image("ENTRYPOINT []", "CMD []")), sockets, LIMITS)
 
 
 def test_an_image_that_exits_at_once_is_a_fact(box, sockets, image):
@@ -217,7 +217,7 @@ def test_an_image_that_exits_at_once_is_a_fact(box, sockets, image):
 def test_an_image_for_another_machine_is_refused(box, sockets, monkeypatch):
     monkeypatch.setattr(type(box._client), "version", lambda self: {"Arch": "vax"})
     with pytest.raises(Refused, match="this engine runs vax"):
-        box.agent(Program(image=AGENT_IMAGE), sockets, LIMITS)
+        box.place(Program(image=AGENT_IMAGE), sockets, LIMITS)
 
 
 def test_a_relay_that_dies_ends_the_run_and_is_our_fault(box, sockets):
@@ -273,7 +273,7 @@ from verifiers.views import DIRECTORY, Tree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
 box = DockerBox()
 world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
-agent = box.agent(Program(command=("sleep", "600")), Path(sys.argv[1]), Limits())
+agent = box.place(Program(command=("sleep", "600")), Path(sys.argv[1]), Limits()).start()
 print(world._container.id, agent._relay.id, agent._agent.id, flush=True)
 import time; time.sleep(600)
 """

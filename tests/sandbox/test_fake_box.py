@@ -45,7 +45,7 @@ def test_a_worlds_data_is_a_folder_of_its_own_that_goes_with_it(monkeypatch, tmp
 
 def test_an_image_is_refused(tmp_path):
     with pytest.raises(Refused, match="not an image"):
-        FakeBox().agent(Program(image="anything"), tmp_path, Limits())
+        FakeBox().place(Program(image="anything"), tmp_path, Limits())
 
 
 def test_the_product_never_offers_it():

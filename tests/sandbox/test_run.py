@@ -175,7 +175,9 @@ def test_the_oracle_passes_a_task_of_every_server(box, made, nothing_left):
     outcome = run(task, oracle(), box, solution=solution)
     assert outcome.passed, outcome.as_json()
     assert (outcome.calls, outcome.code, outcome.attempts) == (len(solution.calls), "finished", 1)
-    assert list(outcome.phases) == ["world", "gateway", "agent", "transcript", "freeze", "verdict", "removal"]
+    assert list(outcome.phases) == [
+        *("world", "gateway", "place", "start", "agent", "transcript", "freeze", "verdict", "removal")
+    ]
 
 
 @pytest.mark.engine
@@ -383,7 +385,7 @@ def test_an_interrupted_set_leaves_nothing_behind(box, tmp_path, nothing_left):
 
 def test_a_box_that_is_lost_in_the_middle_of_a_set_is_told_not_raised(nothing_left):
     class Lossy(BwrapBox):
-        def agent(self, program, sockets, limits):
+        def place(self, program, sockets, limits):
             raise Lost("the engine went away")
 
     results = run_set([a_task()], null(), Lossy())

@@ -68,7 +68,10 @@ class Scripted:
     def __init__(self, lines, facts=None):
         self.lines, self.facts = lines, facts or Facts(running=False, exit_code=0)
 
-    def agent(self, program, sockets, limits):
+    def place(self, program, sockets, limits):
+        return self
+
+    def start(self):
         return self
 
     def wait(self, timeout):
@@ -102,7 +105,7 @@ def test_a_check_that_did_not_reach_its_relay_or_its_end_proves_nothing(lines, f
 class Reaching(Scripted):
     """One that says that it reached the relay."""
 
-    def agent(self, program, sockets, limits):
+    def place(self, program, sockets, limits):
         with socket.socket(socket.AF_UNIX) as caller:
             caller.connect(str(sockets / "gateway.sock"))
             caller.sendall(b"GET / HTTP/1.0\r\n\r\n")
