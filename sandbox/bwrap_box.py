@@ -34,7 +34,7 @@ from sandbox.bwrap import Running, Walls
 from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.output import Output
-from sandbox.servers.server import DATA, PROGRAMS, Server
+from sandbox.servers.server import DATA, OURS, PROGRAMS, Server
 from verifiers.views import Tree
 
 IMAGES = Path(__file__).parent / "images"
@@ -159,7 +159,7 @@ class BwrapAgent:
         self._end: Facts | None = None
 
     def wait(self, timeout: float) -> Facts:
-        """Wait until the agent ends; the relay's end is the agent's, and a fact about us."""
+        """Wait until the agent ends; the relay's end is the agent's, and a fact of its own."""
         if self._end is None and (said := self._place.said(timeout)) is not None:
             self._end = self._facts(said)
         return self._end or Facts(running=True)
@@ -177,7 +177,8 @@ class BwrapAgent:
         killed = any(group.out_of_memory() for group in self._place.groups[:1])
         if said.get("ended") == "agent":
             return Facts(running=False, exit_code=said.get("code"), out_of_memory=killed)
-        return Facts(running=False, out_of_memory=killed, lost=True)
+        relay = said.get("ended") == "relay"
+        return Facts(running=False, out_of_memory=killed, lost=not relay, relay_died=relay)
 
 
 class BwrapBox:
@@ -229,6 +230,7 @@ class BwrapBox:
         walls = Walls(uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
         walls.tmpfs(DATA, limits.tmpfs)
         walls.bind(self._environments / "world", PROGRAMS)
+        walls.bind(IMAGES / "world" / "ours", OURS)
         walls.add("--ro-bind", IMAGES / "world" / "init.py", INIT)
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)

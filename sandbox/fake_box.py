@@ -24,7 +24,7 @@ from sandbox.box import SOCKET_NAME, Facts, Limits, Program
 from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused
 from sandbox.output import Output
-from sandbox.servers.server import DATA, PROGRAMS, Server
+from sandbox.servers.server import DATA, OURS, PROGRAMS, Server
 from verifiers.views import Tree
 
 IMAGES = Path(__file__).parent / "images"
@@ -108,9 +108,9 @@ class FakeAgent:
         self._output = Output(agent.stdout, cap)
 
     def wait(self, timeout: float) -> Facts:
-        """Wait until the agent ends; the relay's end is the agent's, and a fact about us."""
+        """Wait until the agent ends; the relay's end is the agent's, and a fact of its own."""
         if self._relay.poll() is not None and self._agent.poll() is None:
-            return Facts(running=False, lost=True)
+            return Facts(running=False, relay_died=True)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._agent.wait(timeout)
         return Facts(running=self._agent.returncode is None, exit_code=self._agent.returncode)
@@ -146,7 +146,11 @@ class FakeBox:
                 start_new_session=True,
             )
         channel = Channel(ours)
-        replaced = {DATA: str(data), PROGRAMS: str(Path(sys.prefix) / "world")}
+        replaced = {
+            DATA: str(data),
+            PROGRAMS: str(Path(sys.prefix) / "world"),
+            OURS: str(IMAGES / "world" / "ours"),
+        }
         channel.open([_moved(document, replaced) for document in policy.server_documents(servers)], state, str(data))
         return FakeWorld(process, channel, data)
 
@@ -171,11 +175,13 @@ def _moved(document: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, 
             word = word.replace(inside, outside)
         return word
 
+    backend = {"backend": _moved(document["backend"], places)} if "backend" in document else {}
     return {
-        "name": document["name"],
+        **{key: document[key] for key in ("name", "on_demand") if key in document},
         "command": [moved(word) for word in document["command"]],
         "environment": {name: moved(value) for name, value in document["environment"].items()},
         "cwd": moved(document["cwd"]),
+        **backend,
     }
 
 

@@ -76,9 +76,20 @@ def server_documents(servers: Sequence[Server]) -> list[dict[str, Any]]:
             "environment": world_environment(server.environment),
             "cwd": f"{DATA}/{server.root}",
             "on_demand": server.on_demand,
+            **_backend_document(server),
         }
         for server in servers
     ]
+
+
+def _backend_document(server: Server) -> dict[str, Any]:
+    if server.backend is None:
+        return {}
+    own = server.backend
+    environment = world_environment(own.environment)
+    return {
+        "backend": {"command": list(own.command), "environment": environment, "cwd": f"{DATA}/{server.root}"},
+    }
 
 
 def world_environment(own: Mapping[str, str]) -> dict[str, str]:

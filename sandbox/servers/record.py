@@ -22,9 +22,10 @@ from mcp import Client, StdioServerParameters
 from sandbox.errors import Unavailable
 from sandbox.servers import SERVERS
 from sandbox.servers.recorded import FOLDER
-from sandbox.servers.server import DATA, PROGRAMS, Server
+from sandbox.servers.server import DATA, OURS, PROGRAMS, Server
 
 WORLD = Path(sys.prefix) / "world"
+HERE = Path(__file__).parents[1] / "images" / "world" / "ours"
 
 
 def installed_version(package: str, world: Path = WORLD) -> str:
@@ -44,8 +45,11 @@ def installed_version(package: str, world: Path = WORLD) -> str:
 
 
 def here(command: Sequence[str], folder: Path) -> list[str]:
-    """Turn a command of a world into one of this machine, with `folder` for the world's data."""
-    return [part.replace(PROGRAMS, str(WORLD)).replace(DATA, str(folder)) for part in command]
+    """Turn words of a world into those of this machine, with `folder` for the world's data."""
+    places = {PROGRAMS: str(WORLD), OURS: str(HERE), DATA: str(folder)}
+    for inside, outside in places.items():
+        command = [word.replace(inside, outside) for word in command]
+    return list(command)
 
 
 async def listed(server: Server) -> dict[str, dict[str, Any]]:
@@ -53,7 +57,8 @@ async def listed(server: Server) -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / server.root).mkdir()
         program, *arguments = here(server.command, Path(folder))
-        parameters = StdioServerParameters(command=program, args=arguments, env=dict(server.environment))
+        environment = dict(zip(server.environment, here(tuple(server.environment.values()), Path(folder)), strict=True))
+        parameters = StdioServerParameters(command=program, args=arguments, env=environment)
         async with Client(parameters, mode=server.mode, read_timeout_seconds=30) as client:
             tools = (await client.list_tools()).tools
     return {tool.name: {"description": tool.description or "", "inputSchema": tool.input_schema} for tool in tools}

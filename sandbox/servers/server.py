@@ -11,6 +11,23 @@ from verifiers.views import Tree
 # Where things lie inside every world, whatever the box.
 DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>
 PROGRAMS = "/opt/world"  # the installed servers: python/<name>, npm, node
+OURS = "/opt/ours"  # programs of our own: what keeps a backend, and what reads its state back
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What a server stands on: it is started before its server, in the same folder, and stopped after it.
+
+    It writes the line `ready` on its standard output once the server may start, and on SIGTERM it writes down what it
+    holds and ends. One that never was started has touched nothing in its folder.
+
+    Attributes:
+        command: the argument vector inside a world.
+        environment: variables that it needs.
+    """
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +50,10 @@ class Server:
             newer one makes old servers log an error for each guess.
         on_demand: whether a world starts it with the first word to it, and not with the world. Most of a task's servers
             are there to distract; an interpreter and its imports for each of them are most of what a run costs.
+        backend: what it stands on, or None where it needs nothing but its folder.
+        reader: the argument vector of the program that reads its frozen folder, in a fresh world that holds nothing
+            else, and writes one JSON document for our predicates (`sandbox.reading`); empty where they read the
+            folder as it is.
     """
 
     name: str
@@ -48,3 +69,5 @@ class Server:
     mutations: Mapping[str, Any] = field(repr=False)
     mode: Literal["legacy", "auto"] = "legacy"
     on_demand: bool = False
+    backend: Backend | None = None
+    reader: Sequence[str] = ()

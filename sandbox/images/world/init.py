@@ -6,11 +6,13 @@ frames (`channel (1 byte) | length (4 bytes, big-endian) | payload`):
 1. in: control `{"start": {"token", "servers": [{"name", "command", "environment", "cwd", "on_demand"}], "data"}}`, then
    the seed as a tar on channel 64, ended by an empty frame. Out: control `{"started": n}`.
 2. Channel n is the standard input and output of the n-th server; nothing in it is looked at. A server that is
-   `"on_demand"` starts with the first frame for it, the others at once. One that ends is told with
-   `{"exited": {"server", "code", "stderr"}}` and the world lives on.
-3. in: control `{"freeze": token}`. Servers are stopped, every other process is killed and reaped, and only then is the
-   data folder read, without following a link, and written as a tar on channel 64, ended by an empty frame and
-   `{"frozen": {"entries", "bytes"}}` or `{"frozen": {"error"}}` where it is beyond the caps.
+   `"on_demand"` starts with the first frame for it, the others at once. One with a `"backend": {"command",
+   "environment", "cwd"}` starts once that program has written the line `ready` on its standard output. One that ends,
+   or whose backend does, is told with `{"exited": {"server", "code", "stderr"}}` and the world lives on.
+3. in: control `{"freeze": token}`. Servers are stopped, then backends, which get the time to write down what they hold
+   (SIGTERM, and SETTLE seconds); every other process is killed and reaped, and only then is the data folder read,
+   without following a link, and written as a tar on channel 64, ended by an empty frame and `{"frozen": {"entries",
+   "bytes"}}` or `{"frozen": {"error"}}` where it is beyond the caps.
 4. The end of standard input ends the world at any time: nothing in here outlives the runner.
 
 The input is always read, so that a server that takes nothing cannot hold a freeze up: one whose unread input grows
@@ -32,7 +34,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,9 @@ CHUNK = 1 << 16
 INBOX = 16 << 20
 OUTBOX = 1 << 20
 STDERR_TAIL = 2048
-GRACE = 0.5  # seconds between SIGTERM and SIGKILL
+GRACE = 0.5  # seconds between SIGTERM and SIGKILL of a server
+SETTLE = 15.0  # the same for a backend, which writes down what it holds
+READY = b"ready\n"
 MAX_ENTRIES = 20_000
 MAX_BYTES = 64 << 20
 MAX_DEPTH = 100
@@ -168,19 +172,22 @@ def write(tar: tarfile.TarFile, info: tarfile.TarInfo, place: Path, folders: lis
         raise ValueError("the seed holds an entry that is no file, folder or link")
 
 
-class Server:
-    """One server: its process, what it has not read yet, and the end of what it wrote on standard error."""
+class Program:
+    """A process with the three pipes that it talks through, and the end of what it wrote on standard error."""
 
-    def __init__(self, channel: int, document: dict[str, Any]) -> None:
-        self.channel, self.name = channel, document["name"]
-        self.inbox = bytearray()
-        self.closing = False  # its input is to be closed once the inbox is empty
+    def __init__(self, name: str, document: dict[str, Any]) -> None:
+        self.name, self.document = name, document
         self.code: int | None = None
         self.stderr = b""
+        self.process: subprocess.Popen[bytes] | None = None
+        self.pipes: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """Start it."""
         self.process = subprocess.Popen(
-            document["command"],
-            env=document["environment"],
-            cwd=document["cwd"],
+            self.document["command"],
+            env=self.document["environment"],
+            cwd=self.document["cwd"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -189,6 +196,11 @@ class Server:
         self.pipes = {name: getattr(self.process, name) for name in ("stdin", "stdout", "stderr")}
         for pipe in self.pipes.values():
             os.set_blocking(pipe.fileno(), False)
+
+    @property
+    def alive(self) -> bool:
+        """Say whether it was started and has not ended."""
+        return self.process is not None and self.code is None
 
     def close(self, name: str) -> None:
         """Close one of its pipes; safe to call twice."""
@@ -199,35 +211,9 @@ class Server:
 
     def signal(self, number: int) -> None:
         """Signal its process group while it lives."""
-        if self.code is None:
+        if self.process is not None and self.code is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
-
-    def accept(self, payload: bytes) -> None:
-        """Queue input for it, or kill it where it does not read."""
-        if "stdin" not in self.pipes or self.closing:
-            return
-        if not payload:
-            self.closing = True
-        self.inbox += payload
-        if len(self.inbox) > INBOX:
-            self.signal(signal.SIGKILL)
-            self.close("stdin")
-
-    def push(self) -> None:
-        """Write once what it will take of its input."""
-        if "stdin" not in self.pipes:
-            return
-        try:
-            sent = os.write(self.pipes["stdin"].fileno(), self.inbox[:CHUNK]) if self.inbox else 0
-            del self.inbox[:sent]
-        except BlockingIOError:
-            return
-        except OSError:
-            self.inbox.clear()
-            self.close("stdin")
-        if self.closing and not self.inbox:
-            self.close("stdin")
 
     def pull(self, name: str) -> bytes | None:
         """Read one chunk of its output; empty means that it ended, None that nothing is there."""
@@ -241,6 +227,71 @@ class Server:
             return b""
 
 
+class Server(Program):
+    """One server, and what it has not read yet."""
+
+    def __init__(self, channel: int, document: dict[str, Any]) -> None:
+        super().__init__(document["name"], document)
+        self.channel = channel
+        self.inbox = bytearray()
+        self.closing = False  # its input is to be closed once the inbox is empty
+        self.over = False  # its input was closed, or it will never be started
+
+    def accept(self, payload: bytes) -> None:
+        """Queue input for it, or kill it where it does not read."""
+        if self.over or self.closing:
+            return
+        if not payload:
+            self.closing = True
+        self.inbox += payload
+        if len(self.inbox) > INBOX:
+            self.signal(signal.SIGKILL)
+            self.shut()
+
+    def push(self) -> None:
+        """Write once what it will take of its input."""
+        if "stdin" not in self.pipes:
+            return
+        try:
+            sent = os.write(self.pipes["stdin"].fileno(), self.inbox[:CHUNK]) if self.inbox else 0
+            del self.inbox[:sent]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.shut()
+        if self.closing and not self.inbox:
+            self.shut()
+
+    def shut(self) -> None:
+        """Close its input, and take nothing more for it."""
+        self.over = True
+        self.inbox.clear()
+        self.close("stdin")
+
+
+class Backend(Program):
+    """What a server stands on: a database, say. The server is started once it is ready."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server.name, server.document["backend"])
+        self.server = server
+        self.ready = False
+        self.said = b""
+
+    def hear(self, data: bytes) -> bool:
+        """Take what it wrote, and say whether it has become ready by that."""
+        if self.ready:
+            return False
+        self.said = (self.said + data)[-CHUNK:]
+        self.ready = self.said.startswith(READY) or b"\n" + READY in self.said
+        return self.ready
+
+    def settle(self) -> None:
+        """Ask it to write down what it holds and end; it deals with its own children."""
+        if self.process is not None and self.code is None:
+            self.process.send_signal(signal.SIGTERM)
+
+
 class World:
     """The loop that copies bytes until a freeze or the end of standard input."""
 
@@ -248,6 +299,7 @@ class World:
         self.source, self.sink = source, sink
         self.outbox = bytearray()
         self.servers: list[Server] = []
+        self.backends: list[Backend] = []
         self.awaited: dict[int, dict[str, Any]] = {}  # servers that nobody has said a word to
         self.frozen = False
         self.alarm, wake = os.pipe()
@@ -270,12 +322,29 @@ class World:
         self.outbox += control(started=len(self.servers))
 
     def launch(self, number: int, document: dict[str, Any]) -> None:
-        """Start one server, or tell that it cannot be started."""
+        """Start one server, or first what it stands on."""
+        server = Server(number, document)
+        self.servers.append(server)
+        if "backend" not in document:
+            self.begin(server, server)
+            return
+        backend = Backend(server)
+        self.backends.append(backend)
+        self.begin(backend, server)
+
+    def begin(self, program: Program, server: Server) -> None:
+        """Start a program, or tell that the server cannot be started."""
         try:
-            self.servers.append(Server(number, document))
+            program.start()
         except OSError as error:
-            message = {"server": document["name"], "code": 127, "stderr": os.strerror(error.errno or 0)}
-            self.outbox += pack(number, b"") + control(exited=message)
+            self.give_up(server, 127, os.strerror(error.errno or 0))
+
+    def give_up(self, server: Server, code: int, stderr: str) -> None:
+        """Tell that a server, or what it stands on, is not there (any more)."""
+        if server.process is None:
+            server.shut()
+            self.outbox += pack(server.channel, b"")
+        self.outbox += control(exited={"server": server.name, "code": code, "stderr": stderr})
 
     def run(self) -> None:
         """Copy bytes until a freeze."""
@@ -305,8 +374,12 @@ class World:
                 yield server.pipes["stdin"].fileno(), select.POLLOUT, server.push
             if "stdout" in server.pipes and len(self.outbox) < OUTBOX:
                 yield server.pipes["stdout"].fileno(), select.POLLIN, functools.partial(self.give, server)
-            if "stderr" in server.pipes:
-                yield server.pipes["stderr"].fileno(), select.POLLIN, functools.partial(self.mutter, server)
+        for backend in self.backends:
+            if "stdout" in backend.pipes:
+                yield backend.pipes["stdout"].fileno(), select.POLLIN, functools.partial(self.hear, backend)
+        for program in (*self.servers, *self.backends):
+            if "stderr" in program.pipes:
+                yield program.pipes["stderr"].fileno(), select.POLLIN, functools.partial(self.mutter, program)
 
     def take(self) -> None:
         """Read once from the outside."""
@@ -350,24 +423,34 @@ class World:
             server.close("stdout")
         self.outbox += pack(server.channel, data)
 
-    def mutter(self, server: Server) -> None:
-        """Keep the end of what a server writes on standard error."""
-        data = server.pull("stderr")
+    def hear(self, backend: Backend) -> None:
+        """Wait for a backend's word that it is ready, and start its server; what else it says is dropped."""
+        data = backend.pull("stdout")
         if data is None:
             return
         if not data:
-            server.close("stderr")
-        server.stderr = (server.stderr + data)[-STDERR_TAIL:]
+            backend.close("stdout")
+        if backend.hear(data):
+            self.begin(backend.server, backend.server)
+
+    def mutter(self, program: Program) -> None:
+        """Keep the end of what a program writes on standard error."""
+        data = program.pull("stderr")
+        if data is None:
+            return
+        if not data:
+            program.close("stderr")
+        program.stderr = (program.stderr + data)[-STDERR_TAIL:]
 
     def reap(self) -> None:
-        """Collect every child that ended, ours or orphaned, and tell of the servers among them."""
+        """Collect every child that ended, ours or orphaned, and tell of the servers and backends among them."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.alarm, CHUNK):
                 pass
         while (pid := self.wait()) is not None:
-            for server in self.servers:
-                if server.process.pid == pid[0]:
-                    self.mourn(server, os.waitstatus_to_exitcode(pid[1]))
+            for program in (*self.servers, *self.backends):
+                if program.process is not None and program.process.pid == pid[0]:
+                    self.mourn(program, os.waitstatus_to_exitcode(pid[1]))
 
     @staticmethod
     def wait() -> tuple[int, int] | None:
@@ -378,30 +461,45 @@ class World:
             return None
         return (pid, status) if pid else None
 
-    def mourn(self, server: Server, code: int) -> None:
-        """Note that a server ended, and tell unless we ended it."""
-        server.code = server.process.returncode = code
-        self.mutter(server)
+    def mourn(self, program: Program, code: int) -> None:
+        """Note that a server or a backend ended, and tell unless we ended it."""
+        program.code = code
+        if program.process is not None:
+            program.process.returncode = code
+        self.mutter(program)
         if not self.frozen:
-            message = {"server": server.name, "code": code, "stderr": server.stderr.decode("utf-8", "replace")}
-            self.outbox += control(exited=message)
+            server = program.server if isinstance(program, Backend) else program
+            assert isinstance(server, Server)  # noqa: S101 - there is no third kind
+            self.give_up(server, code, program.stderr.decode("utf-8", "replace"))
 
-    def stop(self) -> None:
-        """Stop the servers, then kill all else. As PID 1 we get every orphan: no child is left, so no process is."""
+    def stop(self, settle: float = 0.0) -> None:
+        """Stop the servers, then the backends, then kill all else.
+
+        As PID 1 we get every orphan: no child is left, so no process is.
+        """
         for server in self.servers:
-            server.close("stdin")
+            server.shut()
             server.signal(signal.SIGTERM)
-        deadline = time.monotonic() + GRACE
-        while any(server.code is None for server in self.servers) and time.monotonic() < deadline:
-            time.sleep(0.005)
-            self.reap()
+        self.outlast(self.servers, GRACE)
+        if settle:
+            for backend in self.backends:
+                backend.settle()
+            self.outlast(self.backends, settle)
         if os.getpid() == 1:
             while self.children():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(-1, signal.SIGKILL)
                 time.sleep(0.001)
-        for server in self.servers:  # where this is no PID 1 (a world with no wall), their groups are all that we know
-            server.signal(signal.SIGKILL)
+        # Where this is no PID 1 (a world with no wall), their groups are all that we know.
+        for program in (*self.servers, *self.backends):
+            program.signal(signal.SIGKILL)
+
+    def outlast(self, programs: Sequence[Program], seconds: float) -> None:
+        """Wait until these have ended, but no longer than that."""
+        deadline = time.monotonic() + seconds
+        while any(program.alive for program in programs) and time.monotonic() < deadline:
+            time.sleep(0.005)
+            self.reap()
 
     @staticmethod
     def children() -> bool:
@@ -423,7 +521,7 @@ class World:
 
     def freeze(self) -> None:
         """Stop everything else and write the state out."""
-        self.stop()
+        self.stop(SETTLE)
         self.send(bytes(self.outbox))
         state = State(self)
         try:

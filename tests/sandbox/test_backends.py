@@ -1,0 +1,119 @@
+"""What a server stands on: started before it, on demand like it, and stopped after it with time to write."""
+
+import json
+import select
+import sys
+import time
+
+import pytest
+
+from sandbox import frames
+from sandbox.box import Limits
+from sandbox.fake_box import FakeBox
+from sandbox.servers.server import Backend, Server
+from verifiers.views import DIRECTORY, Tree
+
+KEEPER = """
+import pathlib, signal, sys, time
+def end(*_):
+    pathlib.Path("kept").write_text(pathlib.Path("said").read_text() + " and kept")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+pathlib.Path("said").write_text("started")
+time.sleep(0.2)
+print("loading", flush=True)
+print("ready", flush=True)
+print("ready", flush=True)
+time.sleep(600)
+"""
+SERVER = "import pathlib, sys\nfor line in sys.stdin: print(pathlib.Path('said').read_text(), line, end='', flush=True)"
+
+
+def a_server(keeper, **more):
+    nothing = {"mutate": lambda tree, change: tree, "mutations": {}, "tools": {}, "state_schema": {}}
+    return Server(
+        name="kept",
+        package="p",
+        version="1",
+        root="kept",
+        command=(sys.executable, "-I", "-S", "-c", SERVER),
+        environment={},
+        seed=lambda state: Tree({}),
+        backend=Backend((sys.executable, "-I", "-S", "-c", keeper)),
+        **nothing,
+        **more,
+    )
+
+
+@pytest.fixture
+def world():
+    made = []
+
+    def make(keeper, **more):
+        made.append(FakeBox().world([a_server(keeper, **more)], Tree({"kept": DIRECTORY}), Limits()))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def hear(channel, seconds=30):
+    """Give the first frame that comes."""
+    reader, deadline = frames.Reader(), time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if select.select([channel], [], [], 0.2)[0]:
+            for frame in reader.feed(channel.recv(1 << 16)):
+                return frame
+    pytest.fail("nothing was said")
+
+
+@pytest.mark.parametrize("on_demand", [True, False])
+def test_a_server_starts_when_what_it_stands_on_is_ready_and_hears_what_was_said_before(world, on_demand):
+    one = world(KEEPER, on_demand=on_demand)
+    with one.channel() as channel:
+        channel.sendall(frames.pack(1, b"hello\n"))
+        assert hear(channel) == (1, b"started hello\n")
+
+
+def test_at_the_freeze_it_gets_the_time_to_write_down_what_it_holds(world):
+    one = world(KEEPER)
+    with one.channel() as channel:
+        channel.sendall(frames.pack(1, b"hello\n"))
+        hear(channel)
+        assert one.freeze(30)["kept/kept"].data == b"started and kept"
+
+
+def test_one_that_nobody_asked_for_has_touched_nothing(world):
+    one = world(KEEPER, on_demand=True)
+    with one.channel():
+        assert sorted(one.freeze(30)) == ["kept"]
+
+
+def test_one_that_ends_before_it_is_ready_is_told_and_so_is_its_server(world):
+    one = world("import sys; sys.exit('no room')")
+    with one.channel() as channel:
+        channel.sendall(frames.pack(1, b"hello\n"))
+        assert hear(channel) == (1, b"")
+        one.freeze(30)
+        assert [(end.server, end.code) for end in one.exits] == [("kept", 1)]
+        assert "no room" in one.exits[0].stderr
+
+
+def test_one_that_ends_later_is_told(world):
+    one = world("print('ready', flush=True); import pathlib; pathlib.Path('said').write_text('x')")
+    with one.channel() as channel:
+        channel.sendall(frames.pack(1, json.dumps({}).encode() + b"\n"))
+        hear(channel)
+        one.freeze(30)
+    assert [end.server for end in one.exits] == ["kept"]
+
+
+@pytest.mark.slow
+def test_one_that_does_not_stop_is_killed_and_what_it_left_is_read(world):
+    stubborn = KEEPER.replace("signal.signal(signal.SIGTERM, end)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
+    one = world(stubborn)
+    with one.channel() as channel:
+        channel.sendall(frames.pack(1, b"hello\n"))
+        hear(channel)
+        assert sorted(one.freeze(60)) == ["kept", "kept/said"]
