@@ -2,16 +2,18 @@
 
 The other side is hostile. Before a request is looked at, its Host must be this loopback, an Origin must be too (MCP
 specification 2025-11-25, Transports, security warning: against rebinding of names), its body must be within a cap and
-a deadline, and JSON must be strict: no key twice, no NaN, no half surrogate, no deep nesting. MCP is spoken by the
-official package, without sessions and with plain JSON answers, so that one request is one call and nothing is kept
-open; GET on /mcp is refused, which the specification provides for.
+a deadline, its length must be told in one way, and JSON must be strict: no key twice, no NaN, no half surrogate, no
+deep nesting, not too many values. Of all that is in flight together, requests and bytes are capped: whoever sends more
+is told so before it is looked at, and no such request counts as a call. MCP is spoken by the official package, without
+sessions and with plain JSON answers, so that one request is one call and nothing is kept open; GET on /mcp is refused,
+which the specification provides for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -22,14 +24,17 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sandbox.box import PORT
 from sandbox.gateway.session import MAX_ANSWER, Session
+from sandbox.gateway.strict import strict_object
 from sandbox.servers import wire_name
 from sandbox.transcript import Call
-from vault.canonical import parse_object
 from vault.errors import Malformed as NotStrict
 
 MAX_BODY = 1024 * 1024
+MAX_REQUESTS = 16  # in flight; a call that waits for its turn is in flight too
+MAX_HELD = 4 * MAX_BODY  # of their bodies together
 BODY_SECONDS = 10.0
 HOSTS = frozenset({f"127.0.0.1:{PORT}", f"localhost:{PORT}"})
+CLOSING = frozenset({400, 403, 408, 413, 421, 503})  # more of the request may follow, and nobody will read it
 PARSE_ERROR = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}}
 
 Handler = Callable[[bytes], JSONResponse]
@@ -40,6 +45,7 @@ class App:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._load = Load()
         self._manager = StreamableHTTPSessionManager(_server(session), json_response=True, stateless=True)
         self._routes: Mapping[tuple[str, str], Handler] = {
             ("GET", "/task"): self._task,
@@ -55,15 +61,18 @@ class App:
         """Serve one request."""
         if scope["type"] != "http":
             return
-        response = await self._response(scope, receive, send)
+        with self._load.request() as share:
+            response = await self._response(share, scope, receive, send)
         if response is not None:
             await response(scope, receive, send)
 
-    async def _response(self, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
+    async def _response(self, share: Share, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
         """Give the response, or None where the MCP package has sent it."""
         if refusal := _refusal(scope):
             return refusal
-        body = await _body(receive)
+        if share.beyond(0):
+            return _error(503, f"more than {MAX_REQUESTS} requests are in flight")
+        body = await _body(receive, share)
         if isinstance(body, JSONResponse):
             return body
         self._session.begin()
@@ -78,7 +87,7 @@ class App:
 
     async def _mcp(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
         try:
-            parse_object(body, "the request", max_size=MAX_BODY)
+            strict_object(body, "the request", max_size=MAX_BODY)
         except NotStrict:
             return JSONResponse(PARSE_ERROR, 400)
         await self._manager.handle_request(scope, _replay(body, receive), send)
@@ -91,7 +100,7 @@ class App:
 
     def _answer(self, body: bytes) -> JSONResponse:
         try:
-            document = parse_object(body, "the answer", max_size=MAX_BODY)
+            document = strict_object(body, "the answer", max_size=MAX_BODY)
         except NotStrict as error:
             return _error(400, str(error))
         text = document.get("answer")
@@ -109,6 +118,37 @@ class App:
             return _error(404, "there is nothing here")
         calls = [_wire(call) for call in solution["calls"]]
         return JSONResponse({"calls": calls, "answer": solution.get("answer")})
+
+
+class Load:
+    """What is in flight: requests, and the bytes of their bodies."""
+
+    def __init__(self) -> None:
+        self.requests = self.held = 0
+
+    @contextmanager
+    def request(self) -> Iterator[Share]:
+        """Count one request until its end."""
+        share = Share(self)
+        self.requests += 1
+        try:
+            yield share
+        finally:
+            self.requests -= 1
+            self.held -= share.held
+
+
+class Share:
+    """One request's part of the load."""
+
+    def __init__(self, load: Load) -> None:
+        self._load, self.held = load, 0
+
+    def beyond(self, size: int) -> bool:
+        """Take so many bytes more, and say whether all requests together are beyond the caps."""
+        self.held += size
+        self._load.held += size
+        return self._load.requests > MAX_REQUESTS or self._load.held > MAX_HELD
 
 
 def _server(session: Session) -> Server[Any]:
@@ -139,6 +179,8 @@ def _wire(call: Mapping[str, Any] | Call) -> dict[str, Any]:
 
 def _refusal(scope: Scope) -> JSONResponse | None:
     headers = scope["headers"]
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:  # RFC 9112, section 6.1
+        return _error(400, "the body's length is told in two ways")
     hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
     if len(hosts) != 1 or hosts[0] not in HOSTS:
         return _error(421, f"the Host must be one of {', '.join(sorted(HOSTS))}")
@@ -148,7 +190,7 @@ def _refusal(scope: Scope) -> JSONResponse | None:
     return None
 
 
-async def _body(receive: Receive) -> bytes | JSONResponse:
+async def _body(receive: Receive, share: Share) -> bytes | JSONResponse:
     """Read the whole body, or give the refusal."""
     data = bytearray()
     try:
@@ -160,6 +202,8 @@ async def _body(receive: Receive) -> bytes | JSONResponse:
                 data += message.get("body", b"")
                 if len(data) > MAX_BODY:
                     return _error(413, f"the body is longer than {MAX_BODY} bytes")
+                if share.beyond(len(message.get("body", b""))):
+                    return _error(503, "too much is in flight: wait for answers before you send more")
                 if not message.get("more_body"):
                     return bytes(data)
     except TimeoutError:
@@ -177,5 +221,5 @@ def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
 
 
 def _error(status: int, sentence: str) -> JSONResponse:
-    headers = {"Connection": "close"} if status in {408, 413} else None
+    headers = {"Connection": "close"} if status in CLOSING else None
     return JSONResponse({"error": sentence}, status, headers=headers)

@@ -1,7 +1,8 @@
 """HTTP connections of one agent: uvicorn's HTTP/1.1 protocol on an inherited Unix socket, with caps of our own.
 
-At most MAX_CONNECTIONS at a time (more are closed at once), and HEADER_SECONDS to send a request's head, from the
-connection's start or from the first byte after another request.
+At most MAX_CONNECTIONS at a time (more are closed at once), HEADER_SECONDS to send a request's head, from the
+connection's start or from the first byte after another request, and BODY_SECONDS more for the rest of it, whether
+anybody still reads it or not.
 """
 
 from __future__ import annotations
@@ -19,48 +20,59 @@ from uvicorn.server import ServerState
 MAX_CONNECTIONS = 32
 MAX_HEAD = 16 * 1024
 HEADER_SECONDS = 10.0
+BODY_SECONDS = 15.0  # more than the application waits for a body, so that its refusal comes first
 IDLE_SECONDS = 300
 
 
 class Connection(H11Protocol):
-    """One connection, with a deadline for each request's head."""
+    """One connection, with a deadline for each part of a request."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _awaited: Any = None  # the part that it runs for, as h11 names the state
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Take the connection, or close it where there are too many."""
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
-        self._watch()
+        self._watch(h11.IDLE)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._unwatch()
+        self._watch(None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, and start or stop the clock for the head that they belong to."""
+        """Take bytes, and set the clock for what has to follow them."""
         super().data_received(data)
-        if self.conn.their_state is h11.IDLE:
-            self._watch()
-        else:
-            self._unwatch()
+        self._look()
 
-    def _watch(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+    def on_response_complete(self) -> None:
+        """Go on with what came behind the request that was answered."""
+        super().on_response_complete()
+        self._look()
 
-    def _unwatch(self) -> None:
+    def _look(self) -> None:
+        state = self.conn.their_state
+        begun = state is h11.SEND_BODY or (state is h11.IDLE and bool(self.conn.trailing_data[0]))
+        self._watch(state if begun else None)
+
+    def _watch(self, part: Any) -> None:
+        """Run the clock for this part of a request; it goes on where it runs for that part already."""
+        if part is self._awaited:
+            return
         if self._deadline is not None:
             self._deadline.cancel()
-            self._deadline = None
+        self._awaited, self._deadline = part, None
+        if part is not None:
+            seconds = HEADER_SECONDS if part is h11.IDLE else BODY_SECONDS
+            self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
 
 async def listen(app: Any, listener: socket.socket) -> asyncio.Server:
     """Serve an ASGI application on a socket that listens already."""
     loop = asyncio.get_running_loop()
-    return await loop.create_unix_server(protocol(app), sock=listener, backlog=128)
+    return await loop.create_unix_server(protocol(app), sock=listener, backlog=MAX_CONNECTIONS)
 
 
 def protocol(app: Any) -> Callable[[], Connection]:

@@ -2,12 +2,14 @@
 
 Promises, in the order in which a call meets them:
 
-1. After the end of the session nothing is passed on and nothing is counted.
-2. Every other call is counted and logged before anything else happens to it, unlisted ones too; the one after
+1. Arguments beyond the caps are let go of at once: what waits for its turn is small.
+2. After the end of the session nothing is passed on and nothing is counted.
+3. Every other call is counted and logged before anything else happens to it, unlisted ones too; the one after
    `max_steps` ends the session.
-3. A call to an unlisted tool, or with arguments beyond the caps, is answered with an error and no server sees it.
-4. A scheduled fault is answered in the server's place.
-5. Calls reach the servers one after the other, in the order of the log, so that a replay does what the agent did; one
+4. A call to an unlisted tool, beyond the steps or beyond the caps is refused: it is answered with an error, no server
+   sees it, no fault's schedule counts it, and a replay leaves it out.
+5. A scheduled fault is answered in the server's place.
+6. Calls reach the servers one after the other, in the order of the log, so that a replay does what the agent did; one
    that was passed on is waited for, whatever the agent does meanwhile.
 """
 
@@ -27,6 +29,7 @@ from sandbox.servers import document_name
 from sandbox.transcript import Ended
 
 MAX_ARGUMENTS = 256 * 1024
+MAX_ALL_ARGUMENTS = 16 * 1024 * 1024  # of a whole session: the runner keeps them
 MAX_DEPTH = 32
 MAX_NAME = 128
 MAX_RESULT = 512 * 1024
@@ -87,6 +90,7 @@ class Session:
         self._faults = {(fault["tool"], int(fault["call"])): str(fault["error"]) for fault in spec.faults}
         self._by_tool: Counter[str] = Counter()
         self._calls = 0
+        self._room = MAX_ALL_ARGUMENTS
         self._turn = anyio.Lock()
 
     def begin(self) -> None:
@@ -121,43 +125,52 @@ class Session:
     async def call(self, name: str, arguments: Mapping[str, Any] | None) -> Reply:
         """Take a tool call by its wire name."""
         self.begin()
+        too_large = beyond_caps(arguments or {})
+        arguments = {} if too_large else dict(arguments or {})  # 1
         async with self._turn:
-            if self.left() <= 0 or self.ended:
+            if self.left() <= 0 or self.ended:  # 2
                 return Reply.error(f"the session has ended ({self.ended}); no further call is taken")
-            return await self._counted(name, arguments or {})
+            return await self._counted(name, arguments, too_large)
 
-    async def _counted(self, name: str, arguments: Mapping[str, Any]) -> Reply:
-        self._calls += 1
+    async def _counted(self, name: str, arguments: Mapping[str, Any], too_large: str) -> Reply:
+        self._room -= len(json.dumps(arguments))
+        if self._room < 0:
+            arguments, too_large = {}, f"all calls' arguments together are longer than {MAX_ALL_ARGUMENTS} bytes"
+        self._calls += 1  # 3
         listed = name in self._listed
         tool = document_name(name) if listed else shown(name)
-        too_large = beyond_caps(arguments)
-        logged = {} if too_large else dict(arguments)
-        self._emit({"call": self._calls, "tool": tool, "arguments": logged, "listed": listed})
-        self._by_tool[tool] += 1
-        started, injected, refused = self._clock(), False, True
-        if self._calls > self.spec.max_steps:
-            reply = Reply.error(f"no steps are left: the task allows {self.spec.max_steps} calls")
-        elif not listed:
-            reply = Reply.error(f"Unknown tool: {tool}")
-        elif too_large:
-            reply = Reply.error(too_large)
-        elif (fault := self._faults.get((tool, self._by_tool[tool]))) is not None:
-            reply, injected, refused = Reply.error(fault), True, False
+        self._emit({"call": self._calls, "tool": tool, "arguments": arguments, "listed": listed})
+        started, injected = self._clock(), False
+        if refusal := self._refusal(tool, too_large, listed=listed):  # 4
+            reply = Reply.error(refusal)
+        elif (fault := self._scheduled(tool)) is not None:  # 5
+            reply, injected = Reply.error(fault), True
         else:
-            refused = False
-            reply = await self._passed_on(tool, arguments)
+            reply = await self._passed_on(tool, arguments)  # 6
         seconds = self._clock() - started
-        entry = {"result": self._calls, "error": reply.is_error, "injected": injected, "refused": refused}
+        entry = {"result": self._calls, "error": reply.is_error, "injected": injected, "refused": bool(refusal)}
         self._emit({**entry, "seconds": round(seconds, 6), "text": cut(sound(reply.text()), MAX_LOGGED)})
         if self._calls > self.spec.max_steps:
             self.end("steps-exceeded")
         return reply
 
+    def _refusal(self, tool: str, too_large: str, *, listed: bool) -> str:
+        if self._calls > self.spec.max_steps:
+            return f"no steps are left: the task allows {self.spec.max_steps} calls"
+        return too_large if listed else f"Unknown tool: {tool}"
+
+    def _scheduled(self, tool: str) -> str | None:
+        self._by_tool[tool] += 1
+        return self._faults.get((tool, self._by_tool[tool]))
+
     async def _passed_on(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
         server, _, name = tool.partition(".")
         with anyio.CancelScope(shield=True):
-            reply = await self._servers.call(server, name, arguments, min(CALL_SECONDS, self.left()))
-        return within_cap(reply)
+            try:
+                reply = within_cap(await self._servers.call(server, name, arguments, min(CALL_SECONDS, self.left())))
+            except Exception:  # whatever a server sent: a call that was logged gets its result
+                reply = Reply.error(f"the server {server} sent what cannot be understood")
+        return reply
 
 
 def shown(name: str) -> str:

@@ -2,14 +2,14 @@
 
 One client session a server, through the official package and in the server's pinned mode. Each is opened by the first
 call to its server, which is when the world starts that server: most of a task's servers are there to distract, and
-what nobody asks costs nothing. A server that does not come up, dies, or does not answer in time is an error to the
-caller and an entry `{"lost": name}` in the log, never an exception.
+what nobody asks costs nothing. What a server writes is capped: by line, by the values in it, and by how many lines
+wait; beyond that its output counts as ended. A server that does not come up, dies, or does not answer in time is an
+error to the caller and an entry `{"lost": name}` in the log, never an exception.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,14 +22,15 @@ from mcp import Client, MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolRequest, CallToolRequestParams, CallToolResult
 from mcp_types import jsonrpc_message_adapter as message_adapter
-from pydantic import ValidationError
 
 from sandbox import frames
 from sandbox.errors import Malformed
 from sandbox.gateway.session import CALL_SECONDS, Reply
+from sandbox.gateway.strict import MAX_NODES, nodes
 from sandbox.servers import SERVERS
 
 MAX_LINE = 4 * 1024 * 1024
+MAX_QUEUED = 256  # lines that nobody took yet
 CHUNK = 64 * 1024
 
 
@@ -95,14 +96,14 @@ class Upstream:
         try:
             # Not client.call_tool: that asks for the whole tool list first, to check results against output schemas.
             result = await client.session.send_request(request, CallToolResult)
+            content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
         except MCPError as error:
             if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
                 self._lost(server)
             return Reply.error(error.message)
-        except (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError):
+        except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError):
             self._lost(server)
             return Reply.error(f"the server {server} is not available")
-        content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
         return Reply(content, bool(result.is_error))
 
     def _lost(self, name: str) -> None:
@@ -148,7 +149,7 @@ class _Line:
         self._buffer = bytearray()
         self._incoming: MemoryObjectSendStream[SessionMessage | Exception]
         self._outgoing: MemoryObjectReceiveStream[SessionMessage | Exception]
-        self._incoming, self._outgoing = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        self._incoming, self._outgoing = anyio.create_memory_object_stream[SessionMessage | Exception](MAX_QUEUED)
 
     async def __aenter__(self) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], _Line.Outlet]:
         return self._outgoing, _Line.Outlet(self)
@@ -166,8 +167,16 @@ class _Line:
         *whole, rest = (self._buffer + payload).split(b"\n")
         self._buffer = rest
         for line in filter(None, whole):
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.WouldBlock):
+            if nodes(bytes(line)) > MAX_NODES:
+                self.close()
+                return
+            try:
                 self._incoming.send_nowait(_parsed(bytes(line)))
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return
+            except anyio.WouldBlock:
+                self.close()
+                return
 
     def close(self) -> None:
         """End the server's output: whoever waits for an answer gets an error."""
