@@ -18,9 +18,9 @@ from __future__ import annotations
 import errno
 import platform
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sandbox.errors import Unavailable
 
@@ -62,8 +62,10 @@ class Rule:
     error: int = errno.EPERM
 
 
-# name: (x86_64, aarch64); None where the architecture has no such call
-NUMBERS: dict[str, tuple[int | None, int | None]] = {
+Numbers: TypeAlias = tuple[int | None, int | None]
+"""A call's number on x86_64 and aarch64; None where the architecture has no such call."""
+
+NUMBERS: dict[str, Numbers] = {
     "_sysctl": (156, None),
     "acct": (163, 89),
     "add_key": (248, 217),
@@ -160,18 +162,33 @@ def program(machine: str | None = None, rules: Sequence[Rule] = RULES) -> bytes:
     Raises:
         Unavailable: there are no numbers for that architecture.
     """
+    return _assembled(machine, ((NUMBERS[rule.call], _block(rule)) for rule in rules), ALLOW)
+
+
+def allowing(numbers: Mapping[str, Numbers], conditions: Sequence[Rule] = (), machine: str | None = None) -> bytes:
+    """Give a filter that allows these calls, but for what the conditions deny of them, and nothing else.
+
+    Raises:
+        Unavailable: there are no numbers for that architecture.
+    """
+    blocks = {rule.call: _block(rule) for rule in conditions}
+    each = ((number, blocks.get(call, [_do(RETURN, ALLOW)])) for call, number in numbers.items())
+    return _assembled(machine, each, ERRNO | errno.EPERM)
+
+
+def _assembled(machine: str | None, blocks: Iterable[tuple[Numbers, list[bytes]]], otherwise: int) -> bytes:
+    """Put one block behind each call's number; a foreign ABI never gets that far."""
     machine = machine or platform.machine()
     if machine not in AUDIT_ARCH:
         raise Unavailable(f"there is no system-call filter for {machine}: the wall runs on {' and '.join(MACHINES)}")
     code = [_do(LOAD, ARCH), _jump(EQUAL, AUDIT_ARCH[machine], 1, 0), _do(RETURN, KILL), _do(LOAD, NR)]
     if machine == "x86_64":
         code += [_jump(AT_LEAST, X32_BIT, 0, 1), _do(RETURN, ERRNO | errno.EPERM)]
-    for rule in rules:
-        number = NUMBERS[rule.call][MACHINES.index(machine)]
+    for numbers, block in blocks:
+        number = numbers[MACHINES.index(machine)]
         if number is not None:
-            block = _block(rule)
             code += [_jump(EQUAL, number, 0, len(block)), *block]
-    return b"".join([*code, _do(RETURN, ALLOW)])
+    return b"".join([*code, _do(RETURN, otherwise)])
 
 
 def _block(rule: Rule) -> list[bytes]:
