@@ -31,7 +31,7 @@ from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.failure import Facts, Ruling, Stage, classify
 from sandbox.outcome import TaskRun
-from sandbox.replay import recurs
+from sandbox.replay import replayed
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Transcript
@@ -83,7 +83,7 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
     """Play steps 5 to 10 in a scene, and say what it came to."""
     seen = _Seen()
     try:
-        if scene.place:
+        if scene.place and not job.stop.is_set():
             _play(job, scene, scene.place, seen)  # 5 to 7
             _look(job, scene, seen)  # 8, 9
     except BROKEN:
@@ -93,7 +93,7 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
     facts = _facts(scene, seen)
     ruling = classify(facts)
     if ruling.blame == "replay" and seen.transcript:
-        ruling = classify(replace(facts, recurred=recurs(job, seen.transcript)))
+        ruling = classify(facts, replayed(job, seen.transcript))
     return _outcome(job, seen, ruling, scene.meter.seconds)
 
 
@@ -149,11 +149,10 @@ def _look(job: Job, scene: Scene, seen: _Seen) -> None:
 
 def _facts(scene: Scene, seen: _Seen) -> Facts:
     transcript = seen.transcript
-    passed_on = [call for call in transcript.calls if call.listed and not call.injected] if transcript else []
     return Facts(
         stage=scene.stage,
         ended=transcript.ended if transcript else None,
-        calls=len(passed_on),
+        calls=sum(call.passed_on for call in transcript.calls) if transcript else 0,
         agent=seen.agent,
         world=seen.world,
         too_large=seen.too_large,
@@ -163,9 +162,9 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
 
 
 def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
-    blame = "ours" if ruling.blame == "replay" else ruling.blame
+    blame = "unclear" if ruling.blame == "replay" else ruling.blame
     evidence = seen.evidence
-    if evidence is None or blame == "ours":
+    if evidence is None or blame in ("ours", "unclear"):
         verdict = Verdict.FALSE if blame == "theirs" else Verdict.UNKNOWN
         evidence = Evidence("run", verdict, found=ruling.code, children=(evidence,) if evidence else ())
     return TaskRun(

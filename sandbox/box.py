@@ -62,12 +62,14 @@ class Facts:
             behind a wall, and as -n without one.
         out_of_memory: whether the kernel killed it for its memory.
         lost: whether the engine itself could not be asked.
+        relay_died: whether it was its relay that ended first, and it with it.
     """
 
     running: bool
     exit_code: int | None = None
     out_of_memory: bool = False
     lost: bool = False
+    relay_died: bool = False
 
 
 class World(Protocol):

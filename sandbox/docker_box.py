@@ -161,14 +161,14 @@ class DockerAgent:
         self._last: Facts | None = None
 
     def wait(self, timeout: float) -> Facts:
-        """Wait until the agent ends; the relay's end is the agent's, and a fact about us."""
+        """Wait until the agent ends; the relay's end is the agent's, and a fact of its own."""
         deadline = time.monotonic() + timeout
         while self._last is None:
             seen = facts(self._agent)
             if not seen.running:
                 self._last = seen
-            elif not facts(self._relay).running:
-                self._last = Facts(running=False, lost=True)
+            elif not (relay := facts(self._relay)).running:
+                self._last = Facts(running=False, lost=relay.lost, relay_died=not relay.lost)
             elif time.monotonic() >= deadline:
                 return seen
             else:

@@ -4,20 +4,21 @@ The facts are the engine's events and exit codes, our own timers, and how far ou
 an agent, a model or a server wrote is among them. The question is only ever whether the *machinery* broke: a program
 that crashed, ran in circles or answered nonsense has simply not done the task, and the predicate says so.
 
-What an agent could have provoked (a world that dies, hangs or fills up after its first call) is not decided here but
-*replayed*: the logged calls are played again in a fresh world with no agent. If it breaks again, the calls break it and
-the failure is theirs; if not, it was ours.
+    ours     what no agent can bring about: the task is played again, at most RETRIES times
+    theirs   a fail
+    replay   what calls can bring about: the logged calls are played in a fresh world without the agent (`Facts` of
+             that come in as `again`), and where it breaks again the calls broke it
+    unclear  it did not break again, or cannot be replayed. That is no proof that it was ours, for a call may ask the
+             clock or throw dice: a run has DOUBTS retries for such failures, whatever its size
+    nobody   the predicate's word counts
 
-    ours    the run is played again, at most RETRIES times, each an exposure; then its verdict is unknown
-    theirs  a fail
-    nobody  the predicate's word counts
-
-`TABLE` is the whole decision: the first row whose condition holds decides.
+Each retry is an exposure. What is left ours or unclear has an unknown verdict, and its run is not ranked. `TABLE` is
+the whole decision, the first row whose condition holds; `AGAIN` is what a replay makes of it (docs/adr/0018).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
@@ -27,9 +28,14 @@ from sandbox.transcript import Ended
 from verifiers.verdict import Verdict
 
 RETRIES = 2
-"""How often a run that broke through our fault is played again."""
+"""How often a task is played again at most, whatever the reasons."""
+DOUBTS = 2
+"""How many retries one run has for failures that stayed unclear, all its tasks together."""
 
-Blame = Literal["ours", "theirs", "replay"]
+Blame = Literal["ours", "theirs", "replay", "unclear"]
+Upstream = Literal["down", "broke", "refused"]
+
+_KILLED = frozenset({137, -9})
 
 
 class Stage(IntEnum):
@@ -46,7 +52,7 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about a run that ended.
+    """What is known about a run that ended, or about its replay.
 
     Attributes:
         stage: how far it came.
@@ -56,8 +62,10 @@ class Facts:
         world: how the world stood when the session was over, before it was told to freeze.
         too_large: whether the frozen state was over our caps or no tar stream at all.
         servers_lost: how many servers died, never came up or did not answer in time.
+        upstream: the worst that the model gateway met: its upstream did not answer a fixed request of ours either
+            (`down`), failed a request and then the same one not again (`broke`), or failed the same one again or said
+            no to it (`refused`).
         verdict: what the predicate came to, or None where it was not evaluated.
-        recurred: after a replay, whether it broke again; None before one.
     """
 
     stage: Stage
@@ -67,8 +75,8 @@ class Facts:
     world: box.Facts | None = None
     too_large: bool = False
     servers_lost: int = 0
+    upstream: Upstream | None = None
     verdict: Verdict | None = None
-    recurred: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +100,31 @@ def _lost(facts: Facts) -> bool:
     return any(one is not None and one.lost for one in (facts.agent, facts.world))
 
 
+def _killed_from_outside(facts: Facts) -> bool:
+    """The world's first process cannot be killed from inside, but by the kernel for its memory, which notes that."""
+    world = facts.world
+    return world is not None and not world.running and world.exit_code in _KILLED and not world.out_of_memory
+
+
 def _world_died(facts: Facts) -> bool:
     return facts.world is not None and not facts.world.running
 
 
-def _server_lost(facts: Facts) -> bool:
-    """A server that is lost on the way to a task that is done after all has stood in nobody's way."""
-    return facts.servers_lost > 0 and facts.verdict is not Verdict.TRUE
-
-
 def _unreadable(facts: Facts) -> bool:
     return facts.stage in (Stage.AGENT, Stage.SESSION) or facts.too_large
+
+
+def _undone(facts: Facts) -> bool:
+    """What is lost on the way to a task that is done after all has stood in nobody's way."""
+    return facts.verdict is not Verdict.TRUE
+
+
+def _relay_died(facts: Facts) -> bool:
+    return facts.agent is not None and facts.agent.relay_died and _undone(facts)
+
+
+def _server_lost(facts: Facts) -> bool:
+    return facts.servers_lost > 0 and _undone(facts)
 
 
 TABLE: tuple[Row, ...] = (
@@ -110,10 +132,9 @@ TABLE: tuple[Row, ...] = (
     Row("the world never started", lambda f: f.stage == Stage.NOTHING, Ruling("ours", "world-not-started")),
     Row("the gateway never became ready", lambda f: f.stage == Stage.WORLD, Ruling("ours", "gateway-not-ready")),
     Row("the agent could not be started", lambda f: f.stage == Stage.GATEWAY, Ruling("ours", "agent-not-started")),
-    # A gateway that is gone has taken its log with it, so there is nothing to replay: after the retries the verdict
-    # stays unknown, the run is not ranked, and nothing is won by killing it.
-    Row("the gateway is gone", lambda f: f.ended in (None, "gateway-lost"), Ruling("ours", "gateway-lost")),
-    Row("it made a call too many", lambda f: f.ended == "steps-exceeded", Ruling("theirs", "steps-exceeded")),
+    # An agent talks to the gateway and the relay, so it may have killed them; and what it said cannot be replayed.
+    Row("the gateway is gone", lambda f: f.ended in (None, "gateway-lost"), Ruling("unclear", "gateway-lost")),
+    Row("the world was killed from outside", _killed_from_outside, Ruling("ours", "world-killed")),
     Row("the world died before any call", lambda f: _world_died(f) and not f.calls, Ruling("ours", "world-died")),
     Row("the world died after a call", _world_died, Ruling("replay", "world-died")),
     Row("an untouched world did not freeze", lambda f: _unreadable(f) and not f.calls, Ruling("ours", "not-frozen")),
@@ -121,23 +142,51 @@ TABLE: tuple[Row, ...] = (
     Row("a world that was called did not freeze", _unreadable, Ruling("replay", "not-frozen")),
     Row("a server was lost before any call", lambda f: _server_lost(f) and not f.calls, Ruling("ours", "server-lost")),
     Row("a server was lost after a call", _server_lost, Ruling("replay", "server-lost")),
+    Row("the relay is gone", _relay_died, Ruling("unclear", "relay-lost")),
+    Row(
+        "the model's upstream was down", lambda f: f.upstream == "down" and _undone(f), Ruling("ours", "upstream-down")
+    ),
+    Row(
+        "the model's upstream broke on a request, once",
+        lambda f: f.upstream == "broke" and _undone(f),
+        Ruling("unclear", "upstream-broke"),
+    ),
+    Row("it made a call too many", lambda f: f.ended == "steps-exceeded", Ruling("theirs", "steps-exceeded")),
     Row("its time ran out", lambda f: f.ended == "time-exceeded", Ruling("theirs", "time-exceeded")),
-    Row("the predicate could not be evaluated", lambda f: f.stage == Stage.FROZEN, Ruling("ours", "not-evaluated")),
+    # A state or an answer may have been made to be unreadable; and if it was, an honest one may be so by chance.
+    Row("the predicate could not be evaluated", lambda f: f.stage == Stage.FROZEN, Ruling("unclear", "not-evaluated")),
     Row(
         "a probe of the predicate could not be made",
         lambda f: f.verdict is Verdict.UNKNOWN,
-        Ruling("ours", "verdict-unknown"),
+        Ruling("unclear", "verdict-unknown"),
     ),
     Row("the session came to its end", lambda f: f.stage == Stage.VERDICT, Ruling(None, "finished")),
 )
+
+AGAIN: Mapping[Blame | None, Blame] = {
+    "replay": "theirs",
+    "ours": "ours",
+    "unclear": "unclear",
+    "theirs": "unclear",
+    None: "unclear",
+}
+"""What a replay says about the failure that it was made for, by the blame of the replay's own row.
+
+It broke after a call of its own: the calls broke it. It broke before any, or could not be made: the machinery is broken
+without any agent. It held: nobody can say.
+"""
 
 CODES: frozenset[str] = frozenset(row.ruling.code for row in TABLE)
 """The fixed list: all that a failed private run ever tells its owner."""
 
 
-def classify(facts: Facts) -> Ruling:
-    """Say whose failure it is; after a replay, nothing is left open."""
-    ruling = next(row for row in TABLE if row.holds(facts)).ruling
-    if ruling.blame != "replay" or facts.recurred is None:
+def classify(facts: Facts, again: Facts | None = None) -> Ruling:
+    """Say whose failure it is; with the facts of a replay, nothing is left to replay."""
+    ruling = _first(facts)
+    if ruling.blame != "replay" or again is None:
         return ruling
-    return replace(ruling, blame="theirs" if facts.recurred else "ours")
+    return replace(ruling, blame=AGAIN[_first(again).blame])
+
+
+def _first(facts: Facts) -> Ruling:
+    return next(row.ruling for row in TABLE if row.holds(facts))

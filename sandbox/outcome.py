@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.verdict import Evidence, Verdict
 
-Blame = Literal["ours", "theirs"]
+Blame = Literal["ours", "theirs", "unclear"]
 
 _BUDGETS = ("steps-exceeded", "time-exceeded")
 
@@ -26,14 +26,15 @@ class TaskRun:
         task_id: the task.
         category: its category.
         max_steps: how many calls it allows.
-        verdict: what the predicate came to; UNKNOWN where a fault of ours stood in the way.
+        verdict: what the predicate came to; UNKNOWN where a failure that is not surely theirs stood in the way.
         evidence: why. Where no state could be looked at, one node that says so.
         transcript: what the gateway saw.
         failure: whose fault it is that the predicate's word does not count, or None where it counts.
         code: one of the fixed codes of `sandbox.failure`; nothing else of a failure is ever shown.
-        attempts: how many times the task was served, retries for our own faults among them (each one is an exposure).
+        attempts: how many times the task was served, retries among them (each one is an exposure).
         phases: seconds by phase of the last attempt.
         output: what the program printed, escaped and cut.
+        earlier: the attempts before this one, which count for nothing and are kept with it.
     """
 
     task_id: str
@@ -47,6 +48,7 @@ class TaskRun:
     attempts: int = 1
     phases: Mapping[str, float] = field(default_factory=dict, repr=False)
     output: str = field(default="", repr=False)
+    earlier: tuple[TaskRun, ...] = field(default=(), repr=False)
 
     @property
     def budget_exceeded(self) -> bool:
@@ -63,6 +65,11 @@ class TaskRun:
         """Count all tool calls, unlisted ones too."""
         return len(self.transcript.calls)
 
+    @property
+    def unclear(self) -> int:
+        """Count the attempts that failed without anybody being able to say through whom."""
+        return sum(one.failure == "unclear" for one in (*self.earlier, self))
+
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain JSON values."""
         plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output")
@@ -71,6 +78,7 @@ class TaskRun:
             "evidence": self.evidence.as_json(),
             "transcript": self.transcript.as_json(),
             "phases": dict(self.phases),
+            "earlier": [one.as_json() for one in self.earlier],
         }
 
     @classmethod
@@ -80,6 +88,7 @@ class TaskRun:
             "verdict": Verdict(value["verdict"]),
             "evidence": _evidence(value["evidence"]),
             "transcript": _transcript(value["transcript"]),
+            "earlier": tuple(cls.from_json(one) for one in value["earlier"]),
         }
         return cls(**{**value, **read})
 

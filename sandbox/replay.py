@@ -1,35 +1,67 @@
 """The logged calls of an agent, played again in a fresh world where no agent is.
 
-What a world does once with an agent and again without one, the calls did.
+What a world does once with an agent and again without one, the calls did. The replay is told the truth about them: only
+what was passed on to a server is played, in its order and at its pace, in the state that it was played in the first
+time. What comes back are facts like those of any run, for `sandbox.failure` to judge.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sandbox.errors import Lost, Malformed, Unavailable
-from sandbox.failure import Stage
+from sandbox.failure import Facts, Stage
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Call, Transcript
 from sandbox.world import seed, servers_of
 
+POLL = 0.5
+"""Seconds between two looks at whether the run was given up."""
+
 BROKEN = (Lost, Unavailable, OSError)
 
 
-def recurs(job: Job, transcript: Transcript) -> bool:
-    """Play the logged calls in a fresh world without an agent, and say whether it breaks again."""
+def replayed(job: Job, transcript: Transcript) -> Facts:
+    """Play the logged calls in a fresh world without an agent, and give what there is to know of that."""
     task, terms = job.task, job.terms
-    script = [Call(call.tool, call.arguments) for call in transcript.calls if call.listed]
-    tree, servers = seed(task.document), servers_of(task.document)
-    spec = specify(task, alias=job.alias, wall=terms.agent.wall, servers=servers, script=script)
-    with Scene(job.box, spec, servers, tree, terms.world, terms.patience, terms.clock) as scene:
+    script = script_of(transcript)
+    used = {call.tool.partition(".")[0] for call in script}
+    servers = [server for server in servers_of(task.document) if server.name in used]
+    wall = terms.agent.wall + terms.patience.ready  # no call may fall away because this machine is slower now
+    spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=script)
+    spec = replace(spec, faults=(), max_steps=len(script))  # what they did to the agent, they did to no server
+    scene = Scene(job.box, spec, servers, seed(task.document), terms.world, terms.patience, terms.clock)
+    facts = Facts(Stage.NOTHING)
+    with scene:
         try:
-            scene.open().gateway.finish(terms.agent.wall)
-            if scene.gateway.lost or not scene.world.facts().running:
-                return True
-            scene.stage = Stage.SESSION
+            scene.open()
+            played = _played(job, scene, wall + terms.patience.ready)
+            facts = Facts(
+                Stage.SESSION,
+                ended=played.ended,
+                calls=len(played.calls),
+                servers_lost=len(scene.gateway.lost),
+                world=scene.world.facts(),
+            )
             scene.freeze()
         except Malformed:
-            return True
+            return replace(facts, too_large=True)
         except BROKEN:
-            return scene.stage == Stage.SESSION
-    return False
+            return replace(facts, stage=max(scene.stage, facts.stage))
+    return replace(facts, stage=Stage.VERDICT)
+
+
+def script_of(transcript: Transcript) -> Sequence[Call]:
+    """Give the calls that a server saw, each as long after the first of them as it was."""
+    passed_on = [call for call in transcript.calls if call.passed_on]
+    return [Call(call.tool, call.arguments, call.at - passed_on[0].at) for call in passed_on]
+
+
+def _played(job: Job, scene: Scene, seconds: float) -> Transcript:
+    """Wait for the script's end, but not for ever, nor for a run that was given up."""
+    deadline = job.terms.clock() + seconds
+    while job.terms.clock() < deadline and not job.stop.is_set() and not scene.gateway.wait(POLL):
+        pass
+    return scene.gateway.finish(job.terms.patience.finish if scene.gateway.over() else 0)

@@ -93,14 +93,14 @@ def test_an_image_is_refused_before_anything_starts(sockets):
         BwrapBox().place(Program(), sockets, Limits())
 
 
-def test_a_relay_that_dies_ends_the_run_and_is_our_fault(sockets):
+def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
     agent = BwrapBox().place(Program(command=("sleep", "60")), sockets, Limits()).start()
     try:
         relays = [pid for pid, line in below(agent._place._process.pid).items() if line.split()[1:2] == ["-I"]]
         assert len(relays) == 1
         os.kill(relays[0], signal.SIGKILL)
         facts = agent.wait(10)
-        assert (facts.running, facts.lost) == (False, True)
+        assert (facts.running, facts.lost, facts.relay_died) == (False, False, True)
         assert eventually(lambda: not below(agent._place._process.pid))
     finally:
         agent.kill()

@@ -220,11 +220,11 @@ def test_an_image_for_another_machine_is_refused(box, sockets, monkeypatch):
         box.place(Program(image=AGENT_IMAGE), sockets, LIMITS)
 
 
-def test_a_relay_that_dies_ends_the_run_and_is_our_fault(box, sockets):
+def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(box, sockets):
     with running(box, SLEEP, sockets) as agent:
         agent._relay.kill()
         facts = agent.wait(10)
-    assert (facts.running, facts.lost) == (False, True)
+    assert (facts.running, facts.lost, facts.relay_died) == (False, False, True)
 
 
 def test_an_agent_that_closes_its_streams_still_runs(box, sockets):

@@ -1,21 +1,28 @@
-"""The table of "ours or theirs?", walked row by row."""
+"""The table of "ours or theirs?", walked row by row and in every combination of facts."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import itertools
+import re
+import typing
 from dataclasses import replace
 
 import pytest
 
 from sandbox import box, failure
-from sandbox.failure import CODES, TABLE, Facts, Stage, classify
+from sandbox.failure import AGAIN, CODES, TABLE, Facts, Ruling, Stage, Upstream, classify
+from sandbox.transcript import Ended
 from verifiers.verdict import Verdict
 
-RUNS, DIED = box.Facts(running=True), box.Facts(running=False, exit_code=-9, out_of_memory=True)
+RUNS, DIED = box.Facts(running=True), box.Facts(running=False, exit_code=3)
+STARVED = box.Facts(running=False, exit_code=137, out_of_memory=True)
+KILLED = box.Facts(running=False, exit_code=137)
 LOST = box.Facts(running=False, lost=True)
-ENDED = box.Facts(running=False, exit_code=0)
+ENDED, CUT_OFF = box.Facts(running=False, exit_code=0), box.Facts(running=False, relay_died=True)
 DONE = Facts(Stage.VERDICT, ended="answered", calls=3, agent=ENDED, world=RUNS, verdict=Verdict.FALSE)
+HELD = Facts(Stage.VERDICT, ended="agent-exited", calls=3, world=RUNS)
 
 # One line a row of the table, in its order: the facts of a run that this row and no earlier one is about.
 CASES = [
@@ -23,26 +30,54 @@ CASES = [
     ("the world never started", Facts(Stage.NOTHING), "ours", "world-not-started"),
     ("the gateway never became ready", Facts(Stage.WORLD), "ours", "gateway-not-ready"),
     ("the agent could not be started", Facts(Stage.GATEWAY), "ours", "agent-not-started"),
-    ("the gateway is gone", replace(DONE, stage=Stage.AGENT, ended=None), "ours", "gateway-lost"),
-    ("it made a call too many", replace(DONE, ended="steps-exceeded"), "theirs", "steps-exceeded"),
+    ("the gateway is gone", replace(DONE, stage=Stage.AGENT, ended=None), "unclear", "gateway-lost"),
+    ("the world was killed from outside", replace(DONE, world=KILLED), "ours", "world-killed"),
     ("the world died before any call", replace(DONE, calls=0, world=DIED), "ours", "world-died"),
-    ("the world died after a call", replace(DONE, world=DIED), "replay", "world-died"),
+    ("the world died after a call", replace(DONE, world=STARVED), "replay", "world-died"),
     ("an untouched world did not freeze", replace(DONE, stage=Stage.SESSION, calls=0), "ours", "not-frozen"),
     ("a world that was called holds too much", replace(DONE, too_large=True), "replay", "state-too-large"),
     ("a world that was called did not freeze", replace(DONE, stage=Stage.SESSION), "replay", "not-frozen"),
     ("a server was lost before any call", replace(DONE, servers_lost=1, calls=0), "ours", "server-lost"),
     ("a server was lost after a call", replace(DONE, servers_lost=1), "replay", "server-lost"),
+    ("the relay is gone", replace(DONE, agent=CUT_OFF), "unclear", "relay-lost"),
+    ("the model's upstream was down", replace(DONE, upstream="down"), "ours", "upstream-down"),
+    ("the model's upstream broke on a request, once", replace(DONE, upstream="broke"), "unclear", "upstream-broke"),
+    ("it made a call too many", replace(DONE, ended="steps-exceeded"), "theirs", "steps-exceeded"),
     ("its time ran out", replace(DONE, ended="time-exceeded"), "theirs", "time-exceeded"),
-    ("the predicate could not be evaluated", replace(DONE, stage=Stage.FROZEN), "ours", "not-evaluated"),
-    ("a probe of the predicate could not be made", replace(DONE, verdict=Verdict.UNKNOWN), "ours", "verdict-unknown"),
+    ("the predicate could not be evaluated", replace(DONE, stage=Stage.FROZEN), "unclear", "not-evaluated"),
+    (
+        "a probe of the predicate could not be made",
+        replace(DONE, verdict=Verdict.UNKNOWN),
+        "unclear",
+        "verdict-unknown",
+    ),
     ("the session came to its end", DONE, None, "finished"),
 ]
+
+
+def every_fact():
+    """Give every combination of facts: each field with every value that can make a difference."""
+    worlds = [None, RUNS, DIED, STARVED, KILLED, LOST, replace(RUNS, out_of_memory=True)]
+    values = {
+        "stage": list(Stage),
+        "ended": [None, *typing.get_args(Ended)],
+        "calls": [0, 4],
+        "agent": [None, RUNS, ENDED, CUT_OFF, LOST],
+        "world": worlds,
+        "too_large": [False, True],
+        "servers_lost": [0, 1],
+        "upstream": [None, *typing.get_args(Upstream)],
+        "verdict": [None, *Verdict],
+    }
+    assert values.keys() == Facts.__dataclass_fields__.keys()
+    for combination in itertools.product(*values.values()):
+        yield Facts(*combination)
 
 
 @pytest.mark.parametrize(("says", "facts", "blame", "code"), CASES, ids=[case[0] for case in CASES])
 def test_every_row_decides_its_case(says, facts, blame, code):
     assert next(row.says for row in TABLE if row.holds(facts)) == says
-    assert classify(facts) == failure.Ruling(blame, code)
+    assert classify(facts) == Ruling(blame, code)
 
 
 def test_no_row_is_left_out():
@@ -50,20 +85,59 @@ def test_no_row_is_left_out():
     assert {case[3] for case in CASES} == CODES
 
 
-@pytest.mark.parametrize("stage", list(Stage))
-@pytest.mark.parametrize("ended", ["answered", "agent-exited", "steps-exceeded", "time-exceeded", "gateway-lost", None])
-@pytest.mark.parametrize("world", [None, RUNS, DIED, LOST])
-@pytest.mark.parametrize("calls", [0, 4])
-def test_whatever_the_facts_there_is_a_ruling(stage, ended, world, calls):
-    for too_large in (False, True):
-        ruling = classify(Facts(stage, ended=ended, calls=calls, world=world, too_large=too_large))
-        assert ruling.blame is not None or stage == Stage.VERDICT
+def test_whatever_the_facts_a_row_holds_and_keeps_what_the_table_promises():
+    """All of them at once, because each promise is about all of them."""
+    met = set()
+    for facts in every_fact():
+        row = next(row for row in TABLE if row.holds(facts))
+        met.add(row.says)
+        blame = row.ruling.blame
+        own_budget = facts.ended in ("steps-exceeded", "time-exceeded")
+        assert blame != "theirs" or own_budget, "without a replay a fail comes from a budget and from nothing else"
+        assert blame != "replay" or facts.calls, "what no call touched is never replayed"
+        assert blame is not None or facts.stage == Stage.VERDICT
+        assert blame is not None or facts.verdict is not Verdict.UNKNOWN, "an unknown verdict never counts"
+        assert blame != "ours" or not agents_doing(facts), row.says
+    assert met == {row.says for row in TABLE}
 
 
-def test_what_breaks_again_without_the_agent_is_theirs():
-    facts = replace(DONE, world=DIED)
-    assert classify(replace(facts, recurred=True)) == failure.Ruling("theirs", "world-died")
-    assert classify(replace(facts, recurred=False)) == failure.Ruling("ours", "world-died")
+def agents_doing(facts: Facts) -> bool:
+    """Say whether all that went wrong is something that an agent's own bytes may have brought about."""
+    if facts.stage <= Stage.GATEWAY or any(one and one.lost for one in (facts.agent, facts.world)):
+        return False
+    if facts.upstream == "down" or (facts.world is not None and facts.world in (KILLED,)):
+        return False
+    return facts.calls > 0 or facts.ended in (None, "gateway-lost")
+
+
+@pytest.mark.parametrize(
+    ("again", "blame"),
+    [
+        (replace(HELD, world=STARVED), "theirs"),
+        (replace(HELD, servers_lost=1), "theirs"),
+        (replace(HELD, stage=Stage.SESSION), "theirs"),
+        (replace(HELD, too_large=True), "theirs"),
+        (HELD, "unclear"),
+        (replace(HELD, ended="time-exceeded"), "unclear"),
+        (replace(HELD, ended="gateway-lost"), "unclear"),
+        (Facts(Stage.NOTHING), "ours"),
+        (Facts(Stage.WORLD), "ours"),
+        (replace(HELD, calls=0, servers_lost=1), "ours"),
+        (replace(HELD, world=LOST), "ours"),
+        (replace(HELD, world=KILLED), "ours"),
+    ],
+)
+def test_a_replay_decides_by_how_it_ended_itself(again, blame):
+    for facts in (replace(DONE, world=STARVED), replace(DONE, servers_lost=1), replace(DONE, too_large=True)):
+        assert classify(facts, again) == Ruling(blame, classify(facts).code)
+
+
+def test_a_replay_leaves_nothing_to_replay_and_changes_no_other_ruling():
+    assert AGAIN.keys() == {*typing.get_args(failure.Blame), None}
+    assert "replay" not in AGAIN.values()
+    for _, facts, blame, code in CASES:
+        if blame != "replay":
+            assert classify(facts, replace(HELD, too_large=True)) == Ruling(blame, code)
 
 
 @pytest.mark.parametrize("code", [0, 1, 137, -9, -11])
@@ -72,20 +146,30 @@ def test_how_the_agent_itself_ended_never_decides(code):
     assert classify(facts).blame is None
 
 
-def test_a_lost_server_stands_in_nobodys_way_where_the_task_is_done():
-    assert classify(replace(DONE, servers_lost=1, verdict=Verdict.TRUE)).blame is None
+@pytest.mark.parametrize(
+    "lost", [{"servers_lost": 1}, {"agent": CUT_OFF}, {"upstream": "down"}, {"upstream": "broke"}], ids=str
+)
+def test_what_is_lost_stands_in_nobodys_way_where_the_task_is_done(lost):
+    assert classify(replace(DONE, **lost, verdict=Verdict.TRUE)).blame is None
+    assert classify(replace(DONE, **lost)).blame is not None
 
 
-def test_an_agent_that_breaks_its_gateway_wins_no_verdict_and_no_endless_retries():
-    assert classify(replace(DONE, ended="gateway-lost")).blame == "ours"
-    assert failure.RETRIES == 2
+def test_an_upstream_that_says_no_to_a_request_is_the_requests_own_affair():
+    assert classify(replace(DONE, upstream="refused")) == Ruling(None, "finished")
+
+
+def test_a_budget_that_ran_out_over_a_fault_of_ours_is_not_held_against_anybody():
+    """An agent that meets a dead server may well ask again until its steps are gone."""
+    for ended in ("steps-exceeded", "time-exceeded"):
+        assert classify(replace(DONE, ended=ended, servers_lost=1)).blame == "replay"
+        assert classify(replace(DONE, ended=ended, servers_lost=1), HELD).blame == "unclear"
+        assert classify(replace(DONE, ended=ended, upstream="down")).blame == "ours"
 
 
 def test_no_text_of_anybody_is_among_the_facts():
-    """A string could have been written by a model: `ended` is one of a fixed list of our own."""
-    kinds = {name: field.type for name, field in Facts.__dataclass_fields__.items()}
-    assert not [name for name, kind in kinds.items() if "str" in str(kind)]
-    assert "str" not in {str(field.type) for field in box.Facts.__dataclass_fields__.values()}
+    """A string could have been written by a model: `ended` and `upstream` are ones of fixed lists of our own."""
+    kinds = [str(field.type) for facts in (Facts, box.Facts) for field in facts.__dataclass_fields__.values()]
+    assert not [kind for kind in kinds if re.search(r"\bstr\b|Any|object", kind)]
 
 
 def test_the_classifier_is_pure():
