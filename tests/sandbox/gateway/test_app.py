@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from sandbox.gateway import listener, rehearsal
-from sandbox.gateway.app import MAX_BODY, App
+from sandbox.gateway.app import MAX_BODY, MAX_HELD, MAX_REQUESTS, App, Load
 from sandbox.gateway.listener import MAX_CONNECTIONS, protocol
 from sandbox.gateway.session import Reply, Session
 from sandbox.gateway.spec import GatewaySpec, listing
@@ -94,6 +94,7 @@ def test_nothing_else_is_there():
         b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}",
         b"[" * 900_000,
         b'{"a": ' + b"9" * 5000 + b"}",
+        b'{"a": [' + b"0," * 30_000 + b"0]}",
         b"\xff\xfe",
         b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
     ],
@@ -126,6 +127,81 @@ def test_two_requests_in_one_are_never_understood():
     both = request("POST", "/answer", "Transfer-Encoding: chunked", body=b"0\r\n\r\n" + hidden)
     _, log = served(both)
     assert log == []
+
+
+def test_a_length_that_is_told_twice_is_refused_and_what_follows_is_not_read():
+    hidden = request("POST", "/answer", body=b'{"answer": "x"}')
+    kept = hidden.replace(b"Connection: close", b"Connection: keep-alive")
+    two_ways = kept.replace(b"Content-Length: 15", b"Content-Length: 15\r\nTransfer-Encoding: chunked")
+    answers, log = served(
+        two_ways.replace(b'{"answer"', b"0\r\n\r\n" + hidden), b"GET /task HTTP/1.1\r\nHost : x\r\n\r\n"
+    )
+    assert [status(answer) for answer in answers] == [400, 400]
+    assert answers[0].count(b"HTTP/1.1") == 1
+    assert log == []
+
+
+def test_requests_behind_each_other_are_served_one_by_one():
+    one = request().replace(b"Connection: close", b"Connection: keep-alive")
+    answers, _ = served(one + one + request(), one + b"POST /nothing HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert answers[0].count(b"HTTP/1.1 200") == 3
+    assert (answers[1].count(b"HTTP/1.1 200"), answers[1].count(b"HTTP/1.1 400")) == (1, 1)
+
+
+class Slow(Echo):
+    """Servers that answer once they are told to."""
+
+    def __init__(self):
+        self.go = anyio.Event()
+
+    async def call(self, server, tool, arguments, seconds):
+        await self.go.wait()
+        return Reply([])
+
+
+def flood(requests):
+    """Send all requests at once to servers that wait, and give the statuses in the order in which they were sent."""
+    slow = Slow()
+
+    async def serve():
+        spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
+        app = App(Session(spec, slow, lambda _: None))
+        async with app.running():
+            make = protocol(app)
+            tasks = [asyncio.create_task(rehearsal.exchange(make, one)) for one in requests]
+            refused = 0
+            with anyio.move_on_after(20):
+                while refused < len(requests) - MAX_REQUESTS:
+                    await asyncio.sleep(0.02)
+                    refused = sum(task.done() for task in tasks)
+            slow.go.set()
+            return [status(answer) for answer in await asyncio.gather(*tasks)]
+
+    return asyncio.run(serve())
+
+
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+READ = {"name": "filesystem__read_text_file", "arguments": {"path": "a"}}
+
+
+def test_what_is_in_flight_is_counted():
+    said = flood([mcp({**CALL, "params": READ})] * (MAX_REQUESTS + 9))
+    assert (said.count(200), said.count(503)) == (MAX_REQUESTS, 9)
+
+
+def test_what_is_held_is_counted_too():
+    fat = mcp({**CALL, "params": {**READ, "arguments": {"path": "x" * (MAX_BODY - 1000)}}})
+    said = flood([fat] * (MAX_REQUESTS + 9))
+    assert said.count(200) == MAX_HELD // MAX_BODY
+    assert said.count(503) == MAX_REQUESTS + 9 - said.count(200)
+
+
+def test_the_load_goes_back_to_nothing():
+    load = Load()
+    with load.request() as one, load.request() as other:
+        assert not one.beyond(MAX_HELD)
+        assert other.beyond(1)
+    assert (load.requests, load.held) == (0, 0)
 
 
 def test_a_call_that_is_no_call_is_refused_and_not_counted():
@@ -188,6 +264,18 @@ def test_a_body_that_does_not_come_is_cut_off(monkeypatch):
     monkeypatch.setattr("sandbox.gateway.app.BODY_SECONDS", 0.2)
     head = f"POST /answer HTTP/1.1\r\n{HOST}\r\nContent-Length: 100\r\nConnection: close\r\n\r\n{{"
     assert connected(head.encode(), 2) == 1
+
+
+def test_a_body_that_nobody_reads_is_cut_off_too(monkeypatch):
+    monkeypatch.setattr(listener, "BODY_SECONDS", 0.2)
+    head = "POST /answer HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100\r\n\r\n{"
+    assert connected(head.encode(), 2) == 1
+
+
+def test_half_a_request_behind_another_is_cut_off(monkeypatch):
+    monkeypatch.setattr(listener, "HEADER_SECONDS", 0.2)
+    assert connected(f"GET /task HTTP/1.1\r\n{HOST}\r\n\r\nGET /task HT".encode(), 2) == 1
+    assert connected(f"GET /task HTTP/1.1\r\n{HOST}\r\n\r\n".encode(), 1) == 0, "an idle connection may wait"
 
 
 def test_connections_are_counted():

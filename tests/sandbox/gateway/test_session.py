@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandbox.gateway import session
 from sandbox.gateway.report import Book, pack
 from sandbox.gateway.session import MAX_ARGUMENTS, MAX_RESULT, Reply, Session, shown
 from sandbox.gateway.spec import GatewaySpec, listing
@@ -98,6 +99,34 @@ def test_the_log_says_of_each_call_whether_a_server_saw_it():
     assert [call.passed_on for call in scene.transcript.calls] == [False, False, False, True, False]
     assert [call.refused for call in scene.transcript.calls] == [False, True, True, False, True]
     assert [arguments for *_, arguments in scene.servers.seen] == [{"n": 3}]
+
+
+def test_a_refused_call_shifts_no_fault():
+    scene = Scene(faults=[{"tool": "filesystem.write_file", "call": 1, "error": "disk is on fire"}])
+    replies = scene.play(
+        ("filesystem.write_file", {}), (WRITE, {"path": "x" * MAX_ARGUMENTS}), (WRITE, {}), (WRITE, {})
+    )
+    assert [reply.is_error for reply in replies] == [True, True, True, False]
+    assert [call.injected for call in scene.transcript.calls] == [False, False, True, False]
+    assert [call.refused for call in scene.transcript.calls] == [True, True, False, False]
+
+
+def test_all_arguments_together_are_capped_so_that_the_runner_can_keep_them(monkeypatch):
+    monkeypatch.setattr(session, "MAX_ALL_ARGUMENTS", 1000)
+    scene = Scene()
+    replies = scene.play(*[(READ, {"path": "x" * 400})] * 3, (READ, {}))
+    assert [reply.is_error for reply in replies] == [False, False, True, True]
+    assert scene.transcript.calls[2].arguments == {}
+
+
+def test_whatever_servers_do_a_logged_call_gets_its_result():
+    class Mad(Recorder):
+        async def call(self, *_):
+            raise KeyError("nonsense")
+
+    scene = Scene(Mad())
+    assert [reply.is_error for reply in scene.play((READ, {}), (READ, {}))] == [True, True]
+    assert len(scene.transcript.calls) == 2
 
 
 def test_an_answer_ends_the_session_once():

@@ -1,0 +1,92 @@
+"""What a gateway's process can still do: tried in a process that has given everything else up."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sandbox.gateway.filter import CONDITIONS, NEEDED, session_filter
+from sandbox.seccomp import MACHINES, NUMBERS
+
+ATTEMPTS = """
+import ctypes, json, mmap, os, signal, socket, sys
+
+def kill():
+    os.kill(os.getppid(), 0)
+
+def executable():
+    mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+
+def bind():
+    listener.bind("\\0quarterturn-test")
+
+tries = {
+    "execve": lambda: os.execv("/bin/true", ["true"]),
+    "fork": os.fork,
+    "read a file": lambda: os.open("/etc/passwd", os.O_RDONLY),
+    "write a file": lambda: os.open("/dev/null", os.O_WRONLY),
+    "unlink": lambda: os.unlink("/nowhere"),
+    "look": lambda: os.stat("/"),
+    "list": lambda: os.listdir("/proc"),
+    "inet": lambda: socket.socket(socket.AF_INET),
+    "unix": lambda: socket.socket(socket.AF_UNIX),
+    "bind": bind,
+    "memfd": lambda: os.memfd_create("x"),
+    "kill": kill,
+    "executable": executable,
+}
+listener = socket.socket(socket.AF_UNIX)
+if sys.argv[1] == "confined":
+    from sandbox.gateway.confine import confine
+    confine(60)
+    for name in ("execve", "fork"):
+        tries[name] = tries.pop(name)
+else:
+    for name in ("execve", "fork", "unlink"):
+        tries.pop(name)
+said = {}
+for name, attempt in tries.items():
+    try:
+        attempt()
+        said[name] = None
+    except OSError as error:
+        said[name] = error.errno
+near, far = socket.socketpair()
+near.sendall(b"still here")
+said["still here"] = far.recv(20).decode()
+os.write(1, json.dumps(said).encode())
+"""
+
+
+def tried(how):
+    done = subprocess.run([sys.executable, "-c", ATTEMPTS, how], capture_output=True, timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+def test_it_can_talk_to_whom_it_was_given_and_do_nothing_else():
+    said = tried("confined")
+    assert said.pop("still here") == "still here"
+    assert set(said.values()) == {1}, said
+
+
+def test_without_the_filter_the_same_attempts_succeed():
+    said = tried("free")
+    said.pop("still here")
+    assert set(said.values()) == {None}, said
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_filter_fits_into_the_kernel_and_lets_nothing_by_that_the_wall_denies(machine):
+    assert len(session_filter(machine)) // 8 < 4096
+    assert NEEDED.keys() & NUMBERS.keys() == {"ioctl", "socketpair"}
+    assert {rule.call for rule in CONDITIONS} >= {"ioctl", "socketpair"}, "what both name is looked at more closely"
+    assert not any(name.startswith(("exec", "open", "connect", "clone", "fork")) for name in NEEDED)
+
+
+def test_time_passes_under_it():
+    program = "from sandbox.gateway.confine import confine; confine(60); import time; time.sleep(0.05)"
+    started = time.monotonic()
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
+    assert time.monotonic() - started >= 0.05
