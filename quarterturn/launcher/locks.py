@@ -27,8 +27,10 @@ LOCKS: dict[str, tuple[str, ...]] = {
         "--constraints=requirements/product.txt",
     ),
     "sandbox/images/world/node.txt": ("sandbox/images/world/node.in",),
-    "sandbox/images/world/python/git.txt": ("sandbox/images/world/python/git.in",),
-    "sandbox/images/world/python/sqlite.txt": ("sandbox/images/world/python/sqlite.in",),
+    **{
+        f"sandbox/images/world/python/{name}.txt": (f"sandbox/images/world/python/{name}.in",)
+        for name in ("git", "postgres", "redis", "sqlite")
+    },
     "examples/agents/rulebook/requirements.txt": ("examples/agents/rulebook/requirements.in",),
 }
 
