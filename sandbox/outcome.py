@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sandbox.transcript import CallRecord, Transcript
+from sandbox.transcript import CallRecord, ModelCall, Transcript
 from verifiers.verdict import Evidence, Verdict
 
 Blame = Literal["ours", "theirs", "unclear"]
@@ -105,4 +105,5 @@ def _evidence(value: Mapping[str, Any]) -> Evidence:
 
 def _transcript(value: Mapping[str, Any]) -> Transcript:
     calls = tuple(CallRecord(**call) for call in value["calls"])
-    return Transcript(calls=calls, answer=value["answer"], ended=value["ended"])
+    models = tuple(ModelCall.from_json(call) for call in value.get("model_calls", ()))
+    return Transcript(calls=calls, answer=value["answer"], ended=value["ended"], model_calls=models)

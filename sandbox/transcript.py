@@ -6,11 +6,12 @@ a private task is as secret as the task.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Ended = Literal["answered", "agent-exited", "steps-exceeded", "time-exceeded", "gateway-lost"]
+ModelOutcome = Literal["ok", "refused", "down", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,58 @@ class CallRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One request that was sent to a language model (`sandbox.model_gateway`), as it was sent.
+
+    Attributes:
+        wire: `chat`, `responses` or `messages`.
+        model: the model that was asked for.
+        repeats: how many items the history begins with that are the same as in the request before it; they are not
+            written again.
+        request: what was sent, without them.
+        response: what came back: kinds and texts, in their order.
+        read: tokens that were read, and
+        written: that were written: as the upstream counted, or
+        estimated: as we do, from what was sent and received.
+        outcome: `ok`; `refused`, the request provoked a failure; `down`, the upstream failed by itself; `cut`, the
+            agent or its session was gone before the end.
+        detail: what the upstream said of a failure.
+    """
+
+    wire: str
+    model: str
+    repeats: int
+    request: Mapping[str, Any] = field(repr=False)
+    response: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    read: int = 0
+    written: int = 0
+    estimated: bool = False
+    outcome: ModelOutcome = "cut"
+    detail: str = field(default="", repr=False)
+
+    def closed(self, response: Sequence[tuple[str, str]], **end: Any) -> ModelCall:
+        """Give the call with its end."""
+        return replace(self, response=tuple(response), **end)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ModelCall:
+        """Read back what a transcript's `as_json` gave."""
+        return cls(**{**value, "response": tuple((kind, text) for kind, text in value["response"])})
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """The whole session of one agent with one task."""
 
     calls: tuple[CallRecord, ...]
     answer: str | None = field(repr=False)
     ended: Ended
+    model_calls: tuple[ModelCall, ...] = ()
+
+    @property
+    def upstream_down(self) -> bool:
+        """Say whether a model's upstream failed by itself, as a request of our own showed."""
+        return any(call.outcome == "down" for call in self.model_calls)
 
     @property
     def unlisted(self) -> int:
@@ -83,5 +130,10 @@ class Transcript:
         return {
             "ended": self.ended,
             "answer": self.answer,
-            "calls": [{name: getattr(call, name) for name in CallRecord.__dataclass_fields__} for call in self.calls],
+            "calls": [_plain(call) for call in self.calls],
+            "model_calls": [_plain(call) for call in self.model_calls],
         }
+
+
+def _plain(call: CallRecord | ModelCall) -> dict[str, Any]:
+    return {name: getattr(call, name) for name in call.__dataclass_fields__}
