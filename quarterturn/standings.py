@@ -1,7 +1,8 @@
 """The board: every run of a month with its figures, intervals and rank.
 
-Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. Runs in a box that is not
-official, runs with an unknown verdict and the reference agent have no rank. What a board shows of live tasks is rounded
+Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
+sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
+reference agent have no rank. What a board shows of live tasks is rounded
 to half a point.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.official import UNOFFICIAL
+from rotation.tracks import TRACKS, UNOFFICIAL
 from sandbox.score import Figure, Result, Score, rank, score
 from sandbox.store import RunRecord, RunState
 
@@ -28,7 +29,8 @@ class Line:
         run: the run's number, or None for the reference agent.
         rank: 1 + the number of submissions surely better, or None.
         whole: the score over all cohorts that the run was given.
-        sealed: the score over the cohorts that stay sealed after the next turn; what is ranked.
+        sealed: the score over the cohorts that stay sealed after the next turn. It is what is ranked, but for a track
+            that is given none of them: of that the whole is.
         note: why there is no rank, or "".
     """
 
@@ -64,10 +66,14 @@ def of_month(house: House, month: Month) -> list[Line]:
 def lines(scored: Sequence[tuple[RunRecord, Sequence[Result]]], sunset: str) -> list[Line]:
     """Make the lines of runs whose results are known; `sunset` is the cohort that is not ranked."""
     sealed = [score([r for r in results if r.cohort != sunset]) for _, results in scored]
-    ranks = _ranks([record for record, _ in scored], sealed)
+    wholes = [score(results) for _, results in scored]
+    ranked = [
+        whole if _reads(record) else part for (record, _), whole, part in zip(scored, wholes, sealed, strict=True)
+    ]
+    ranks = _ranks([record for record, _ in scored], ranked)
     made = [
-        Line(record.name, record.track, record.number, place, score(results), ranked, _note(record, ranked))
-        for (record, results), ranked, place in zip(scored, sealed, ranks, strict=True)
+        Line(record.name, record.track, record.number, ranks[i], wholes[i], sealed[i], _note(record, ranked[i]))
+        for i, (record, _) in enumerate(scored)
     ]
     return sorted(made, key=lambda line: (line.track, -(line.whole.success_rate.value or 0), line.name))
 
@@ -111,23 +117,32 @@ def _half_point(value: float | None) -> float | None:
 def _ranks(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[int | None]:
     """Rank within each track; tracks never share one."""
     places: list[int | None] = [None] * len(records)
-    for track in {record.track for record in records} - {UNOFFICIAL}:
-        members = [i for i, record in enumerate(records) if record.track == track]
+    for track in {record.track for record in records}:
+        members = [i for i, record in enumerate(records) if record.track == track and _may_rank(record)]
         for i, place in zip(members, rank([scores[i] for i in members]), strict=True):
             places[i] = place
     return places
 
 
+def _reads(record: RunRecord) -> bool:
+    return record.track in TRACKS and TRACKS[record.track].read
+
+
+def _may_rank(record: RunRecord) -> bool:
+    return record.official and record.track in TRACKS and TRACKS[record.track].ranked
+
+
 def _note(record: RunRecord, ranked: Score) -> str:
-    if record.track == UNOFFICIAL:
-        return UNOFFICIAL
+    if not _may_rank(record):
+        return UNOFFICIAL.name
     return "" if ranked.ranked else "a verdict is unknown"
 
 
 def _row(line: Line) -> str:
     cells = [_cell(getattr(line.whole, name)) for name in FIGURES]
     place = str(line.rank) if line.rank is not None else "-"
-    note = f"  {line.note}" if line.note else ""
+    parts = [line.note] if line.track in line.note else [line.track, line.note]
+    note = f"  {', '.join(part for part in parts if part)}"
     return f"{place:>4}  {line.name:<14} {cells[0]:<24} {cells[1]:<22} {cells[2]:<22} {cells[3]:<22}{note}".rstrip()
 
 

@@ -22,6 +22,7 @@ from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
 from rotation.store import Cohort
+from rotation.tracks import TRACKS, track_of
 from sandbox.box import Box
 from sandbox.outcome import TaskRun
 from sandbox.score import Result
@@ -34,8 +35,7 @@ from vault.ledger import leaf
 from vault.ledger.results import in_order, results_root, totals_of
 from vault.lifecycle import State
 from vault.task import Task
-
-UNOFFICIAL = "unofficial"
+from verifiers.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Official:
         return turns[-1].month.plus(1)
 
     def open(self, submission: Submission, box: Box) -> OpenRun:
-        """Open a run of every live cohort, and publish that it was opened (steps 1 and 2).
+        """Open a run of every live cohort that its track is served, and publish that it was opened (steps 1 and 2).
 
         Raises:
             Refused: the submission is the reference agent.
@@ -99,18 +99,18 @@ class Official:
         """
         must_be_submittable(submission)
         month = self.month()
-        cohorts = tuple(self._books.months.cohorts("live"))
+        track = track_of(submission, box)
+        cohorts = track.cohorts(self._books.months.cohorts("live"), month)
         facts = self._books.months.turn(month.plus(-1)).facts
         head = self._books.ledger.published
         if head.size <= int(facts["set_leaf"]):
             raise Refused("the set is not under a published checkpoint yet; run the turn again to publish it")
-        track = "docker" if box.official and submission.kind == "image" else UNOFFICIAL
         size = sum(len(cohort.tasks) for cohort in cohorts)
         with transaction(self._books.engine) as session:
             if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it
                 raise NotAllowed(f"the month turned from {month} while the run was being opened; open it again")
             record = self._books.runs.open(
-                submission, month=str(month), track=track, tasks=size, box=box, session=session
+                submission, month=str(month), track=track.name, tasks=size, box=box, session=session
             )
             opening, salt = self._opening(record), new_salt(self._books.entropy)
             openings.seal(self._books, f"opening/{record.number}", {"opening": opening, "salt": salt.hex()}, session)
@@ -118,7 +118,7 @@ class Official:
                 run=record.number,
                 commitment=commitment("run-open", canonical(opening), salt),
                 month=str(month),
-                track=track,
+                track=track.name,
                 set_root=bytes.fromhex(facts["set_root"]),
                 cohorts=[cohort.id for cohort in cohorts],
                 size=head.size,
@@ -230,8 +230,11 @@ class Official:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _expose(self, session: Session, run: OpenRun, task_id: str) -> None:
-        tag = self._books.vault.record(task_id).skeleton_tag
-        self._books.months.expose(session, {task_id: tag}, run.record.submitter, run.record.box)
+        """Count a serving; where somebody reads the text, its skeleton is seen from here on."""
+        tag, track = self._books.vault.record(task_id).skeleton_tag, TRACKS[run.record.track]
+        self._books.months.expose(session, {task_id: tag}, run.record.submitter, track.channel or run.record.box)
+        if track.read:
+            self._books.months.see(session, [tag], track.name, Month.parse(run.record.month))
 
     def _opening(self, record: RunRecord) -> dict[str, Any]:
         """Say whose run it is; `attempt` counts this submitter's runs of the month."""

@@ -15,14 +15,15 @@ from sandbox.store import RunRecord, RunState
 from vault.canonical import canonical
 from vault.commitment import commitment
 from vault.ledger.bundle import ResultOpening, RunOpening
+from vault.ledger.statement import Statement
 
 WHO = "rotation"
 
 
 def of_cohort(books: Books, cohort: Cohort, *, why: str) -> list[RunOpening]:
     """Give every run that was served `cohort`, opened as far as its retirement opens it."""
-    served = [r for r in books.runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
-    return [_of_run(books, record, cohort, why) for record in served]
+    while_live = [r for r in books.runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
+    return [_of_run(books, record, cohort, why) for record in while_live if cohort.id in _cohorts(books, record.number)]
 
 
 def seal(books: Books, name: str, value: Mapping[str, Any], session: Session) -> None:
@@ -34,6 +35,13 @@ def unseal(books: Books, name: str, why: str) -> dict[str, Any]:
     """Open what `seal` kept; the access log says so."""
     opened: dict[str, Any] = json.loads(books.vault.open_blob(name, who=WHO, why=why))
     return opened
+
+
+def _cohorts(books: Books, run: int) -> Sequence[str]:
+    """Give the cohorts that a run was opened for, as the log has it."""
+    opened = Statement.parse(books.ledger.leaf(books.leaf_index(f"run-open/{run}")))
+    cohorts: Sequence[str] = opened.predicate["cohorts"]
+    return cohorts
 
 
 def _of_run(books: Books, record: RunRecord, cohort: Cohort, why: str) -> RunOpening:

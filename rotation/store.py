@@ -6,7 +6,7 @@ of a turn and its leaves are one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -156,9 +156,14 @@ class Months:
 
     def mark_seen(self, session: Session, cohort: str, why: str, month: Month) -> None:
         """Mark the skeletons of a cohort as seen."""
-        for row in session.exec(select(MemberRow).where(MemberRow.cohort_id == cohort)).all():
-            if session.get(SeenRow, row.skeleton_tag) is None:
-                session.add(SeenRow(skeleton_tag=row.skeleton_tag, why=why, month=str(month)))
+        rows = session.exec(select(MemberRow).where(MemberRow.cohort_id == cohort)).all()
+        self.see(session, [row.skeleton_tag for row in rows], why, month)
+
+    def see(self, session: Session, skeletons: Iterable[str], why: str, month: Month) -> None:
+        """Mark skeletons as seen; the first reason stands."""
+        for tag in skeletons:
+            if session.get(SeenRow, tag) is None:
+                session.add(SeenRow(skeleton_tag=tag, why=why, month=str(month)))
                 session.flush()
 
     def seen(self) -> set[str]:

@@ -68,7 +68,7 @@ class RunRecord:
         official: see `box`.
         submitter: a pseudonym.
         name: how the board calls the submission.
-        kind: `image`, `command` or `reference`.
+        kind: `image`, `command`, `endpoint` or `reference`.
         submission: its digest.
         tasks: how many tasks it must answer for.
         state: where it stands.

@@ -1,10 +1,12 @@
 """What is submitted, and the digest that a `run-open` leaf binds it to.
 
-Three kinds:
+Four kinds:
 
 - `image`: a container image. Its digest is the engine's own word for its content, never computed here.
 - `command`: an argument vector and the folder that it may read. Its digest covers every file in that folder (names and
   bytes, in order) and the vector, so changing either is another submission.
+- `endpoint`: the URL of an agent that stays where it is. Its digest covers the URL and nothing more: what answers there
+  can change between two tasks, and nobody but its owner knows.
 - `reference`: an agent that is handed the solutions. It plays in admission and in the demo; `must_be_submittable`
   refuses it everywhere else, and it can be made by `reference()` alone, never from something a user typed.
 """
@@ -24,9 +26,10 @@ from pathlib import Path
 from typing import Literal
 
 from sandbox.box import Program
+from sandbox.endpoint.address import Target
 from sandbox.errors import Malformed, NotFound, Refused
 
-Kind = Literal["image", "command", "reference"]
+Kind = Literal["image", "command", "endpoint", "reference"]
 
 MAX_FILES = 5_000
 MAX_BYTES = 256 * 1024 * 1024
@@ -41,10 +44,10 @@ class Submission:
     """One thing that can be run against a set.
 
     Attributes:
-        kind: `image`, `command` or `reference`.
+        kind: `image`, `command`, `endpoint` or `reference`.
         name: how the board calls it.
         submitter: the pseudonym of whoever answers for it.
-        program: what a box starts.
+        program: what a box starts; of an endpoint there is nothing to start.
         digest: `sha256:` and 64 hexadecimal digits.
     """
 
@@ -104,6 +107,12 @@ def command(line: str, *, submitter: str, name: str | None = None) -> Submission
     name = name or _slug(folder.name if folder else Path(arguments[0]).name)
     program = _copied(arguments, folder) if folder else Program(command=arguments)
     return Submission("command", name, submitter, program, _digest(program))
+
+
+def endpoint(target: Target, *, submitter: str, name: str | None = None) -> Submission:
+    """Make a submission of a hosted endpoint."""
+    digest = hashlib.sha256(b"quarterturn/endpoint/v1\n" + target.url.encode()).hexdigest()
+    return Submission("endpoint", name or _slug(target.host), submitter, Program(), f"sha256:{digest}")
 
 
 def reference(line: str, *, name: str = "oracle") -> Submission:

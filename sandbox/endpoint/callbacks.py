@@ -1,0 +1,163 @@
+"""The runner's side of callbacks: starts the process that listens (`forward`), and gives each run a token of its own.
+
+That process can connect to nothing. A thread of ours hears it ask for a run by the digest of a token, and hands it a
+connection to that run's gateway, for as long as the run is being played.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sandbox.box import SOCKET_NAME
+from sandbox.endpoint.forward import READY
+from sandbox.errors import Lost, Malformed, Unavailable
+from sandbox.gateway.process import ENVIRONMENT
+
+PATIENCE = 20.0
+
+
+class Callbacks:
+    """A listening process, as its runner sees it.
+
+    Args:
+        listen: `ADDRESS:PORT` of this machine; an IPv6 address in brackets.
+        base: the URL under which an endpoint reaches it, without a slash at its end.
+        token: makes a token, 43 characters of base64url.
+
+    Raises:
+        Malformed: `listen` has another form.
+        Unavailable: it cannot listen there.
+    """
+
+    def __init__(self, listen: str, base: str, token: Callable[[], str] = lambda: secrets.token_urlsafe(32)) -> None:
+        self.base, self._token = base, token
+        self._ways: dict[bytes, Path] = {}
+        self._lock = threading.Lock()
+        self._heard: queue.Queue[bytes] = queue.Queue()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, _listener(listen) as listener:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-m", "sandbox.endpoint.forward", str(listener.fileno())],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,  # a traceback in there might quote a task
+                pass_fds=[listener.fileno()],
+                env=ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        self._thread = threading.Thread(target=self._listen, name="callbacks", daemon=True)
+        self._thread.start()
+        try:
+            self._wait_for(READY)
+        except Lost:
+            self.close()
+            raise Unavailable(
+                f"nothing came up to listen on {listen}; try `python -m sandbox.endpoint.forward`"
+            ) from None
+
+    def admit(self, sockets: Path) -> tuple[str, str]:
+        """Open a way to `sockets`/gateway.sock; gives its token and its URL.
+
+        Raises:
+            Lost: the process is gone.
+        """
+        token = self._token()
+        digest = _digest(token)
+        self._ways[digest] = sockets / SOCKET_NAME
+        self._order(b"+" + digest)
+        return token, f"{self.base}/run/{token}"
+
+    def forget(self, token: str) -> None:
+        """Close a way; when this returns nobody is on it any more.
+
+        Raises:
+            Lost: the process is gone, and all ways with it.
+        """
+        self._ways.pop(_digest(token), None)
+        self._order(b"-" + _digest(token))
+
+    def alive(self) -> bool:
+        """Say whether it still listens."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End it; safe to call twice."""
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        self._thread.join(PATIENCE)
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _order(self, message: bytes) -> None:
+        with self._lock:
+            try:
+                self._control.send(message)
+            except OSError as error:
+                raise Lost("what listens for callbacks is gone") from error
+            self._wait_for(message)
+
+    def _wait_for(self, word: bytes) -> None:
+        try:
+            heard = self._heard.get(timeout=PATIENCE)
+        except queue.Empty:
+            heard = b""
+        if heard != word:
+            raise Lost("what listens for callbacks is gone, or does not answer")
+
+    # -- in the thread ------------------------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while message := self._control.recv(64):
+                if message[:1] == b"?":
+                    self._connect(message[1:])
+                else:
+                    self._heard.put(message)
+        self._heard.put(b"")
+
+    def _connect(self, digest: bytes) -> None:
+        """Hand over a connection to a run's gateway, or say that there is none."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as end:
+            try:
+                end.connect(str(self._ways[digest]))
+            except (KeyError, OSError):
+                self._control.send(b"=" + digest)
+            else:
+                socket.send_fds(self._control, [b"=" + digest], [end.fileno()])
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _listener(listen: str) -> socket.socket:
+    host, colon, port = listen.rpartition(":")
+    if not (colon and host and port.isdecimal() and int(port) < 65536):  # noqa: PLR2004 one past the last port
+        raise Malformed(f"{listen!r} is no place to listen; give ADDRESS:PORT, such as 127.0.0.1:8701")
+    inside = host.removeprefix("[").removesuffix("]")
+    try:
+        family = socket.AF_INET6 if ":" in inside else socket.AF_INET
+        return socket.create_server((inside, int(port)), family=family, backlog=128)
+    except OSError as error:
+        raise Unavailable(f"callbacks cannot be heard on {listen}: {error.strerror or error}; choose another") from None

@@ -1,0 +1,213 @@
+"""One POST to a pinned address: what goes out is exact, what comes back is capped in size and time and not believed.
+
+1. the connection goes to the address that was pinned; name, certificate and Host are the URL's;
+2. nothing of the surroundings counts: no proxy, no cookie, no redirect is followed, nothing is decompressed;
+3. the status line is all that is ever acted on; the rest is kept up to a cap, to be shown;
+4. it ends at its deadline by our own clock, whatever the other side does, and at once when it is cancelled.
+
+A failure is ours only where our own kernel could not send: everything else, a name in the certificate as much as a
+silent server, is for the endpoint's owner to put right.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import h11
+
+from sandbox.endpoint.address import Exceptions, Pinned
+
+CONNECT_SECONDS = 10.0
+MAX_HEAD = 16 * 1024
+CHUNK = 16 * 1024
+OK, ACCEPTED = 200, 202
+NOT_SENT = frozenset(
+    {
+        errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EPERM, errno.EACCES,
+        errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM,
+    }
+)  # fmt: skip
+"""What the kernel says where a connection did not even leave this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an exchange ended.
+
+    Attributes:
+        status: the response's status, or None where none came.
+        ours: whether nothing could be sent, for a reason that lies with this machine.
+        said: for people: the body as far as it was kept, or what went wrong.
+    """
+
+    status: int | None
+    ours: bool = False
+    said: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Seconds until the exchange is over, and bytes of the response's body that are kept."""
+
+    seconds: float
+    kept: int
+
+
+class Exchange:
+    """A POST that is under way in a thread of its own.
+
+    Args:
+        pinned: where to.
+        headers: the fields beside those that HTTP itself needs.
+        body: what is sent.
+        caps: when it ends.
+        context: for TLS; None for plain HTTP.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        pinned: Pinned,
+        headers: Mapping[str, str],
+        body: bytes,
+        caps: Caps,
+        *,
+        context: ssl.SSLContext | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pinned, self._headers, self._body, self._caps = pinned, headers, body, caps
+        self._context, self._clock, self._deadline = context, clock, clock() + caps.seconds
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._cancelled = False
+        self._outcome: Outcome | None = None
+        self._thread = threading.Thread(target=self._run, name="endpoint", daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout: float) -> Outcome | None:
+        """Wait for its end, at most `timeout` seconds."""
+        self._thread.join(timeout)
+        return self._outcome
+
+    def cancel(self) -> None:
+        """Cut it off and wait until nothing of it is left; safe to call twice."""
+        with self._lock:
+            self._cancelled = True
+            if self._socket is not None:
+                with suppress(OSError):
+                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # TLS's own would race with its reader
+        self._thread.join(CONNECT_SECONDS)
+
+    # -- in the thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with self._connected() as connection:
+                self._outcome = self._exchanged(connection)
+        except OSError as error:
+            sentence = f"no answer: {error.strerror or error}"
+            self._outcome = Outcome(None, ours=error.errno in NOT_SENT, said=sentence.encode())
+        except h11.RemoteProtocolError as error:
+            self._outcome = Outcome(None, said=f"no answer in HTTP: {error}".encode())
+        finally:
+            self._outcome = self._outcome or Outcome(None, ours=True, said=b"a mistake of ours")
+
+    def _connected(self) -> socket.socket:
+        """Connect to the pinned address and nowhere else; with TLS, to whoever can prove the URL's name."""
+        address, target = self._pinned.address, self._pinned.target
+        raw = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6)  # noqa: PLR2004 IP's version
+        try:
+            self._hold(raw)
+            raw.settimeout(min(CONNECT_SECONDS, self._left()))
+            raw.connect((str(address), target.port))
+            if self._context is None:
+                return raw
+            secured = self._context.wrap_socket(raw, server_hostname=target.host, do_handshake_on_connect=False)
+        except BaseException:
+            raw.close()
+            raise
+        try:
+            self._hold(secured)
+            secured.do_handshake()
+        except OSError as error:  # from here on there is a connection: whatever breaks it is not our kernel
+            secured.close()
+            raise ConnectionError(f"TLS: {error}") from None
+        return secured
+
+    def _hold(self, connection: socket.socket) -> None:
+        with self._lock:
+            if self._cancelled:
+                raise ConnectionError("cancelled")
+            self._socket = connection
+
+    def _exchanged(self, connection: socket.socket) -> Outcome:
+        wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+        request = h11.Request(method="POST", target=self._pinned.target.target, headers=self._fields())
+        connection.settimeout(self._left())
+        connection.sendall(
+            (wire.send(request) or b"")
+            + (wire.send(h11.Data(self._body)) or b"")
+            + (wire.send(h11.EndOfMessage()) or b"")
+        )
+        status, kept = None, bytearray()
+        try:
+            for event in self._events(connection, wire):
+                if isinstance(event, h11.Response):
+                    status = event.status_code
+                elif isinstance(event, h11.Data):
+                    kept += event.data
+        except (OSError, h11.RemoteProtocolError):
+            if status is None:
+                raise
+        return Outcome(status, said=bytes(kept[: self._caps.kept]))
+
+    def _events(self, connection: socket.socket, wire: h11.Connection) -> Iterator[h11.Event]:
+        """Read up to the response's end, or as much as is kept of it."""
+        received = 0
+        while received <= self._caps.kept + MAX_HEAD:
+            event = wire.next_event()
+            if isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
+                return
+            if event is h11.NEED_DATA:
+                connection.settimeout(self._left())
+                data = connection.recv(CHUNK)
+                received += len(data)
+                wire.receive_data(data)
+            elif isinstance(event, h11.Event):
+                yield event
+
+    def _fields(self) -> list[tuple[str, str]]:
+        return [
+            ("Host", self._pinned.target.authority),
+            ("User-Agent", "quarterturn"),
+            ("Accept-Encoding", "identity"),
+            ("Connection", "close"),
+            ("Content-Length", str(len(self._body))),
+            *self._headers.items(),
+        ]
+
+    def _left(self) -> float:
+        left = self._deadline - self._clock()
+        if left <= 0:
+            raise TimeoutError("its time ran out")
+        return left
+
+
+def tls(exceptions: Exceptions) -> ssl.SSLContext:
+    """Make what checks certificates: the machine's authorities, and a test's own if there is one.
+
+    Made by hand: the library's default would write session keys to a file that the environment names.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_default_certs()
+    if exceptions.authority is not None:
+        context.load_verify_locations(exceptions.authority)
+    return context
