@@ -7,6 +7,8 @@
        recovery task at least one that is.
     4. Every mutant (a right final state with one thing spoiled, or a wrong answer) gets *false*.
     5. What must be produced does not lie about in the state, in names, in history, in descriptions or in the goal.
+    6. It is no near-duplicate of another task, and its skeleton is not live or spent.
+    7. Its template has enough left: instances beyond guessing.
 
 *Unknown* opens no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
 the evidence quotes everything and is as secret as the task.
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from grammars.checks import FEWEST_NEEDED, MOST_NEEDED
 from grammars.grammar import FEWEST_MUTANTS, Draft
@@ -26,7 +28,25 @@ from grammars.prover import Proved, Prover
 from vault.task import Task
 from verifiers.verdict import Verdict
 
-NAMES = {1: "validates", 2: "null agent fails", 3: "solutions pass", 4: "mutants fail", 5: "nothing leaks"}
+NAMES = {
+    1: "validates",
+    2: "null agent fails",
+    3: "solutions pass",
+    4: "mutants fail",
+    5: "nothing leaks",
+    6: "no near-duplicate",
+    7: "enough left",
+}
+FEWEST_BITS = 24
+"""log2 of the fewest instances of a skeleton: with fewer, its tasks could be listed and looked up."""
+
+
+class Surroundings(Protocol):
+    """The tasks that there are already (`grammars.surroundings`)."""
+
+    def trouble(self, draft: Draft) -> str | None:
+        """Say in a sentence why a draft cannot stand beside them, or take it in among them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +84,20 @@ class Admission:
         return tuple(gate for gate in self.gates if not gate.ok)
 
 
-def admit(draft: Draft, prover: Prover) -> Admission:
+def admit(draft: Draft, prover: Prover, around: Surroundings) -> Admission:
     """Take a draft through the gates.
+
+    Args:
+        draft: the draft.
+        prover: plays it.
+        around: the tasks that there are already; a draft that gets through is among them afterwards.
 
     Raises:
         Exception: whatever the prover raises when its machinery breaks; nothing is known about the draft then.
     """
     if trouble := _trouble(draft, prover):
         return Admission(draft.id, (Gate(1, NAMES[1], ok=False, detail=trouble),), {})
-    case = _Case(draft, prover)
+    case = _Case(draft, prover, around)
     gates = [Gate(1, NAMES[1], ok=True, detail="the document, its tools and its predicate are valid")]
     gates += [gate() for gate in case.gates()]
     return Admission(draft.id, tuple(gates), case.evidence)
@@ -114,14 +139,15 @@ def _faults_met(task: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> 
 class _Case:
     """One draft on its way through the gates that need execution."""
 
-    def __init__(self, draft: Draft, prover: Prover) -> None:
+    def __init__(self, draft: Draft, prover: Prover, around: Surroundings) -> None:
         self.draft = draft
         self.prover = prover
+        self.around = around
         self.proved: list[Proved] = []
         self.evidence: dict[str, Any] = {}
 
     def gates(self) -> list[Callable[[], Gate]]:
-        return [self.null_agent, self.solutions, self.mutants, self.leaks]
+        return [self.null_agent, self.solutions, self.mutants, self.leaks, self.new, self.enough]
 
     def null_agent(self) -> Gate:
         proved = self.prover.prove(self.draft.task, [], None)
@@ -170,6 +196,16 @@ class _Case:
         self.evidence["leaks"] = places
         detail = f"a value that must be produced lies in {', '.join(places)}" if places else "nothing lies about"
         return self._gate(5, not places, detail)
+
+    def new(self) -> Gate:
+        trouble = self.around.trouble(self.draft)
+        return self._gate(6, not trouble, trouble or "no other task is near, and its skeleton is unseen")
+
+    def enough(self) -> Gate:
+        bits = self.draft.provenance.get("bits")
+        if bits is None:
+            return self._gate(7, ok=True, detail="written by hand: there is no template to be used up")
+        return self._gate(7, bits >= FEWEST_BITS, f"its skeleton has 2^{bits} instances; 2^{FEWEST_BITS} are the least")
 
     @staticmethod
     def _gate(number: int, ok: bool, detail: str) -> Gate:  # noqa: FBT001 - the verdict of the gate

@@ -18,8 +18,10 @@ from vault.task import SPEC_VERSION
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
-def assemble(grammar: Grammar, derived: Derived, scope: Scope, dice: Random, parameters: Mapping[str, Any]) -> Draft:
-    """Make the draft from names that have all been given values.
+def assemble(
+    grammar: Grammar, derived: Derived, scope: Scope, dice: Random, parameters: Mapping[str, Any], *, bits: float
+) -> Draft:
+    """Make the draft from names that have all been given values, of which there could have been 2^bits others.
 
     Raises:
         Malformed: the parts contradict each other, or a value has the wrong type.
@@ -57,6 +59,7 @@ def assemble(grammar: Grammar, derived: Derived, scope: Scope, dice: Random, par
             "template": f"{grammar.server}/{derived.template.name}",
             "skeleton": who,
             "parameters": dict(parameters),
+            "bits": int(bits),
             "solutions": solutions,
             "mutants": [_mutant(mutant) for part in derived.parts for mutant in fill(part.mutants, scope)],
             "given": [value for part in derived.parts for value in fill(part.given, scope)],

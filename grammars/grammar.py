@@ -139,8 +139,9 @@ class Draft:
 
     Attributes:
         task: the task document.
-        provenance: `grammar`, `grammar_digest`, `template`, `skeleton`, `parameters`, `solutions` (each with `name`,
-            `calls` and `answer`), `mutants` (each with `name` and either `server` and `change` or `answer`), `given`.
+        provenance: `grammar`, `grammar_digest`, `template`, `skeleton`, `parameters`, `bits` (log2 of the number
+            of values that they could have had), `solutions` (each with `name`, `calls` and `answer`), `mutants` (each
+            with `name` and either `server` and `change` or `answer`), `given`.
     """
 
     task: Mapping[str, Any] = field(repr=False)

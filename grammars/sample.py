@@ -95,7 +95,7 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
         except _BrokenError as broken:
             reasons[str(broken)] += 1
             continue
-        draft = assemble(grammar, derived, scope, dice, parameters)
+        draft = assemble(grammar, derived, scope, dice, parameters, bits=bits)
         trouble = _trouble(draft)
         if trouble is None:
             return Draw(draft, bits, tries)

@@ -1,6 +1,7 @@
 """Drafts on their way into the set: sealed with their evidence, reviewed, moved along their life.
 
-1. A draft that passed the gates is added to the vault, its evidence sealed and its state advanced in one transaction.
+1. A draft that passed the gates is added to the vault, its evidence and its sketch sealed and its state advanced in one
+   transaction.
 2. One that did not pass is kept too, as rejected, so that the share of failed draws can be counted.
 3. A review is written and the task's state advanced in one transaction; a second review by the same person is refused.
 """
@@ -17,6 +18,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from grammars.admission import Admission
+from grammars.duplicates import Sketch
 from grammars.errors import NotAllowed, NotFound
 from grammars.grammar import Draft
 from grammars.review import CHECKLIST, Decision, Review, require_sound
@@ -24,6 +26,8 @@ from grammars.tables import AdmissionRow, ReviewRow
 from vault.db import joined
 from vault.store import TaskRecord, Vault
 from vault.task import Task
+
+_SKETCHES = "sketch/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class Drafts:
                 session=own,
             )
             self._vault.seal_blob(_evidence(draft.id), json.dumps(evidence).encode(), own)
+            if admission.ok:
+                self._vault.seal_blob(f"{_SKETCHES}{draft.id}", Sketch.of(draft.task).data, own)
             numbers = " ".join(str(gate.number) for gate in admission.failed)
             own.add(AdmissionRow(task=draft.id, ok=admission.ok, failed_gates=numbers, at=self._now()))
             return self._vault.advance(draft.id, "admit" if admission.ok else "reject", own)
@@ -95,6 +101,11 @@ class Drafts:
         """
         opened: dict[str, Any] = json.loads(self._vault.open_blob(_evidence(task_id), who=who, why=why))
         return opened
+
+    def sketches(self, *, who: str, why: str) -> dict[str, Sketch]:
+        """Open the sketches of all tasks that were ever admitted, by id; one entry in the access log."""
+        opened = self._vault.open_blobs(_SKETCHES, who=who, why=why)
+        return {task_id: Sketch(data) for task_id, data in opened.items()}
 
     def review(self, review: Review, session: Session | None = None) -> TaskRecord:
         """Write a review down and move the task: approved ones are `reviewed`, the others `rejected`.

@@ -13,6 +13,7 @@ from typing import Any
 from grammars.admission import admit
 from grammars.grammar import Draft
 from quarterturn.errors import Malformed, Refused
+from quarterturn.stock import around
 from quarterturn.wiring import House
 from sandbox.box import Box
 from sandbox.errors import SandboxError
@@ -99,7 +100,8 @@ def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> 
     """
     refuse_known(house, drafts)
     prover = BoxProver(box)
-    admissions = [admit(draft, prover) for draft in drafts]
+    others = around(house, who=author)
+    admissions = [admit(draft, prover, others) for draft in drafts]
     for admission in admissions:
         for gate in admission.failed:
             raise Refused(f"task {admission.task_id} stays out at gate {gate.number} ({gate.name}): {gate.detail}")

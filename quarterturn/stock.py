@@ -6,6 +6,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from grammars.duplicates import Sketch
+from grammars.surroundings import Around
+from quarterturn import devset
 from quarterturn.supply import Supply, Tally
 from quarterturn.wiring import House
 from rotation.promise import draw_seed
@@ -51,15 +54,24 @@ def fill(
         missing,
         seed,
         author=author,
+        around=around(house, who=author),
         workers=house.settings.run.workers,
         barred={*_spent(house), *(record.skeleton_tag for record in waited)},
         on_done=on_done,
     )
 
 
+def around(house: House, *, who: str) -> Around:
+    """Say what a new draft must be told apart from: every task of the home, and the dev set, which everybody knows."""
+    public = {draft.id: Sketch.of(draft.task) for draft in devset.draw(house.grammars)}
+    sketches = public | house.drafts.sketches(who=who, why="look for near-duplicates")
+    return Around(sketches, _spent(house), lambda skeleton: house.vault.tag("skeleton", skeleton))
+
+
 def _spent(house: House) -> set[str]:
     """Give the tags of the skeletons from which nothing may enter any more."""
-    return {*house.months.taken(), *house.months.seen()}
+    public = {house.vault.tag("skeleton", draft.skeleton) for draft in devset.draw(house.grammars)}
+    return {*house.months.taken(), *house.months.seen(), *public}
 
 
 def _ready(house: House) -> Iterator[TaskRecord]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from grammars.admission import Admission, admit
+from grammars.admission import Admission, Surroundings, admit
 from grammars.derivation import skeletons
 from grammars.grammar import Draft, Grammar
 from grammars.prover import Prover
@@ -67,6 +67,7 @@ class Supply:
         seed: bytes,
         *,
         author: str,
+        around: Surroundings,
         workers: int = 2,
         barred: Collection[str] = (),
         on_done: Callable[[], None] = lambda: None,
@@ -77,6 +78,7 @@ class Supply:
             wanted: how many of each stratum.
             seed: the draw's seed, 32 bytes.
             author: who answers for the draw; somebody else must review it.
+            around: the tasks that there are already.
             workers: how many drafts are proven at a time.
             barred: skeleton tags that may not be drawn: live or seen.
             on_done: called once for each admitted task.
@@ -87,7 +89,7 @@ class Supply:
         """
         tally = Tally()
         used = self._barred_skeletons(barred)
-        self._known = {record.id for record in self._vault.records()}
+        self._known, self._around = {record.id for record in self._vault.records()}, around
         pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
         with ThreadPoolExecutor(workers, thread_name_prefix="prove") as pool:
             try:
@@ -114,7 +116,7 @@ class Supply:
     ) -> None:
         draft = line.draw(self._known)
         tally.drawn += 1
-        pending[pool.submit(admit, draft, self._prover)] = (line, draft)
+        pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
 
     def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:
         self._store.keep(draft, admission, author=author, public_grammar=True)

@@ -31,7 +31,7 @@ class AccessEntry:
         number: counts from 1, without gaps.
         at: when, in UTC.
         who: the person or the part of the system that asked.
-        what: `task/<id>` or `blob/<name>`.
+        what: `task/<id>`, `blob/<name>`, or `blobs/<beginning>* (<how many>)`.
         why: the reason that was given.
         previous: the digest of the entry before.
         digest: this entry's own.

@@ -188,6 +188,19 @@ class Vault:
             sealed, context = row.sealed(), blobs.context(row.name, row.created_at)
         return unseal(sealed, context, self._ring)
 
+    def open_blobs(self, prefix: str, *, who: str, why: str) -> dict[str, bytes]:
+        """Open all that is kept under names that begin with `prefix`, by the rest of their names; one entry in the log.
+
+        Raises:
+            NotAllowed, Locked, Broken: as for `open_blob`.
+        """
+        blobs.require_free(prefix)
+        with transaction(self._engine) as session:
+            rows = session.exec(select(BlobRow).where(col(BlobRow.name).startswith(prefix, autoescape=True))).all()
+            access.append(session, self._now(), who=who, what=f"blobs/{prefix}* ({len(rows)})", why=why)
+            sealed = [(row.name, row.sealed(), blobs.context(row.name, row.created_at)) for row in rows]
+        return {name.removeprefix(prefix): unseal(data, context, self._ring) for name, data, context in sealed}
+
     def has_blob(self, name: str, session: Session | None = None) -> bool:
         """Say whether something is kept under a name; nothing is opened."""
         if session is not None:

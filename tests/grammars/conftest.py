@@ -43,8 +43,8 @@ templates:
       - {name: removed, filesystem: {remove: "=path"}}
       - {name: emptied, filesystem: {write: {path: "=path", text: ""}}}
 productions:
-  low: {phrase: "the low ones of {name}", parameters: {secret: {integer: [100, 400]}}}
-  high: {phrase: "the high ones of {name}", difficulty: hard, parameters: {secret: {integer: [500, 900]}}}
+  low: {phrase: "the low ones of {name}", parameters: {secret: {integer: [100, 40000000]}}}
+  high: {phrase: "the high ones of {name}", difficulty: hard, parameters: {secret: {integer: [50000000, 900000000]}}}
 """
 
 

@@ -3,21 +3,28 @@ import re
 
 import pytest
 
-from grammars.admission import admit, needed_tools
+from grammars import admission as gates
+from grammars.admission import needed_tools
+from grammars.duplicates import Sketch
+from grammars.surroundings import Around
 from sandbox.errors import Lost
 from verifiers.verdict import Evidence, Verdict
 
 TRUE_FOR_ALL = {"any": [{"filesystem.fileExists": {"path": "none"}}, {"filesystem.directoryExists": {"path": "out"}}]}
 
 
+def admit(draft, prover, around=None):
+    return gates.admit(draft, prover, around or Around())
+
+
 def shut(admission):
     return {gate.number: gate.detail for gate in admission.failed}
 
 
-def test_a_good_draft_passes_all_five_gates_with_its_evidence(draft, prover):
+def test_a_good_draft_passes_all_seven_gates_with_its_evidence(draft, prover):
     admission = admit(draft, prover)
     assert admission.ok
-    assert [gate.number for gate in admission.gates] == [1, 2, 3, 4, 5]
+    assert [gate.number for gate in admission.gates] == [1, 2, 3, 4, 5, 6, 7]
     assert json.loads(json.dumps(admission.evidence))["null"]["verdict"] == "false"
     assert set(admission.evidence["mutants"]) == {"removed", "emptied"}
     assert needed_tools(draft) == ["filesystem.write_file"]
@@ -71,6 +78,27 @@ def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft
 def test_a_description_that_says_the_result_stops_at_the_fifth(draft, prover):
     prover.text = draft.provenance["solutions"][0]["calls"][0]["arguments"]["content"]
     assert "the description of filesystem.write_file" in shut(admit(draft, prover))[5]
+
+
+def test_a_near_duplicate_stops_at_the_sixth_and_the_other_task_is_named(draft, prover, changed):
+    around = Around({"t-other": Sketch.of(draft.task)})
+    assert shut(admit(draft, prover, around))[6] == "it is nearly task t-other: they share 100% of what they say"
+    again = Around()
+    assert admit(draft, prover, again).ok
+    twin = changed(draft, {"id": "t-bbbbbbbbbbbbbbbb"}, {})
+    assert f"it is nearly task {draft.id}" in shut(admit(twin, prover, again))[6]
+
+
+def test_a_skeleton_that_is_live_or_was_seen_stops_at_the_sixth(draft, prover):
+    around = Around(barred=[draft.skeleton.upper()], tag=str.upper)
+    assert shut(admit(draft, prover, around)) == {6: "its skeleton is live in a cohort, or was seen"}
+
+
+def test_a_skeleton_whose_tasks_could_be_listed_stops_at_the_seventh(draft, prover, changed):
+    few = changed(draft, {}, {"bits": 23})
+    assert shut(admit(few, prover)) == {7: "its skeleton has 2^23 instances; 2^24 are the least"}
+    by_hand = changed(draft, {}, {"bits": None})
+    assert admit(by_hand, prover).ok
 
 
 INVALID = {

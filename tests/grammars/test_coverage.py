@@ -11,8 +11,8 @@ def test_a_template_is_counted_by_its_poorest_skeleton(grammar):
     assert (note.template, note.category) == ("filesystem/note", "single-tool")
     assert note.skeletons == {"easy": 1, "hard": 2}
     assert note.unseen == 1
-    # 3 names, 3 line counts (one of them excluded), 301 secrets: a little under 11.4 bits
-    assert 9.5 < note.bits <= 11.5
+    # 3 names, 3 line counts (one of them excluded), 4 * 10^7 secrets: a little under 28.4 bits
+    assert 26.5 < note.bits <= 28.5
     assert (note.phrasings, note.solutions, note.mutants) == (3, 1, 2)
     assert note.steps == pytest.approx(1 / 3)
     assert note.tries >= 1

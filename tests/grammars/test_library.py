@@ -12,6 +12,7 @@ from grammars.derivation import of_template
 from grammars.grammar import CATEGORIES, DIFFICULTIES
 from grammars.load import library, load
 from grammars.sample import draw, sample, skeletons
+from grammars.surroundings import Around
 from sandbox.servers import SERVERS, tool_table
 from vault.task import Task
 from verifiers.catalogue import CATALOGUE
@@ -124,5 +125,5 @@ def test_one_draw_of_each_template_is_admitted_by_execution(server, name):
 
     drafts = list(draws(server, name, seeds=1))
     draft = Random(name).choice(drafts)
-    admission = admit(draft, BoxProver(BwrapBox()))
+    admission = admit(draft, BoxProver(BwrapBox()), Around())
     assert admission.ok, (draft.skeleton, admission.failed)

@@ -43,7 +43,7 @@ BROKEN = [
     ('["lines != 2"]', '["lines !="]', r"note: constraints\[0\]: 'lines !=' is no CEL expression"),
     ('["lines != 2"]', '["limes != 2"]', "note:high: constraints: there is no name 'limes'"),
     ('path: "out/{name}.txt"', 'path: "out/{path}.txt"', "names depend on each other in a circle: path"),
-    ("{secret: {integer: [500, 900]}}", "{path: {choice: [a]}}", "the name 'path' is given twice"),
+    ("{secret: {integer: [50000000, 900000000]}}", "{path: {choice: [a]}}", "the name 'path' is given twice"),
     ("filesystem.write_file, arg", "filesystem.write_fil, arg", "solutions.reference: .* do not list .*write_fil'"),
     ("{filesystem: 11}", "{filesystem: 3}", "note:high: distract: it lists 4 tools; 12 to 18 are wanted"),
     ("{filesystem: 11}", "{nosuch: 11}", "note: distract: `tools` lists none of server 'nosuch'"),

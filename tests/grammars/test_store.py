@@ -11,6 +11,7 @@ from grammars.errors import Malformed, NotAllowed, NotFound
 from grammars.review import CHECKLIST, Review
 from grammars.sample import sample
 from grammars.store import Drafts
+from grammars.surroundings import Around
 from grammars.tables import AdmissionRow, ReviewRow
 from vault.db import open_engine
 from vault.errors import NotAllowed as NotOpen
@@ -35,7 +36,7 @@ def home(tmp_path):
 @pytest.fixture
 def kept(home, draft, prover):
     vault, drafts, _ = home
-    drafts.keep(draft, admit(draft, prover), author="Ada", public_grammar=True)
+    drafts.keep(draft, admit(draft, prover, Around()), author="Ada", public_grammar=True)
     return vault, drafts, draft
 
 
@@ -49,7 +50,7 @@ def test_an_admitted_draft_is_sealed_with_its_evidence_and_waits_for_a_review(ke
     assert vault.record(draft.id).state is State.ADMITTED
     assert drafts.admission(draft.id).ok
     evidence = drafts.evidence(draft.id, who="Bea", why="review")
-    assert [gate["number"] for gate in evidence["gates"]] == [1, 2, 3, 4, 5]
+    assert [gate["number"] for gate in evidence["gates"]] == [1, 2, 3, 4, 5, 6, 7]
     opened = vault.open(draft.id, who="Bea", why="review")
     assert opened.provenance["skeleton"] == draft.skeleton
     assert [entry.who for entry in vault.access_log()] == ["Bea", "Bea"]
@@ -58,7 +59,7 @@ def test_an_admitted_draft_is_sealed_with_its_evidence_and_waits_for_a_review(ke
 def test_a_draft_that_failed_is_kept_as_rejected_with_the_gates_that_stayed_shut(home, draft, prover):
     vault, drafts, _ = home
     prover.known.clear()
-    drafts.keep(draft, admit(draft, prover), author="Ada", public_grammar=False)
+    drafts.keep(draft, admit(draft, prover, Around()), author="Ada", public_grammar=False)
     assert vault.record(draft.id).state is State.REJECTED
     assert drafts.admission(draft.id).failed_gates == (3, 4)
 
@@ -66,7 +67,7 @@ def test_a_draft_that_failed_is_kept_as_rejected_with_the_gates_that_stayed_shut
 def test_an_admission_of_another_draft_is_refused_and_nothing_is_written(home, grammar, draft, prover):
     vault, drafts, _ = home
     with pytest.raises(NotAllowed, match="the admission is of task"):
-        drafts.keep(draft, admit(sample(grammar, Random(99)), prover), author="Ada", public_grammar=True)
+        drafts.keep(draft, admit(sample(grammar, Random(99)), prover, Around()), author="Ada", public_grammar=True)
     assert vault.records() == []
     with pytest.raises(NotFound, match="never stood before the gates"):
         drafts.admission(draft.id)
@@ -110,5 +111,5 @@ def test_no_word_of_a_draft_reaches_the_database(home, kept):
 def test_a_draft_that_is_there_already_is_left_as_it_is(kept, prover):
     vault, drafts, draft = kept
     with pytest.raises(Exception, match="already"):
-        drafts.keep(replace(draft), admit(draft, prover), author="Eve", public_grammar=False)
+        drafts.keep(replace(draft), admit(draft, prover, Around()), author="Eve", public_grammar=False)
     assert vault.record(draft.id).author == "Ada"

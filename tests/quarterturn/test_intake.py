@@ -60,7 +60,7 @@ def test_tasks_that_prove_themselves_are_kept_with_their_evidence(house, drafts)
     kept = take_in(house, drafts())
     assert [(record.state, record.author, record.public_grammar) for record in kept] == [("admitted", "ada", False)] * 2
     evidence = house.drafts.evidence(kept[0].id, who="grace", why="review")
-    assert [gate["ok"] for gate in evidence["gates"]] == [True] * 5
+    assert [gate["ok"] for gate in evidence["gates"]] == [True] * 7
     with pytest.raises(Refused, match="already; nothing was kept"):
         take_in(house, drafts())
 
@@ -90,3 +90,14 @@ def test_one_that_stays_out_keeps_all_of_them_out(apply, gate, house, drafts):
     with pytest.raises(Refused, match=gate):
         take_in(house, drafts(2, apply))
     assert house.vault.records() == []
+
+
+def test_a_task_that_is_kept_already_stays_out_under_another_id(house, drafts):
+    kept = take_in(house, drafts(1))
+
+    def renamed(line):
+        line["task"]["id"] = "t-zzzzzzzzzzzzzzzz"
+        line["provenance"]["skeleton"] = "by-hand/another"
+
+    with pytest.raises(Refused, match=f"gate 6 .*: it is nearly task {kept[0].id}: they share 100%"):
+        take_in(house, drafts(1, renamed))

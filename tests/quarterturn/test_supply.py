@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from grammars.errors import Exhausted
+from grammars.surroundings import Around
 from quarterturn import devset, stock
 from quarterturn.errors import Refused
 from quarterturn.supply import MOST_FAILURES, Supply
@@ -78,7 +79,7 @@ def house(home):
 
 def fill(house, grammars, wanted, prover=None, **more):
     supply = Supply(grammars, house.vault, house.drafts, prover or Prover())
-    return supply.fill(wanted, SEED, author="ada", **more)
+    return supply.fill(wanted, SEED, author="ada", around=Around(), **more)
 
 
 def test_a_seed_gives_the_same_tasks_however_many_workers_prove_them(house, grammars, tmp_path):

@@ -233,3 +233,12 @@ def test_the_dice_are_arguments(engine, ring, clock, make_task):
     vault = Vault(engine, ring, clock, entropy=lambda size: b"\x0b" * size)
     record = vault.add(make_task(0), {}, author="a", public_grammar=False, skeleton="s", template="t")
     assert record.commitment == commitment("commit", make_task(0).canonical(), b"\x0b" * 32)
+
+
+def test_many_blobs_are_opened_under_one_entry_of_the_log(vault):
+    for name in ("sketch/a", "sketch/b", "sketches", "other"):
+        vault.seal_blob(name, name.encode())
+    opened = vault.open_blobs("sketch/", who="ada", why="look for near-duplicates")
+    assert opened == {"a": b"sketch/a", "b": b"sketch/b"}
+    assert [entry.what for entry in vault.access_log()] == ["blobs/sketch/* (2)"]
+    assert vault.open_blobs("nothing/", who="ada", why="look") == {}

@@ -1,0 +1,75 @@
+"""Which tasks are nearly one and the same."""
+
+import json
+from random import Random
+from threading import Barrier, Thread
+
+import pytest
+
+from grammars.derivation import skeletons
+from grammars.duplicates import THRESHOLD, Neighbours, Sketch
+from grammars.load import library, load
+from grammars.sample import draw
+
+
+@pytest.fixture(scope="module")
+def task():
+    grammar = load("sqlite")
+    skeleton = next(one for one in skeletons(grammar) if one.template == "archive")
+    return draw(grammar, skeleton, "medium", Random(5)).draft.task
+
+
+def test_a_task_with_another_id_is_found_again(task):
+    neighbours = Neighbours()
+    neighbours.add("one", Sketch.of(task))
+    near = neighbours.join("two", Sketch.of({**task, "id": "t-other"}))
+    assert (near.name, near.similarity) == ("one", 1.0)
+
+
+def test_a_task_in_a_few_other_words_is_found_again(task):
+    neighbours = Neighbours()
+    neighbours.add("one", Sketch.of(task))
+    reworded = {**task, "goal": task["goal"].replace("table", "relation").upper()}
+    near = neighbours.join("two", Sketch.of(reworded))
+    assert near is not None
+    assert THRESHOLD <= near.similarity < 1
+
+
+@pytest.mark.parametrize("server", library())
+def test_two_draws_of_one_skeleton_are_two_tasks(server):
+    grammar, neighbours = load(server), Neighbours()
+    for skeleton in skeletons(grammar):
+        for number in range(3):
+            drawn = draw(grammar, skeleton, skeleton.difficulties[0], Random(f"{skeleton.id}/{number}")).draft
+            assert neighbours.join(drawn.id, Sketch.of(drawn.task)) is None, drawn.skeleton
+
+
+def test_what_is_near_does_not_join_and_nothing_is_near_itself(task):
+    neighbours = Neighbours()
+    assert neighbours.join("one", Sketch.of(task)) is None
+    assert neighbours.join("two", Sketch.of(task)).name == "one"
+    assert neighbours.join("three", Sketch.of(task)).name == "one"
+    assert neighbours.join("one", Sketch.of(task)) is None
+
+
+def test_of_two_twins_at_the_same_moment_one_gets_in(task):
+    neighbours, start, said = Neighbours(), Barrier(8), []
+
+    def joins(name):
+        sketch = Sketch.of(task)
+        start.wait()
+        said.append(neighbours.join(name, sketch))
+
+    threads = [Thread(target=joins, args=(str(number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said.count(None) == 1
+
+
+def test_a_sketch_is_the_same_every_time_and_shows_no_word(task):
+    sketch = Sketch.of(json.loads(json.dumps(task)))
+    assert sketch == Sketch.of(task)
+    assert task["goal"].split()[0] not in repr(sketch)
+    assert len(sketch.data) % 8 == 0
