@@ -2,21 +2,23 @@
 
     quarterturn.toml   settings
     quarterturn.db     rows (SQLite)
-    keys/              ring.json, the key ring; log.key, the log's signing key, sealed under it
+    keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, and endpoint.key, which
+                       signs what hosted endpoints are sent
     head/signed        the last head that was signed, outside the database
-    public/            what a web server may serve: log/, log.vkey, releases/
+    public/            what a web server may serve: log/, log.vkey, endpoint.pem, releases/
 
 A home is made in an order in which a crash leaves something that `create` goes on from:
 
     1. folders, the private ones open to nobody else
-    2. the key ring, then the log's signing key, each whole or absent
-    3. the log's public key
+    2. the key ring, then the signing keys, each whole or absent
+    3. the public keys
     4. the database, with the tables of every room
     5. the settings, whole or absent: with them it is a home, and is never touched by `create` again
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +27,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from quarterturn import migrations, settings
 from quarterturn.errors import NotFound, Refused
 from quarterturn.settings import Settings
+from sandbox.endpoint.signature import Sender
 from vault import private_files, signing
 from vault.db import open_engine
-from vault.keys import FileKeyRing
+from vault.errors import Refused as AlreadyThere
+from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.note import Signer
 
 SQLITE = "sqlite:///"
@@ -55,6 +59,11 @@ class Places:
         return self.home / "keys" / "log.key"
 
     @property
+    def endpoint_key(self) -> Path:
+        """The sealed key that signs what hosted endpoints are sent."""
+        return self.home / "keys" / "endpoint.key"
+
+    @property
     def head(self) -> Path:
         """The last head that was signed."""
         return self.home / "head" / "signed"
@@ -73,6 +82,11 @@ class Places:
     def log_vkey(self) -> Path:
         """The log's public key."""
         return self.public / "log.vkey"
+
+    @property
+    def endpoint_pem(self) -> Path:
+        """Its public key."""
+        return self.public / "endpoint.pem"
 
     @property
     def releases(self) -> Path:
@@ -113,12 +127,23 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None) -> None:
         signing.store(places.log_key, Ed25519PrivateKey.generate(), ring)
     signer = Signer(chosen.benchmark.origin, signing.load(places.log_key, ring))
     places.log_vkey.write_text(f"{signer.verifier.vkey}\n", encoding="utf-8")  # 3
+    endpoint_sender(places, ring)
     engine = open_engine(places.database_url(chosen))
     try:
         migrations.upgrade(engine)  # 4
     finally:
         engine.dispose()
     private_files.create(places.settings, settings.dump(chosen).encode(), "settings file")  # 5
+
+
+def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
+    """Give who signs what hosted endpoints are sent; made with its public key where the home has none yet."""
+    if not places.endpoint_key.exists():
+        with suppress(AlreadyThere):  # another process was faster
+            signing.store(places.endpoint_key, Ed25519PrivateKey.generate(), ring, signing.ENDPOINT)
+    sender = Sender(signing.load(places.endpoint_key, ring, signing.ENDPOINT))
+    places.endpoint_pem.write_text(sender.public_pem, encoding="utf-8")
+    return sender
 
 
 def _refuse_what_is_there(places: Places) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,11 +11,13 @@ from quarterturn import devset, standings
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, Refused
+from quarterturn.hosting import Hosting, ephemeral
 from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
 from sandbox import submission as submissions
-from sandbox.box import Box, Limits
+from sandbox.box import Box, Limits, Places
+from sandbox.endpoint import Sender
 from sandbox.outcome import TaskRun
 from sandbox.run import Solution, Terms, run_set
 from sandbox.score import Result, score
@@ -47,10 +49,11 @@ class Choice:
     submitter: str
     box: BoxName | None
 
+    hosting: Hosting | None = None
     def __post_init__(self) -> None:
         """Refuse what cannot be run, before anything is started for it."""
-        if (self.image is None) == (self.agent is None):
-            raise Malformed("name an image or a command, one of the two")
+        if sum(one is not None for one in (self.image, self.agent, self.hosting)) != 1:
+            raise Malformed("name one of --image, --agent and --endpoint")
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
 
@@ -66,18 +69,25 @@ class Choice:
             Unavailable: the box cannot be had.
         """
         if self.agent is not None:
+        if self.hosting is not None:
+            return self.hosting.submission(self.submitter), make_box()
             return submissions.command(self.agent, submitter=self.submitter), make_box()
         box = make_box()
         resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
         return submissions.image(self.image or "", submitter=self.submitter, resolve=resolve), box
 
 
-def dev(chosen: Choice, out: Progress) -> Report:
-    """Run the dev set, without a home; everything comes back."""
+    def places(self, sender: Callable[[], Sender]) -> AbstractContextManager[Places | None]:
+        """Give where agents run, if it is not the box; an endpoint's address is pinned and its callbacks are heard."""
+        return self.hosting.places(sender()) if self.hosting else nullcontext()
+
+def dev(chosen: Choice, out: Progress, sender: Callable[[], Sender] = ephemeral) -> Report:
+    """Run the dev set, without a home; everything comes back. `sender` signs what an endpoint is sent."""
     submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto")))
     tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars())]
-    with out.progress(f"{submitted.name} on the dev set", len(tasks)) as advance:
-        runs = run_set(tasks, submitted, box, on_done=lambda _: advance(1))
+    label = f"{submitted.name} on the dev set"
+    with chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
+        runs = run_set(tasks, submitted, box, places=places, on_done=lambda _: advance(1))
     results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
     whole = score(results)
     served = [{"task": task.document, "run": run.as_json()} for task, run in zip(tasks, runs, strict=True)]
@@ -91,12 +101,15 @@ def private(house: House, chosen: Choice, out: Progress) -> Report:
 
     Raises:
         NotAllowed: nothing is live, or a turn is under way.
-        Refused: the wall has a hole.
+        Refused: the wall has a hole, or an endpoint is none that a task may be sent to.
     """
     month = house.official.month()
     submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box)))
-    require_wall(box)
-    opened, results = play(house, submitted, box, out)
+    if chosen.hosting:
+        chosen.hosting.require_official(box, house.spec.name)
+    with chosen.places(lambda: house.sender) as places:
+        require_wall(box)
+        opened, results = play(house, submitted, box, out, places)
     line = standings.lines([(opened.record, results)], month.cohort)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     return Report(data, standings.table(line))
@@ -113,7 +126,9 @@ def require_wall(box: Box) -> None:
         raise Refused(f"the {box.name} box lets these out: {', '.join(escaped)}. No private task is run in it")
 
 
-def play(house: House, submitted: Submission, box: Box, out: Progress) -> tuple[OpenRun, tuple[Result, ...]]:
+def play(
+    house: House, submitted: Submission, box: Box, out: Progress, places: Places | None = None
+) -> tuple[OpenRun, tuple[Result, ...]]:
     """Open a run in the ledger, serve it every task of the live set, and close it; a failure aborts it in public.
 
     Where not even that can be done, the turn will do it: no run stays open beyond its month.

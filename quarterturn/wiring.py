@@ -15,7 +15,7 @@ from grammars.store import Drafts
 from quarterturn import clock, migrations, settings
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
-from quarterturn.home import Places
+from quarterturn.home import Places, endpoint_sender
 from quarterturn.settings import Settings
 from rotation.books import Books
 from rotation.official import Official
@@ -23,6 +23,7 @@ from rotation.sets import SetSpec, named
 from rotation.store import Months
 from rotation.turn import Rotation
 from sandbox.box import Box
+from sandbox.endpoint import Sender
 from sandbox.servers import tool_table
 from sandbox.store import Runs
 from vault import signing
@@ -121,6 +122,11 @@ class House:
     def box(self, name: BoxName | None = None) -> Box:
         """Give the box that was asked for, else the one that the settings name."""
         return choose_box(name or self.settings.run.box)
+
+    @cached_property
+    def sender(self) -> Sender:
+        """Who signs what hosted endpoints are sent."""
+        return endpoint_sender(self.places, self.ring)
 
     # -- rotation -----------------------------------------------------------------------------------------------------
 

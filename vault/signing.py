@@ -1,6 +1,7 @@
-"""The log's signing key, kept sealed under the key ring.
+"""Signing keys, kept sealed under the key ring: the log's, and the one that signs what is sent to hosted endpoints.
 
-The file is useless without the ring, and the key is bound to its use: a sealed task put in its place does not open.
+A file is useless without the ring, and a key is bound to its use: a sealed task in its place does not open, nor does
+the key of another use.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ from vault.keys import KeyRing
 from vault.seal import Sealed, seal, unseal
 
 KEY_SIZE = 32
-_CONTEXT = b"quarterturn/log-signing-key/v1"
+LOG, ENDPOINT = b"quarterturn/log-signing-key/v1", b"quarterturn/endpoint-signing-key/v1"
 _WHAT = "signing key"
 
 
-def store(path: Path, key: Ed25519PrivateKey, ring: KeyRing) -> None:
+def store(path: Path, key: Ed25519PrivateKey, ring: KeyRing, use: bytes = LOG) -> None:
     """Seal a signing key into a new file of mode 0600.
 
     Raises:
         Refused: there is a file at `path` already.
     """
-    private_files.create(path, seal(key.private_bytes_raw(), _CONTEXT, ring).to_json() + b"\n", _WHAT)
+    private_files.create(path, seal(key.private_bytes_raw(), use, ring).to_json() + b"\n", _WHAT)
 
 
-def load(path: Path, ring: KeyRing) -> Ed25519PrivateKey:
+def load(path: Path, ring: KeyRing, use: bytes = LOG) -> Ed25519PrivateKey:
     """Open a signing key.
 
     Raises:
         Locked: the file is missing or open to others, or the ring does not hold the key that sealed it.
         Malformed, Broken: the file is not one that `store` wrote.
     """
-    raw = unseal(Sealed.from_json(private_files.read(path, _WHAT), f"the {_WHAT} at {path}"), _CONTEXT, ring)
+    raw = unseal(Sealed.from_json(private_files.read(path, _WHAT), f"the {_WHAT} at {path}"), use, ring)
     if len(raw) != KEY_SIZE:
         raise Malformed(f"The {_WHAT} at {path} holds {len(raw)} bytes instead of {KEY_SIZE}.")
     return Ed25519PrivateKey.from_private_bytes(raw)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterturn.choices import TaskSet
+from quarterturn.choices import LISTEN, TaskSet
 from quarterturn.cli.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.output import Output
+
+if TYPE_CHECKING:
+    from sandbox.endpoint import Sender
 
 
 def register(app: typer.Typer) -> None:
@@ -72,26 +77,46 @@ def run(
     who: Who,
     image: Annotated[str | None, typer.Option(help="A container image.")] = None,
     agent: Annotated[str | None, typer.Option(help="A command line; its folder is all that it can read.")] = None,
-    endpoint: Annotated[str | None, typer.Option(help="A hosted endpoint.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; it is sent each task.")] = None,
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the live one.")] = "dev",
     box: Box = None,
+    listen: Annotated[str, typer.Option(help="Where to hear an endpoint's callbacks, ADDRESS:PORT.")] = LISTEN,
+    public_url: Annotated[str | None, typer.Option(help="The https URL that leads an endpoint to --listen.")] = None,
+    test_allow: Annotated[
+        list[str] | None, typer.Option(help="For tests: a range of addresses that an endpoint may have.")
+    ] = None,
+    test_authority: Annotated[
+        Path | None, typer.Option(help="For tests: certificates (PEM) that are believed too.")
+    ] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Run an agent behind the wall and score it."""
+    """Run an agent behind the wall, or a hosted one, and score it."""
     from quarterturn import running
     from quarterturn.cli.secrets import open_house
-    from quarterturn.errors import Malformed, Refused
+    from quarterturn.hosting import Hosting
 
-    if sum(option is not None for option in (image, agent, endpoint)) != 1:
-        raise Malformed("name one of --image, --agent and --endpoint")
-    if endpoint is not None:
-        raise Refused("hosted endpoints are not served yet; submit a Docker image with --image")
-    chosen = running.Choice(image, agent, who, box)
+    allow = tuple(test_allow or ())
+    hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
+    chosen = running.Choice(image, agent, who, box, hosting)
     out = Output(as_json=as_json)
     if tasks == "dev":
-        report = running.dev(chosen, out)
+        report = running.dev(chosen, out, partial(_sender, home, out))
     else:
         with open_house(home) as house:
             report = running.private(house, chosen, out)
     out.result(report.data, *report.lines)
+
+
+def _sender(home: Path, out: Output) -> Sender:
+    """Give the home's sender, or without a home one for this command, whose key is said."""
+    from quarterturn.cli.secrets import open_house
+    from quarterturn.home import Places
+    from quarterturn.hosting import ephemeral
+
+    if Places(home).settings.is_file():
+        with open_house(home) as house:
+            return house.sender
+    sender = ephemeral()
+    out.say(f"signed with a key of this command alone:\n{sender.public_pem}")
+    return sender

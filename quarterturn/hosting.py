@@ -1,0 +1,92 @@
+"""A hosted endpoint as it was named on the command line, and what must hold before a task is sent there.
+
+Until there is a service, the command that runs an endpoint also listens for its callbacks, for as long as it runs. It
+listens in plain HTTP: `--public-url` names the https address of what stands in front of it.
+
+The exceptions that make this testable (`--test-allow`, `--test-authority`) are refused for a run that counts: a private
+run in an official box, or of any set but the public `demo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from quarterturn.choices import LISTEN
+from quarterturn.errors import Malformed, NotFound, Refused
+from sandbox import submission as submissions
+from sandbox.box import Box
+from sandbox.endpoint import Callbacks, EndpointPlaces, Exceptions, Sender, pin, public_base
+from sandbox.endpoint.address import parse
+from sandbox.submission import Submission
+
+PUBLIC_SET = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """What was named.
+
+    Attributes:
+        url: the endpoint.
+        listen: `ADDRESS:PORT` for its callbacks.
+        public_url: the URL under which it reaches them; None where the exceptions cover `listen` itself.
+        test_allow: ranges of addresses that are reached whatever they are.
+        test_authority: certificates that are believed beside the machine's own.
+    """
+
+    url: str
+    listen: str = LISTEN
+    public_url: str | None = None
+    test_allow: tuple[str, ...] = ()
+    test_authority: Path | None = None
+
+    @property
+    def exceptions(self) -> Exceptions:
+        """What a test may do."""
+        if self.test_authority is not None and not self.test_authority.is_file():
+            raise NotFound(f"{self.test_authority} is not a file; --test-authority takes certificates as PEM")
+        return Exceptions.of(self.test_allow, self.test_authority)
+
+    def submission(self, submitter: str) -> Submission:
+        """Make the submission."""
+        return submissions.endpoint(parse(self.url), submitter=submitter)
+
+    def require_official(self, box: Box, of_set: str) -> None:
+        """Refuse the exceptions in a run that counts.
+
+        Raises:
+            Refused: there are some, and the run does.
+        """
+        if self.exceptions and (box.official or of_set != PUBLIC_SET):
+            raise Refused(
+                "--test-allow and --test-authority are for tests: private tasks are sent to public addresses, with "
+                f"certificates that everybody believes (a private run of the set '{of_set}' in the {box.name} box)"
+            )
+
+    @contextmanager
+    def places(self, sender: Sender) -> Iterator[EndpointPlaces]:
+        """Pin the endpoint, and listen for its callbacks; before this nothing was opened or sent.
+
+        Raises:
+            Malformed, Refused: a URL or an address is none that may be used; the message says why.
+            Unavailable: the name cannot be resolved, or nobody can listen there.
+        """
+        exceptions = self.exceptions
+        pinned = pin(parse(self.url), exceptions)
+        if self.public_url is None and not exceptions.ranges:
+            raise Malformed(
+                "give --public-url: the https URL under which the endpoint reaches what listens on --listen"
+            )
+        base = public_base(self.public_url or f"http://{self.listen}", exceptions)
+        with Callbacks(self.listen, base) as callbacks:
+            yield EndpointPlaces(pinned, sender, callbacks, exceptions)
+
+
+def ephemeral() -> Sender:
+    """Make a sender for one command."""
+    return Sender(Ed25519PrivateKey.generate())
