@@ -164,6 +164,16 @@ class Box(Places, Protocol):
         """
         ...
 
+    def fits(self, program: Program) -> None:
+        """Make sure that a program can be started here, as far as that can be known before anything of it runs.
+
+        Raises:
+            NotFound: it is an image that the engine has not.
+            Refused: it cannot be run in this box; the message says why.
+            Unavailable: the engine cannot be asked.
+        """
+        ...
+
     def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> World:
         """Start a fresh world whose data folder holds `state`, with these servers running in it."""
         ...

@@ -34,7 +34,7 @@ from sandbox.bwrap import Running, Walls
 from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.output import Output
-from sandbox.servers.server import DATA, OURS, PROGRAMS, Server
+from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
 from verifiers.views import Tree
 
 IMAGES = Path(__file__).parent / "images"
@@ -225,12 +225,24 @@ class BwrapBox:
         group.remove()
         return ()
 
+    def fits(self, program: Program) -> None:
+        """Make sure that it is a command, and that the agent's user can read its folder.
+
+        Raises:
+            Refused: it is an image, or its folder cannot be read.
+        """
+        if program.image is not None or not program.command:
+            raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
+        if program.folder is not None:
+            policy.must_be_readable(program.folder)
+
     def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> BwrapWorld:
         """Start a world; its servers come up while the caller goes on."""
         walls = Walls(uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
         walls.tmpfs(DATA, limits.tmpfs)
         walls.bind(self._environments / "world", PROGRAMS)
         walls.bind(IMAGES / "world" / "ours", OURS)
+        walls.bind(IMAGES.parent / "forge", f"{FORGE}/sandbox/forge")
         walls.add("--ro-bind", IMAGES / "world" / "init.py", INIT)
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)
@@ -249,10 +261,7 @@ class BwrapBox:
             Refused: the program is an image, or its folder cannot be read by the agent's user.
             Lost: the relay did not come up.
         """
-        if program.image is not None or not program.command:
-            raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
-        if program.folder is not None:
-            policy.must_be_readable(program.folder)
+        self.fits(program)
         policy.let_relay_in(sockets)
         relay, agent = self._relay(sockets), self._agent(program, limits)
         groups = [group for group in (cgroup.make(limits), cgroup.make(policy.RELAY_LIMITS)) if group]

@@ -24,7 +24,7 @@ from sandbox.box import SOCKET_NAME, Facts, Limits, Program
 from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused
 from sandbox.output import Output
-from sandbox.servers.server import DATA, OURS, PROGRAMS, Server
+from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
 from verifiers.views import Tree
 
 IMAGES = Path(__file__).parent / "images"
@@ -134,6 +134,15 @@ class FakeBox:
     def check(self) -> None:
         """Do nothing: it can always be had, and never relied on."""
 
+    def fits(self, program: Program) -> None:
+        """Refuse an image.
+
+        Raises:
+            Refused: it is one.
+        """
+        if program.image is not None or not program.command:
+            raise Refused("the fake box runs a command, not an image")
+
     def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> FakeWorld:  # noqa: ARG002 - no cap holds
         """Start a world; its servers come up while the caller goes on."""
         data = Path(tempfile.mkdtemp(prefix="quarterturn-fake-"))
@@ -150,6 +159,7 @@ class FakeBox:
             DATA: str(data),
             PROGRAMS: str(Path(sys.prefix) / "world"),
             OURS: str(IMAGES / "world" / "ours"),
+            FORGE: str(IMAGES.parents[1]),
         }
         channel.open([_moved(document, replaced) for document in policy.server_documents(servers)], state, str(data))
         return FakeWorld(process, channel, data)
@@ -161,8 +171,7 @@ class FakeBox:
             Refused: the program is an image.
             Lost: the relay did not come up.
         """
-        if program.image is not None or not program.command:
-            raise Refused("the fake box runs a command, not an image")
+        self.fits(program)
         policy.let_relay_in(sockets)
         return FakePlace(program, sockets, limits.output)
 

@@ -35,13 +35,15 @@ class Source(Protocol):
 class Output:
     """Reads a source to its end in a thread of its own, and keeps the first `cap` bytes.
 
-    Attributes:
+    Args:
+        source: what is read; it is closed at its end.
+        cap: how much is kept.
         ended: set once nothing more can come.
     """
 
-    def __init__(self, source: Source, cap: int) -> None:
+    def __init__(self, source: Source, cap: int, ended: threading.Event | None = None) -> None:
         self._source, self._cap = source, cap
-        self.ended = threading.Event()
+        self._ended = ended or threading.Event()
         self._kept = bytearray()
         self._cut = False
         self._thread = threading.Thread(target=self._drain, name="agent-output", daemon=True)
@@ -61,4 +63,4 @@ class Output:
                 room = self._cap - len(self._kept)
                 self._kept += data[:room]
                 self._cut = self._cut or len(data) > room
-        self.ended.set()
+        self._ended.set()

@@ -14,7 +14,8 @@ import docker
 import pytest
 
 from sandbox.box import SOCKET_NAME, Limits, Program
-from sandbox.docker_box import AGENT_IMAGE, RELAY_IMAGE, RUNNER_LABEL, DockerBox
+from sandbox.docker.walls import RUNNER_LABEL
+from sandbox.docker_box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.runner import runner, runner_lives
 from sandbox.seccomp import program
@@ -105,7 +106,6 @@ def test_a_digest_is_the_engines_own(box, engine):
 
 def walls(container):
     """What every container of ours must be, whatever it is for."""
-    container.reload()
     host, config = container.attrs["HostConfig"], container.attrs["Config"]
     return {
         "read-only": host["ReadonlyRootfs"],
@@ -141,11 +141,12 @@ WALLS = {
 }
 
 
-def test_agent_relay_and_world_stand_behind_the_same_walls(box, sockets):
+def test_agent_relay_and_world_stand_behind_the_same_walls(box, engine, sockets):
     world = box.world([SERVER], Tree({"files": DIRECTORY}), LIMITS)
     try:
         with world.channel(), running(box, SLEEP, sockets) as agent:
-            three = {"world": world._container, "relay": agent._relay, "agent": agent._agent}
+            three = {"world": world._container, "relay": agent._place.relay.container, "agent": agent._place.agent}
+            three = {name: engine.containers.get(container.id) for name, container in three.items()}
             assert {name: walls(container) for name, container in three.items()} == dict.fromkeys(three, WALLS)
             hosts = {name: container.attrs["HostConfig"] for name, container in three.items()}
             users = {name: container.attrs["Config"]["User"] for name, container in three.items()}
@@ -157,42 +158,40 @@ def test_agent_relay_and_world_stand_behind_the_same_walls(box, sockets):
     assert hosts["agent"]["NetworkMode"] == f"container:{three['relay'].id}"
     for name in ("world", "agent"):
         assert (hosts[name]["Memory"], hosts[name]["PidsLimit"], hosts[name]["NanoCpus"]) == (96 * MIB, 40, 500_000_000)
-    assert [bind.split(":")[1] for bind in hosts["agent"]["Binds"]] == ["/.lock", "/.filter"]
+    assert [three[name].attrs["Config"].get("NetworkDisabled", False) for name in three] == [True, True, False]
+    laid = ["/.lock", "/.filter", "/etc/hosts", "/etc/resolv.conf"]
+    assert [bind.split(":")[1] for bind in hosts["agent"]["Binds"]] == laid
     assert all(bind.endswith(":ro") for host in hosts.values() for bind in host["Binds"])
 
 
 def test_everything_is_removed(box, engine, sockets):
     world = box.world([SERVER], Tree({"files": DIRECTORY}), LIMITS)
     agent = box.place(SLEEP, sockets, LIMITS).start()
-    made = [world._container.id, agent._relay.id, agent._agent.id]
+    made = [world._container.id, agent._place.relay.container.id, agent._place.agent.id]
     with world.channel():
         agent.kill()
         world.close()
     assert not {container.id for container in engine.containers.list(all=True, ignore_removed=True)} & set(made)
 
 
-def test_what_an_image_asks_for_does_not_count(box, sockets, image):
+def test_what_an_image_asks_for_does_not_count(box, engine, sockets, image):
     reference = image(
         "USER root", "ENV WORD=own", "HEALTHCHECK CMD false", f"LABEL {RUNNER_LABEL}=mine", "WORKDIR /usr",
         'ENTRYPOINT ["python3", "-c", "import os; print(os.getuid(), os.environ[\'WORD\'], os.getcwd())"]',
     )  # fmt: skip
     with running(box, Program(image=reference), sockets) as agent:
         assert agent.wait(20).exit_code == 0
-        agent._agent.reload()
-        assert agent._agent.labels[RUNNER_LABEL] == runner()
+        assert engine.containers.get(agent._place.agent.id).labels[RUNNER_LABEL] == runner()
     assert agent.output() == "65534 own /usr\n"
 
 
-def test_a_volume_that_an_image_declares_has_a_size_and_is_of_no_disk(box, sockets, image):
+def test_a_volume_that_an_image_declares_has_a_size_and_is_of_no_disk(box, engine, sockets, image):
     look = "import os; v = os.statvfs('/keep/here'); print(v.f_blocks * v.f_frsize)"
     reference = image("VOLUME /keep/here", f'ENTRYPOINT ["python3", "-c", "{look}"]')
     with running(box, Program(image=reference), sockets) as agent:
         assert agent.wait(20).exit_code == 0
-        agent._agent.reload()
-        assert [mount["Type"] for mount in agent._agent.attrs["Mounts"] if mount["Destination"] == "/keep/here"] in (
-            [],
-            ["tmpfs"],
-        )
+        mounts = engine.containers.get(agent._place.agent.id).attrs["Mounts"]
+        assert [mount["Type"] for mount in mounts if mount["Destination"] == "/keep/here"] in ([], ["tmpfs"])
     assert int(agent.output()) == LIMITS.tmpfs
 
 
@@ -215,14 +214,15 @@ def test_an_image_that_exits_at_once_is_a_fact(box, sockets, image):
 
 
 def test_an_image_for_another_machine_is_refused(box, sockets, monkeypatch):
-    monkeypatch.setattr(type(box._client), "version", lambda self: {"Arch": "vax"})
-    with pytest.raises(Refused, match="this engine runs vax"):
-        box.place(Program(image=AGENT_IMAGE), sockets, LIMITS)
+    other = DockerBox()
+    monkeypatch.setattr(other._engine, "platform", ("linux", "vax"))
+    with pytest.raises(Refused, match="is for amd64; this engine runs vax"):
+        other.place(Program(image=AGENT_IMAGE), sockets, LIMITS)
 
 
 def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(box, sockets):
     with running(box, SLEEP, sockets) as agent:
-        agent._relay.kill()
+        agent._place.relay.container.kill()
         facts = agent.wait(10)
     assert (facts.running, facts.lost, facts.relay_died) == (False, False, True)
 
@@ -236,7 +236,7 @@ def test_an_agent_that_closes_its_streams_still_runs(box, sockets):
 
 def test_a_container_that_vanished_is_lost(box, sockets):
     with running(box, SLEEP, sockets) as agent:
-        agent._agent.remove(force=True)
+        agent._place.agent.remove()
         assert agent.wait(10).lost
 
 
@@ -274,7 +274,7 @@ cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree
 box = DockerBox()
 world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
 agent = box.place(Program(command=("sleep", "600")), Path(sys.argv[1]), Limits()).start()
-print(world._container.id, agent._relay.id, agent._agent.id, flush=True)
+print(world._container.id, agent._place.relay.container.id, agent._place.agent.id, flush=True)
 import time; time.sleep(600)
 """
 
@@ -294,8 +294,8 @@ def test_containers_of_a_killed_runner_are_removed_and_others_are_not(box, engin
         found = {container.id for container in engine.containers.list(all=True, ignore_removed=True)}
         assert len(left) == 3
         assert not found & set(left)
-        assert agent._agent.id in found
-        assert box._locks in folders()
+        assert agent._place.agent.id in found
+        assert box._locks.folder in folders()
         assert dead not in folders()
         assert agent.wait(0).running
 
@@ -356,8 +356,8 @@ def test_a_program_that_is_not_there_has_a_shells_code(lock):
 def test_the_box_holds_nothing_once_it_is_gone(sockets):
     made = DockerBox()
     with running(made, SLEEP, sockets):
-        folder = made._locks
-        assert {path.name for path in folder.iterdir()} == {"lock", "filter", "runner"}
+        folder = made._locks.folder
+        assert {path.name for path in folder.iterdir()} == {"lock", "filter", "runner", "hosts", "resolv.conf"}
         assert folder.stat().st_mode & 0o777 == 0o755
     gone = weakref.ref(made)
     del made

@@ -36,7 +36,8 @@ def test_the_end_is_told_also_where_reading_fails():
         def close(self):
             pass
 
-    output = Output(Broken(), 10)
-    assert output.ended.wait(5)
+    ended = threading.Event()
+    output = Output(Broken(), 10, ended)
+    assert ended.wait(5)
     assert output.text() == ""
     assert threading.active_count() < 50

@@ -1,0 +1,244 @@
+"""What we ask of a Docker engine, and nothing more. This is the one module that imports the Docker SDK.
+
+Plain values go in; plain values come out, or an error of ours with one sentence in it. An engine that is being
+restarted is waited for, once: `RESTART_SECONDS` after it stopped answering it is given up, and then every question
+fails at once until it answers again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import socket
+import tarfile
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import NotFound as Gone
+from requests.exceptions import RequestException
+
+from sandbox.attachment import Attachment
+from sandbox.box import Facts
+from sandbox.errors import NotFound, Unavailable
+
+Document = Mapping[str, Any]
+
+RESTART_SECONDS = 30.0
+REMOVAL_SECONDS = 10.0
+POLL_SECONDS = 0.05
+POOL = 64  # connections that are kept; each container that is attached to has one of its own
+FULL = "no space left on device"
+BROKEN = (DockerException, RequestException, OSError)
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container of ours, from its creation to its removal."""
+
+    engine: Engine = field(repr=False)
+    id: str
+
+    def start(self) -> None:
+        """Start it.
+
+        Raises:
+            Unavailable: the engine could not.
+        """
+        with asked("starting a container"):
+            self.engine.api.start(self.id)
+
+    def attach(self, only: int | None, *, stdin: bool = False) -> Attachment:
+        """Attach to what it prints (one stream, or both), and to its standard input."""
+        wanted = {"stdin": int(stdin), "stdout": 1, "stderr": int(only is None), "stream": 1}
+        with asked("attaching to a container"):
+            return Attachment(self.engine.api.attach_socket(self.id, params=wanted), only)
+
+    def facts(self) -> Facts:
+        """Say how it stands; never raises."""
+        try:
+            state = self.engine.api.inspect_container(self.id)["State"]
+        except BROKEN:
+            return Facts(running=False, lost=True)
+        if state.get("Running") or state.get("Status") == "created":
+            return Facts(running=True)
+        return Facts(running=False, exit_code=state.get("ExitCode"), out_of_memory=bool(state.get("OOMKilled")))
+
+    def had_too_little_memory(self, since: int) -> bool:
+        """Ask for what the engine noted since then: it says so of a container only once that has ended."""
+        wanted = {"container": self.id, "event": "oom"}
+        until: Any = f"{time.time():.9f}"  # past events only: in whole seconds it would wait, or miss the last one
+        try:
+            noted = self.engine.api.events(since=since, until=until, filters=wanted, decode=True)
+            with contextlib.closing(noted):
+                return next(iter(noted), None) is not None
+        except BROKEN:
+            return False
+
+    def kill(self) -> None:
+        """Kill it and wait until the engine saw it end; nothing to do where it has."""
+        with contextlib.suppress(*BROKEN):
+            self.engine.api.kill(self.id)
+
+    def remove(self) -> None:
+        """Kill and remove it, and wait until it is gone; never raises."""
+        deadline = time.monotonic() + REMOVAL_SECONDS
+        with contextlib.suppress(*BROKEN):
+            while time.monotonic() < deadline:
+                try:
+                    self.engine.api.remove_container(self.id, force=True, v=True)
+                except Gone:
+                    return
+                except APIError:  # another removal is under way
+                    time.sleep(POLL_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A container that was found by its label."""
+
+    container: Container
+    label: str
+    network: str
+
+
+class Engine:
+    """A local engine, reached when it is first needed."""
+
+    def __init__(self) -> None:
+        self._given_up = False
+        self._connecting = threading.Lock()
+
+    def ping(self) -> None:
+        """Make sure that it answers.
+
+        Raises:
+            Unavailable: it does not.
+        """
+        knock(self.address)
+        with asked("looking at the engine"):
+            self.api.ping()
+        self._given_up = False
+
+    def await_restart(self) -> None:
+        """Wait until it answers: at once if it runs, and for a while if it did run before.
+
+        Raises:
+            Unavailable: it does not.
+        """
+        deadline = time.monotonic() + (0 if self._given_up else RESTART_SECONDS)
+        while True:
+            try:
+                knock(self.address)
+            except Unavailable:
+                if time.monotonic() >= deadline:
+                    self._given_up = True
+                    raise
+                time.sleep(POLL_SECONDS * 5)
+            else:
+                self._given_up = False
+                return
+
+    @cached_property
+    def platform(self) -> tuple[str, str]:
+        """The kind of system and of processor that it runs images of, `("linux", "amd64")` for one."""
+        with asked("looking at the engine"):
+            said = self.api.version()
+        return str(said.get("Os", "linux")), str(said.get("Arch", ""))
+
+    def image(self, reference: str) -> Document:
+        """Give what it knows of an image.
+
+        Raises:
+            NotFound: it has none of that name.
+        """
+        with asked(f"looking for the image {reference}"):
+            try:
+                document: Document = self.api.inspect_image(reference)
+            except ImageNotFound as error:
+                raise NotFound(f"the engine has no image {reference}: build it or pull it first") from error
+        return document
+
+    def create(self, config: Document) -> Container:
+        """Create a container; `config` is the body of the Engine API's "Create a container".
+
+        Raises:
+            NotFound: its image is not there any more.
+        """
+        with asked("making a container"):
+            try:
+                return Container(self, self.api.create_container_from_config(dict(config))["Id"])
+            except ImageNotFound as error:
+                raise NotFound(f"the engine has no image {config['Image']} any more: somebody removed it") from error
+
+    def labelled(self, label: str) -> list[Labelled]:
+        """Find all containers that have a label."""
+        with asked("looking for leftovers"):
+            found = self.api.containers(all=True, filters={"label": label})
+        return [
+            Labelled(Container(self, one["Id"]), one["Labels"][label], one["HostConfig"]["NetworkMode"])
+            for one in found
+        ]
+
+    def read(self, container: Container, path: str) -> bytes:
+        """Read one file out of a container."""
+        with asked(f"reading {path}"):
+            chunks, _ = self.api.get_archive(container.id, path)
+            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+                file = tar.extractfile(tar.next() or path)
+                return file.read() if file else b""
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+    @property
+    def api(self) -> Any:
+        """The SDK's client."""
+        with self._connecting:
+            return self._client.api
+
+    @cached_property
+    def _client(self) -> docker.DockerClient:
+        knock(self.address)
+        with asked("reaching the engine"):
+            client = docker.from_env(timeout=60, max_pool_size=POOL)
+        weakref.finalize(self, client.close)
+        return client
+
+
+def knock(address: str) -> None:
+    """See whether anybody answers: the SDK would leave its socket open where nobody does.
+
+    Raises:
+        Unavailable: nobody does.
+    """
+    if not address.startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX) as caller:
+        try:
+            caller.connect(address.removeprefix("unix://"))
+        except OSError as error:
+            said = f"{address}: {error.strerror or error}"
+            raise Unavailable(f"no Docker engine answers at {said}; start one, and be allowed to use it") from error
+
+
+@contextlib.contextmanager
+def asked(what: str) -> Iterator[None]:
+    """Turn what the SDK raises into one sentence."""
+    try:
+        yield
+    except (DockerException, RequestException) as error:
+        said = str(getattr(error, "explanation", None) or error)
+        hint = "is it running, and may we use it?"
+        if FULL in said:
+            hint = "its disk is full: free some of it (docker system df shows what takes it), and start again"
+        raise Unavailable(f"{what}: the Docker engine says {said[:300]!r}; {hint}") from error

@@ -1,0 +1,57 @@
+"""What is laid over every container: the lock and its filter, and names that lead nowhere. Nothing of it is secret.
+
+It lies in a folder of this machine that bears its runner's name, so that the next runner can tell whether it is still
+needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+from sandbox import policy, seccomp
+from sandbox.docker.walls import FILTER, LOCK
+from sandbox.runner import runner, runner_lives
+
+PREFIX = "quarterturn-lock-"
+NAMES = ("hosts", "resolv.conf")
+
+
+class Locks:
+    """One runner's folder; it goes with this object.
+
+    Args:
+        lock: the program that loads the filter, as it stands in the relay's image.
+    """
+
+    def __init__(self, lock: bytes) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder.chmod(0o755)
+        self._write("runner", runner().encode(), 0o644)
+        self._write("filter", seccomp.program(), 0o644)
+        self._write("lock", lock, 0o755)
+        for name in NAMES:
+            self._write(name, policy.ETC[name].encode(), 0o644)
+
+    @property
+    def binds(self) -> dict[str, Path]:
+        """The files by where a container sees them."""
+        names = {f"/etc/{name}": self.folder / name for name in NAMES}
+        return {LOCK: self.folder / "lock", FILTER: self.folder / "filter"} | names
+
+    def _write(self, name: str, content: bytes, mode: int) -> None:
+        (self.folder / name).write_bytes(content)
+        (self.folder / name).chmod(mode)
+
+
+def remove_old() -> None:
+    """Remove the folders of runners that are gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.stat().st_uid == os.geteuid() and not runner_lives((folder / "runner").read_text()):
+                shutil.rmtree(folder, ignore_errors=True)

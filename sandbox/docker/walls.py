@@ -1,0 +1,104 @@
+"""The walls that agent, relay and world have in common, as the document that an engine makes a container from.
+
+Each is read-only, has a tmpfs of a size, no capability, no new privileges, a user of its own, and caps on memory (with
+no swap beside it), processes and CPU. The engine's default system-call profile stays in force and `sandbox.seccomp` is
+stacked on it: `lock`, laid over the image, loads the filter and becomes the program. What a container prints goes to
+no log of the engine. Volumes that an image declares become tmpfs, since an engine's volume has no size. Labels of
+images, their health checks and exit codes mean nothing.
+
+The engine sets up no network (`NetworkDisabled`): what is left is the kernel's own empty network namespace, with a
+loopback and nothing else, and neither a resolver's address nor a host's name is written into the container. It is also
+what makes a start cheap. `none` stands beside it for an engine that does not know the first.
+
+Names are the Engine API's, "Create a container".
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox import policy
+from sandbox.box import Limits
+from sandbox.docker.images import Image
+from sandbox.runner import runner
+
+LOCK, FILTER = "/.lock", "/.filter"
+RUN_LABEL, RUNNER_LABEL = "quarterturn.run", "quarterturn.runner"
+ALONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Walled:
+    """What is to run behind the walls.
+
+    Attributes:
+        image: what it sees as its root.
+        words: its argument vector.
+        uid: who it runs as.
+        limits: its caps.
+        network: `none`, or `container:` and the container whose loopback it shares.
+        binds: folders and files of the host, by where it sees them; all of them read-only.
+        tmpfs: folders in memory, each with the cap of `limits`.
+        environment: its variables, over those of its image.
+        folder: where it starts, or None for where its image says.
+        stdin: whether we hold its standard input.
+    """
+
+    image: Image
+    words: Sequence[str]
+    uid: int
+    limits: Limits
+    network: str = ALONE
+    binds: Mapping[str, Path] = field(default_factory=dict)
+    tmpfs: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None
+    stdin: bool = False
+
+    def document(self, runtime: str | None = None) -> dict[str, Any]:
+        """Give the whole of it; `runtime` is another OCI runtime that the engine knows."""
+        config: dict[str, Any] = {
+            "Image": self.image.id,
+            "Entrypoint": [LOCK, FILTER, "--"],
+            "Cmd": list(self.words),
+            "User": f"{self.uid}:{self.uid}",
+            "Env": [f"{name}={value}" for name, value in self.environment.items()],
+            "Healthcheck": {"Test": ["NONE"]},
+            "Labels": {RUN_LABEL: secrets.token_hex(8), RUNNER_LABEL: runner()},
+            "AttachStdin": self.stdin,
+            "OpenStdin": self.stdin,
+            "StdinOnce": self.stdin,
+            "AttachStdout": True,
+            "AttachStderr": True,
+            "HostConfig": self._host(runtime),
+        }
+        if self.network == ALONE:
+            config |= {"NetworkDisabled": True, "Hostname": "agent"}
+        return config | ({"WorkingDir": self.folder} if self.folder else {})
+
+    def _host(self, runtime: str | None) -> dict[str, Any]:
+        limits, caps = self.limits, policy.rlimits(self.limits)
+        size = f"size={limits.tmpfs},mode=0700,uid={self.uid},gid={self.uid},nosuid,nodev"
+        host: dict[str, Any] = {
+            "NetworkMode": self.network,
+            "ReadonlyRootfs": True,
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges:true"],
+            "IpcMode": "none",
+            "Memory": limits.memory,
+            "MemorySwap": limits.memory,
+            "MemorySwappiness": 0,
+            "PidsLimit": limits.pids,
+            "NanoCpus": int(limits.cpus * 1_000_000_000),
+            "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
+            "LogConfig": {"Type": "none", "Config": {}},
+            "Binds": [f"{source}:{place}:ro" for place, source in self.binds.items()],
+            "Tmpfs": dict.fromkeys(self.tmpfs, size),
+        }
+        if self.network == ALONE:
+            host["Dns"] = ["127.0.0.1"]
+        return host | ({"Runtime": runtime} if runtime else {})
