@@ -65,10 +65,12 @@ def prepare(job: Job) -> Scene:
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
     servers = servers_of(task.document)
-    spec = specify(task, alias=job.alias, wall=terms.agent.wall, servers=servers, solution=solution)
+    spec = specify(
+        task, alias=job.alias, wall=terms.agent.wall, servers=servers, solution=solution, models=terms.models
+    )
     tree = seed(task.document)  # 1
     setting = partial(_set, job)
-    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, terms.clock, setting)
+    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, terms.clock, setting, terms.models)
     try:
         return scene.open()  # 2 to 4
     except BROKEN:
@@ -90,6 +92,9 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
         pass  # the stage that was reached says where, and the classifier what it means
     finally:
         scene.close()  # 10
+    if scene.model:
+        transcript = seen.transcript or Transcript((), None, "gateway-lost")
+        seen.transcript = replace(transcript, model_calls=scene.model.calls)
     facts = _facts(scene, seen)
     ruling = classify(facts)
     if ruling.blame == "replay" and seen.transcript:
@@ -157,6 +162,7 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
         world=seen.world,
         too_large=seen.too_large,
         servers_lost=seen.servers_lost,
+        upstream="down" if scene.model and scene.model.lost else transcript.upstream if transcript else None,
         verdict=seen.evidence.verdict if seen.evidence else None,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,7 @@ from sandbox.box import Box, Limits, Place, World
 from sandbox.failure import Stage
 from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listing, start
 from sandbox.meter import Clock, Meter
+from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.servers import Server
 from sandbox.transcript import Call
 from vault.task import Task
@@ -48,6 +50,7 @@ class Scene:
         servers: the servers that run, in the order of their channels.
         tree: the seeded content of the world's data folder.
         setting: makes the agent's place beside the gateway's socket; None where no agent will come.
+        models: the language model that the agent may ask, or None.
         place: what it made, once the scene is open.
     """
 
@@ -59,7 +62,9 @@ class Scene:
     patience: Patience
     clock: Clock
     setting: Callable[[Path], Place] | None = None
+    models: ModelGateway | None = None
     place: Place | None = field(default=None, init=False)
+    model: ModelSession | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Hold nothing yet: `open` makes the parts."""
@@ -81,7 +86,8 @@ class Scene:
                 self._stack.callback(self.world.close)
             self.stage = Stage.WORLD
             with self.meter.phase("gateway"):
-                self.gateway: Gateway = start(self.spec, self.world.channel(), self.sockets)
+                link = self._link()
+                self.gateway: Gateway = start(self.spec, self.world.channel(), self.sockets, link)
                 self._stack.callback(self.gateway.kill)
                 self.gateway.ready(self.patience.ready)
             self.stage = Stage.GATEWAY
@@ -94,6 +100,14 @@ class Scene:
             self.close()
             raise
         return self
+
+    def _link(self) -> socket.socket | None:
+        """Open the model's session; its log is read to its end in every path, once the gateway is gone."""
+        if self.models is None:
+            return None
+        self.model = self.models.open()
+        self._stack.callback(self.model.finish)
+        return self.model.gateway_end
 
     def freeze(self) -> Tree:
         """Stop everything in the world and read its state out."""
@@ -124,6 +138,7 @@ def specify(
     servers: Sequence[Server],
     solution: Mapping[str, Any] | None = None,
     script: Sequence[Call] | None = None,
+    models: ModelGateway | None = None,
 ) -> GatewaySpec:
     """Take from a task what its agent may see: never its id, its predicate or its initial state."""
     return GatewaySpec(
@@ -136,6 +151,7 @@ def specify(
         wall=wall,
         solution=solution,
         script=script,
+        model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from sandbox.box import Box, Limits, Places
 from sandbox.errors import Refused
 from sandbox.meter import Clock
+from sandbox.model_gateway.process import ModelGateway
 from sandbox.scene import Patience
 from sandbox.submission import Submission
 from sandbox.transcript import Call
@@ -38,12 +39,14 @@ class Terms:
         agent: caps on each agent; its `wall` is the time that it has, in seconds.
         patience: how long we wait for our own parts.
         clock: a monotonic clock in seconds.
+        models: the language model that agents may ask, or None where there is none.
     """
 
     world: Limits = field(default_factory=Limits)
     agent: Limits = field(default_factory=Limits)
     patience: Patience = field(default_factory=Patience)
     clock: Clock = time.monotonic
+    models: ModelGateway | None = None
 
 
 @dataclass(frozen=True, slots=True)

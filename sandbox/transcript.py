@@ -11,7 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Ended = Literal["answered", "agent-exited", "steps-exceeded", "time-exceeded", "gateway-lost"]
-ModelOutcome = Literal["ok", "refused", "down", "cut"]
+UpstreamFact = Literal["down", "broke", "refused"]
+ModelOutcome = Literal["ok", "cut", "down", "broke", "refused"]
+
+WORST: tuple[UpstreamFact, ...] = ("down", "broke", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,9 @@ class ModelCall:
         read: tokens that were read, and
         written: that were written: as the upstream counted, or
         estimated: as we do, from what was sent and received.
-        outcome: `ok`; `refused`, the request provoked a failure; `down`, the upstream failed by itself; `cut`, the
-            agent or its session was gone before the end.
+        outcome: `ok`; `refused`, the upstream failed this request, but not one of ours; `broke`, it failed this
+            request, and then the same one not again; `down`, it failed one of ours too; `cut`, the agent or its session
+            was gone before the end.
         detail: what the upstream said of a failure.
     """
 
@@ -111,9 +115,10 @@ class Transcript:
     model_calls: tuple[ModelCall, ...] = ()
 
     @property
-    def upstream_down(self) -> bool:
-        """Say whether a model's upstream failed by itself, as a request of our own showed."""
-        return any(call.outcome == "down" for call in self.model_calls)
+    def upstream(self) -> UpstreamFact | None:
+        """Give the worst that a model's upstream did, or None where it did nothing of the kind."""
+        outcomes = {call.outcome for call in self.model_calls}
+        return next((worst for worst in WORST if worst in outcomes), None)
 
     @property
     def unlisted(self) -> int:

@@ -1,4 +1,4 @@
-"""What the agent can reach: GET /task, MCP over streamable HTTP at /mcp, POST /answer, and nothing else.
+"""What the agent can reach: GET /task, MCP over streamable HTTP at /mcp, POST /answer, a model where one is allowed.
 
 The other side is hostile. Before a request is looked at, its Host must be this loopback, an Origin must be too (MCP
 specification 2025-11-25, Transports, security warning: against rebinding of names), its body must be within a cap and
@@ -25,6 +25,7 @@ from starlette.types import Message, Receive, Scope, Send
 from sandbox.box import PORT
 from sandbox.gateway.session import MAX_ANSWER, Session
 from sandbox.gateway.strict import strict_object
+from sandbox.model_gateway.front import PREFIX, Front
 from sandbox.servers import wire_name
 from sandbox.transcript import Call
 from vault.errors import Malformed as NotStrict
@@ -43,8 +44,8 @@ Handler = Callable[[bytes], JSONResponse]
 class App:
     """The ASGI application of one session; `running()` must be entered while it serves."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, front: Front | None = None) -> None:
+        self._session, self._front = session, front
         self._load = Load()
         self._manager = StreamableHTTPSessionManager(_server(session), json_response=True, stateless=True)
         self._routes: Mapping[tuple[str, str], Handler] = {
@@ -76,9 +77,16 @@ class App:
         if isinstance(body, JSONResponse):
             return body
         self._session.begin()
+        return await self._routed(body, scope, receive, send)
+
+    async def _routed(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
         method, path = scope["method"], scope["path"]
         if path == "/mcp" and method == "POST":
             return await self._mcp(body, scope, receive, send)
+        if self._front and path.startswith(PREFIX):
+            over = self._session.left() <= 0 or self._session.ended is not None
+            await self._front.serve(body, scope, receive, send, ended=over)
+            return None
         handler = self._routes.get((method, path))
         if handler is not None:
             return handler(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -18,30 +18,31 @@ from sandbox.gateway.report import pack
 from sandbox.gateway.session import Session
 from sandbox.gateway.spec import GatewaySpec
 from sandbox.gateway.upstream import Upstream
+from sandbox.model_gateway.front import Front
 from sandbox.servers import wire_name
 
 SPARE_SECONDS = 60  # of processor time beyond the wall clock, for starting and ending
 
 
-def main(specification: int, channel: int, report: int, listener: int | None) -> None:
+def main(specification: int, channel: int, report: int, others: Sequence[int]) -> None:
     """Run one gateway on these descriptors and end the process.
 
     Args:
         specification: a file in memory that holds the `GatewaySpec`.
         channel: the world's channel.
         report: a stream socket to the runner; one byte from it, or its end, finishes the session.
-        listener: a Unix socket that listens, or None for a script.
+        others: a Unix socket that listens, unless a script is played; and the link to the model process, if there is
+            one.
     """
     with os.fdopen(specification, "rb") as file:
         spec = GatewaySpec.from_bytes(file.read())
     confine(int(spec.wall) + SPARE_SECONDS)
     runner = socket.socket(fileno=report)
-    listening = socket.socket(fileno=listener) if listener is not None else None
-    asyncio.run(_run(spec, socket.socket(fileno=channel), runner, listening))
+    asyncio.run(_run(spec, socket.socket(fileno=channel), runner, [socket.socket(fileno=other) for other in others]))
 
 
 async def _run(
-    spec: GatewaySpec, channel: socket.socket, runner: socket.socket, listener: socket.socket | None
+    spec: GatewaySpec, channel: socket.socket, runner: socket.socket, others: Sequence[socket.socket]
 ) -> None:
     def emit(entry: Mapping[str, Any]) -> None:
         try:
@@ -55,15 +56,19 @@ async def _run(
         group.start_soon(upstream.run)
         group.start_soon(_watch_clock, session)
         group.start_soon(_watch_runner, session, runner)
-        if spec.script is not None or listener is None:
+        if spec.script is not None:
             emit({"ready": True})
             await _play(session, upstream)
             os._exit(0)
-        await _serve(session, listener, emit)
+        listener, *links = others
+        front = Front(links[0], spec.model["wire"], spec.model["models"]) if spec.model else None
+        if front:
+            group.start_soon(front.run)
+        await _serve(session, front, listener, emit)
 
 
-async def _serve(session: Session, listener: socket.socket, emit: Any) -> None:
-    app = App(session)
+async def _serve(session: Session, front: Front | None, listener: socket.socket, emit: Any) -> None:
+    app = App(session, front)
     async with app.running():
         await listen(app, listener)
         emit({"ready": True})

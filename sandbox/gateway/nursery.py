@@ -5,7 +5,7 @@ It is executed and not forked from the runner, with an environment of two words,
 gives birth at a few milliseconds each. It never hears an agent, reads no specification, and ends with the runner.
 
 Protocol, on the SOCK_SEQPACKET pair that is its standard input: a message with descriptors (specification, world
-channel, report, birth, and maybe a listener). The child's pidfd goes back over `birth`.
+channel, report, birth, maybe a listener, maybe a link to the model process). The child's pidfd goes back over `birth`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import socket
 from sandbox.gateway import child
 from sandbox.gateway.rehearsal import rehearse
 
-MAX_DESCRIPTORS = 5
+MAX_DESCRIPTORS = 6
 FIXED = 4
 
 
@@ -39,7 +39,7 @@ def main(control: socket.socket) -> None:
 
 
 def _bear(control: socket.socket, descriptors: list[int]) -> None:
-    specification, channel, report, birth, *listener = descriptors
+    specification, channel, report, birth, *others = descriptors
     pid = os.fork()
     if pid == 0:
         try:
@@ -47,7 +47,7 @@ def _bear(control: socket.socket, descriptors: list[int]) -> None:
             os.close(birth)
             os.dup2(os.open(os.devnull, os.O_RDWR), 0)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            child.main(specification, channel, report, listener[0] if listener else None)
+            child.main(specification, channel, report, others)
         finally:
             os._exit(1)  # never back into the nursery's loop
     try:

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 
 from sandbox.box import SOCKET_NAME
@@ -91,8 +91,10 @@ NURSERY = Nursery()
 atexit.register(NURSERY.close)
 
 
-def start(spec: GatewaySpec, world_channel: socket.socket, socket_dir: Path) -> Gateway:
-    """Start a gateway. It owns `world_channel` from here on, and listens at `socket_dir`/gateway.sock.
+def start(
+    spec: GatewaySpec, world_channel: socket.socket, socket_dir: Path, model_link: socket.socket | None = None
+) -> Gateway:
+    """Start a gateway. It owns both sockets from here on, and listens at `socket_dir`/gateway.sock.
 
     Raises:
         Unavailable: no process can be made.
@@ -102,13 +104,15 @@ def start(spec: GatewaySpec, world_channel: socket.socket, socket_dir: Path) -> 
     birth, reply = socket.socketpair()
     gateway = Gateway(ours, birth, scripted=spec.script is not None)
     try:
-        with world_channel, report, reply, ExitStack() as stack:
+        with world_channel, report, reply, model_link or nullcontext(), ExitStack() as stack:
             specification = stack.enter_context(os.fdopen(os.memfd_create("specification"), "w+b"))
             specification.write(spec.to_bytes())
             specification.seek(0)
             given = [end.fileno() for end in (specification, world_channel, report, reply)]
             if spec.script is None:
                 given.append(stack.enter_context(_listener(socket_dir / SOCKET_NAME)).fileno())
+            if model_link is not None:
+                given.append(model_link.fileno())
             NURSERY.bear(given)
     except BaseException:
         gateway.kill()

@@ -31,6 +31,7 @@ class GatewaySpec:
         solution: `{"calls", "answer"}` that GET /solution gives; for the reference agent only.
         script: calls to play in place of listening: a reference solution, or a replay.
         script_answer: the answer to give after them.
+        model: `{"wire", "models"}` of the upstream that the agent may ask, or None where it may ask none.
     """
 
     alias: str
@@ -43,6 +44,7 @@ class GatewaySpec:
     solution: Mapping[str, Any] | None = field(default=None, repr=False)
     script: Sequence[Call] | None = field(default=None, repr=False)
     script_answer: str | None = field(default=None, repr=False)
+    model: Mapping[str, Any] | None = None
 
     def to_bytes(self) -> bytes:
         """Write it as JSON."""

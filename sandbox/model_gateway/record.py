@@ -1,0 +1,97 @@
+"""What the model process tells the runner of one task: a log of everything that was sent to an upstream and came back.
+
+    {"begin": n, "wire", "model", "repeats", "request"}      before anything is sent
+    {"end": n, "response", "read", "written", "estimated", "outcome", "detail"}
+    {"ended": true}                                          nothing more will come
+
+The conversation grows from request to request, so the beginning that one has in common with the one before it is
+counted (`repeats`) and not written again; nothing is lost by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from sandbox.errors import Malformed
+from sandbox.model_gateway.link import Reader
+from sandbox.transcript import ModelCall, ModelOutcome
+
+MAX_CALLS = 10_000
+MAX_TOTAL = 256 * 1024 * 1024
+
+_BEGIN = {"begin": int, "wire": str, "model": str, "repeats": int, "request": dict}
+_END = {
+    "end": int,
+    "response": list,
+    "read": int,
+    "written": int,
+    "estimated": bool,
+    "outcome": str,
+    "detail": str,
+}
+
+
+def repeated(earlier: Mapping[str, Any] | None, later: Mapping[str, Any], history: str) -> int:
+    """Count how many items at the beginning of a request's history are the earlier request's, in their order."""
+    before, now = (earlier or {}).get(history), later.get(history)
+    if not isinstance(before, list) or not isinstance(now, list):
+        return 0
+    same = 0
+    for old, new in zip(before, now, strict=False):
+        if old != new:
+            break
+        same += 1
+    return same
+
+
+class Book:
+    """The runner's copy of the log.
+
+    Attributes:
+        ended: whether the model process said that nothing more will come.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._reader = Reader()
+        self._calls: dict[int, ModelCall] = {}
+        self._total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes.
+
+        Raises:
+            Malformed: they are not what a model process of ours sends.
+        """
+        self._total += len(data)
+        if self._total > MAX_TOTAL:
+            raise Malformed(f"the model process reported more than {MAX_TOTAL} bytes")
+        for entry in self._reader.feed(data):
+            self._take(entry)
+
+    def calls(self) -> tuple[ModelCall, ...]:
+        """Give the calls in the order in which they began; one that never ended is `cut`."""
+        return tuple(self._calls[number] for number in sorted(self._calls))
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        if entry == {"ended": True}:
+            self.ended = True
+        elif _fits(entry, _BEGIN) and len(self._calls) < MAX_CALLS and entry["begin"] not in self._calls:
+            told = {name: entry[name] for name in ("wire", "model", "repeats", "request")}
+            self._calls[entry["begin"]] = ModelCall(**told)
+        elif _fits(entry, _END) and entry["end"] in self._calls and entry["outcome"] in get_args(ModelOutcome):
+            self._calls[entry["end"]] = self._calls[entry["end"]].closed(
+                [(str(kind), str(text)) for kind, text in entry["response"]],
+                read=entry["read"],
+                written=entry["written"],
+                estimated=entry["estimated"],
+                outcome=entry["outcome"],
+                detail=entry["detail"],
+            )
+        else:
+            raise Malformed("the model process reported an entry of no known form")
+
+
+def _fits(entry: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
+    return entry.keys() == shape.keys() and all(type(entry[name]) is kind for name, kind in shape.items())

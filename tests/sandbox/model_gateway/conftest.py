@@ -1,0 +1,149 @@
+"""A gateway and a model process, as in a run, before an upstream of our own; the test stands where the relay does."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import socket
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from sandbox import gateway
+from sandbox.box import SOCKET_NAME
+from sandbox.gateway import NURSERY, GatewaySpec, listing
+from sandbox.model_gateway.process import ModelGateway
+from sandbox.model_gateway.spec import UpstreamSpec
+
+KEY = "test-key-amaranth-5f1c"
+
+
+def _load(name):
+    where = importlib.util.spec_from_file_location(f"model_gateway_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(where)
+    sys.modules[where.name] = module
+    where.loader.exec_module(module)
+    return module
+
+
+stubs = _load("stub")
+
+
+def a_spec(url, wire="openai", **changes):
+    known = {"name": "stub", "wire": wire, "url": url, "models": ["small", "large"], "tokens": 100_000, "requests": 50}
+    if wire == "openai":
+        known["url"] = f"{url}/v1"
+    return UpstreamSpec(**known | changes)
+
+
+class Desk:
+    """One task's session: ask as an agent does, over the gateway's own socket."""
+
+    def __init__(self, models, folder):
+        self.models, self.session = models, models.open()
+        world, self._world = socket.socketpair()
+        model = {"wire": models.spec.wire, "models": list(models.spec.models)}
+        tools = listing(["filesystem.list_allowed_directories"])
+        spec = GatewaySpec("r-1", "a goal", tools, ("filesystem",), 4, model=model)
+        self.gateway = gateway.start(spec, world, folder, self.session.gateway_end)
+        self.gateway.ready(60)
+        self.client = httpx2.Client(
+            transport=httpx2.HTTPTransport(uds=str(folder / SOCKET_NAME)),
+            base_url="http://127.0.0.1:8700",
+            timeout=60,
+        )
+
+    def ask(self, path, document, **options):
+        return self.client.post(path, json=document, **options)
+
+    def stream(self, path, document):
+        """Give the events of a stream as they came."""
+        with self.client.stream("POST", path, json=document | {"stream": True}) as response:
+            assert response.status_code == 200, response.read()
+            assert response.headers["content-type"] == "text/event-stream"
+            return events_of(response.read().decode())
+
+    def finish(self):
+        """End the session, and give what its log holds."""
+        self.client.close()
+        self.gateway.finish(20)
+        self.session.finish()
+        return self.session.calls
+
+    def close(self):
+        self.finish()
+        self._world.close()
+
+
+def events_of(text):
+    data = [line[6:] for line in text.split("\n") if line.startswith("data: ")]
+    return [None if one == "[DONE]" else json.loads(one) for one in data]
+
+
+@pytest.fixture
+def stub():
+    made = []
+
+    def make(*turns, **options):
+        made.append(stubs.Stub([stubs.Turn(**turn) for turn in turns], **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def desk(tmp_path):
+    made, gateways = [], []
+
+    def make(stub, wire="openai", **changes):
+        models = ModelGateway(a_spec(stub.url, wire, **changes), KEY)
+        gateways.append(models)
+        return another(models)
+
+    def another(models):
+        folder = tmp_path / f"gw{len(made)}"
+        folder.mkdir()
+        made.append(Desk(models, folder))
+        return made[-1]
+
+    make.another = another
+    yield make
+    for one in made:
+        one.close()
+    for one in gateways:
+        one.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nursery():
+    yield NURSERY
+    NURSERY.close()
+
+
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+
+
+def a_request(path, text="What is it?", **more):
+    said = [{"role": "user", "content": text}]
+    told = {CHAT: {"messages": said}, RESPONSES: {"input": said}, MESSAGES: {"messages": said, "max_tokens": 50}}
+    return {"model": "small"} | told[path] | more
+
+
+def style(path):
+    return "anthropic" if path == MESSAGES else "openai"
+
+
+@pytest.fixture
+def told():
+    """What tests share: they are no package, so they cannot import one another."""
+
+    class Told:
+        pass
+
+    for thing in (a_request, a_spec, style, events_of, stubs):
+        setattr(Told, thing.__name__.rpartition(".")[2], staticmethod(thing) if callable(thing) else thing)
+    return Told
