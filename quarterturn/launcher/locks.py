@@ -31,6 +31,7 @@ LOCKS: dict[str, tuple[str, ...]] = {
         f"sandbox/images/world/python/{name}.txt": (f"sandbox/images/world/python/{name}.in",)
         for name in ("git", "postgres", "redis", "sqlite")
     },
+    "examples/agents/llm/requirements.txt": ("examples/agents/llm/requirements.in",),
     "examples/agents/rulebook/requirements.txt": ("examples/agents/rulebook/requirements.in",),
 }
 

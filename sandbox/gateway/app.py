@@ -104,7 +104,7 @@ class App:
     def _task(self, _: bytes) -> JSONResponse:
         spec = self._session.spec
         content = {"alias": spec.alias, "goal": spec.goal, "max_steps": spec.max_steps, "tools": list(spec.tools)}
-        return JSONResponse(content)
+        return JSONResponse(content | ({"model": dict(spec.model)} if spec.model else {}))
 
     def _answer(self, body: bytes) -> JSONResponse:
         try:
