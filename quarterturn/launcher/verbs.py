@@ -18,7 +18,7 @@ from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complain, say
 
 ROOT = Path(__file__).resolve().parents[2]
-AGENT_LOCK = "examples/agents/rulebook/requirements.txt"
+AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
 WORLD_LOCKS = "sandbox/images/world/python"
 QUICK = "not slow and not engine and not box"
 WORKERS = "2"  # test processes: as many as the smallest machine that the tests are meant for has cores
