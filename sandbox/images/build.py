@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,28 +27,41 @@ NOT_BUILT_IN = {"__pycache__", "node_modules", "README.md"}
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image of ours: its name, and the folder that it is built from."""
+    """One image of ours: its name, the folder that it is built from, and folders that are laid into that one."""
 
     name: str
     folder: Path
+    beside: tuple[tuple[str, Path], ...] = ()
 
     def tag(self, base: str) -> str:
         """Give the reference of what the folder is built into on this base."""
         digest = hashlib.sha256(base.encode())
-        for path in self._inputs():
+        for name, path in self._inputs():
             content = path.read_bytes()
-            digest.update(f"\n{path.relative_to(self.folder)} {len(content)}\n".encode() + content)
+            digest.update(f"\n{name} {len(content)}\n".encode() + content)
         return f"{self.name}:{digest.hexdigest()[:16]}"
 
-    def _inputs(self) -> Iterator[Path]:
-        for path in sorted(self.folder.rglob("*")):
-            if path.is_file() and not NOT_BUILT_IN & set(path.relative_to(self.folder).parts):
-                yield path
+    @contextmanager
+    def context(self) -> Iterator[Path]:
+        """Lay everything that it is built from into one folder, for as long as that is needed."""
+        with tempfile.TemporaryDirectory(prefix="quarterturn-build-") as folder:
+            for name, path in self._inputs():
+                place = Path(folder, name)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, place)
+            yield Path(folder)
+
+    def _inputs(self) -> Iterator[tuple[str, Path]]:
+        for prefix, folder in (("", self.folder), *self.beside):
+            for path in sorted(folder.rglob("*")):
+                inside = path.relative_to(folder)
+                if path.is_file() and not NOT_BUILT_IN & set(inside.parts):
+                    yield str(prefix / inside), path
 
 
 HERE = Path(__file__).parent
 RELAY = Image("quarterturn-relay", HERE / "relay")
-WORLD = Image("quarterturn-world", HERE / "world")
+WORLD = Image("quarterturn-world", HERE / "world", (("forge", HERE.parent / "forge"),))
 RULEBOOK = Image("quarterturn-agent-rulebook", HERE.parents[1] / "examples" / "agents" / "rulebook")
 IMAGES = (RELAY, WORLD, RULEBOOK)
 
@@ -94,4 +108,5 @@ def _build_all(images: Sequence[Image], base: str, reach: Reach, say: Say) -> No
 def _build(image: Image, tag: str, base: str, stages: str) -> None:
     arguments = ("--build-arg", f"BASE={base}", "--build-arg", f"BUILD_BASE={stages}")
     # The host's network, because the builder's own has neither a loopback proxy nor, always, a way out.
-    docker("build", "--force-rm", "--network", "host", *arguments, "--tag", tag, image.folder, what=f"building {tag}")
+    with image.context() as folder:
+        docker("build", "--force-rm", "--network", "host", *arguments, "--tag", tag, folder, what=f"building {tag}")

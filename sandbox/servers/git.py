@@ -15,15 +15,14 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.servers.check import check, encoded
-from sandbox.servers.git_objects import FILE_MODE, Blobs, Commit, Repository
+from sandbox.servers.git_history import AUTHOR, FIRST_DAY, MAIL, STEP, add_commit, changed, commit_step, ended, tip_of
+from sandbox.servers.git_objects import Commit, Repository
 from sandbox.servers.git_schema import MUTATIONS, STATE
 from sandbox.servers.recorded import load
 from sandbox.servers.server import PROGRAMS, Server
 from verifiers.views import DIRECTORY, Node, Tree
 
 ROOT = "repos"
-AUTHOR, MAIL = "Quarterturn", "tasks@quarterturn.invalid"
-FIRST_DAY, STEP = 1_704_099_600, 3600  # 2024-01-01T09:00:00Z, an hour
 
 
 def seed(state: Mapping[str, Any]) -> Tree:
@@ -63,12 +62,12 @@ def _built(part: Mapping[str, Any], what: str) -> Tree:
     branch = part.get("checkout", commits[0]["branch"] if commits else "main")
     repository = Repository.empty(branch)
     for number, step in enumerate(commits):
-        _commit_step(repository, step, number, f"{what}, commit {number}")
+        commit_step(repository, step, number, f"{what}, commit {number}")
     for kind, names in (("heads", part.get("branches", {})), ("tags", part.get("tags", {}))):
         for name, start in names.items():
-            repository.refer(f"{kind}/{name}", _tip(repository, start, f"{what}, {name!r}"))
+            repository.refer(f"{kind}/{name}", tip_of(repository, start, f"{what}, {name!r}"))
     if commits:
-        _tip(repository, branch, f"{what}, checkout")
+        tip_of(repository, branch, f"{what}, checkout")
         _check_out(repository, branch)
     changes = part.get("worktree", {})
     if unknown := sorted(set(part.get("staged", ())) - set(changes)):
@@ -76,49 +75,6 @@ def _built(part: Mapping[str, Any], what: str) -> Tree:
     _edit(repository, changes)
     _stage(repository, {path: changes[path] for path in part.get("staged", ())})
     return repository.tree()
-
-
-def _commit_step(repository: Repository, step: Mapping[str, Any], number: int, what: str) -> None:
-    tip = repository.reference(f"heads/{step['branch']}")
-    if "from" in step and tip is not None:
-        raise Malformed(f"{what} says from, but the branch {step['branch']!r} exists already")
-    start = _tip(repository, step["from"], what) if "from" in step else tip
-    if start is None and number:
-        raise Malformed(f"{what} starts the branch {step['branch']!r} and must say from which branch")
-    who = f"{step.get('author', f'{AUTHOR} <{MAIL}>')} {FIRST_DAY + number * STEP} +0000"
-    encoded(step["message"] + who, what)
-    _add_commit(repository, step["branch"], start, step.get("files", {}), message=step["message"], who=who)
-
-
-def _tip(repository: Repository, branch: str, what: str) -> str:
-    tip = repository.reference(f"heads/{branch}")
-    if tip is None:
-        raise Malformed(f"{what} names the branch {branch!r}, which no commit has made")
-    return tip
-
-
-def _add_commit(
-    repository: Repository, branch: str, start: str | None, files: Mapping[str, str | None], *, message: str, who: str
-) -> None:
-    """Put one commit on a branch, as if from a clean checkout of `start`."""
-    blobs = repository.files_of(repository.commit(start).tree) if start else {}
-    blobs = _changed(repository, blobs, files)
-    commit = Commit(repository.put_tree(blobs), (start,) if start else (), who, who, _ended(message))
-    repository.refer(f"heads/{branch}", repository.put("commit", commit.encode()))
-
-
-def _ended(message: str) -> str:
-    return message if message.endswith("\n") else f"{message}\n"
-
-
-def _changed(repository: Repository, blobs: Blobs, files: Mapping[str, str | None]) -> Blobs:
-    out = dict(blobs)
-    for path, text in files.items():
-        if text is not None:
-            out[path] = (out.get(path, (FILE_MODE, ""))[0], repository.put("blob", encoded(text, f"the file {path!r}")))
-        elif out.pop(path, None) is None:
-            raise Malformed(f"the file {path!r} is deleted where it does not exist")
-    return out
 
 
 def _edit(repository: Repository, files: Mapping[str, str | None]) -> None:
@@ -130,7 +86,7 @@ def _edit(repository: Repository, files: Mapping[str, str | None]) -> None:
 
 
 def _stage(repository: Repository, files: Mapping[str, str | None]) -> None:
-    repository.index = _changed(repository, repository.index, files)
+    repository.index = changed(repository, repository.index, files)
 
 
 def _check_out(repository: Repository, branch: str) -> None:
@@ -162,20 +118,20 @@ def _move_branch(repository: Repository, ends: Mapping[str, str]) -> None:
 
 
 def _reword(repository: Repository, change: Mapping[str, str]) -> None:
-    old = repository.commit(_tip(repository, change["branch"], "the git change"))
-    new = Commit(old.tree, old.parents, old.author, old.committer, _ended(change["message"]))
+    old = repository.commit(tip_of(repository, change["branch"], "the git change"))
+    new = Commit(old.tree, old.parents, old.author, old.committer, ended(change["message"]))
     repository.refer(f"heads/{change['branch']}", repository.put("commit", new.encode()))
 
 
 def _commit(repository: Repository, change: Mapping[str, Any]) -> None:
     branch = change["branch"]
-    start = _tip(repository, branch, "the git change")
+    start = tip_of(repository, branch, "the git change")
     who = repository.commit(start).committer
     author, _, stamp = who.partition("> ")
     seconds = re.match(r"\d+", stamp)
     later = int(seconds.group()) + STEP if seconds else FIRST_DAY
     who = f"{author}> {later} +0000"
-    _add_commit(repository, branch, start, change["files"], message=change["message"], who=who)
+    add_commit(repository, branch, start, change["files"], message=change["message"], who=who)
     if repository.head == branch:
         _edit(repository, change["files"])
         _stage(repository, change["files"])
@@ -186,7 +142,7 @@ def _tag(repository: Repository, tag: Mapping[str, str]) -> None:
 
 
 def _switch(repository: Repository, branch: str) -> None:
-    _tip(repository, branch, "the git change")
+    tip_of(repository, branch, "the git change")
     _check_out(repository, branch)
 
 

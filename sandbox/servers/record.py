@@ -9,6 +9,7 @@ from the environment `world` beside this one, on an empty folder. The record of 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib.metadata
 import json
 import sys
@@ -22,19 +23,22 @@ from mcp import Client, StdioServerParameters
 from sandbox.errors import Unavailable
 from sandbox.servers import SERVERS
 from sandbox.servers.recorded import FOLDER
-from sandbox.servers.server import DATA, OURS, PROGRAMS, Server
+from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
 
 WORLD = Path(sys.prefix) / "world"
-HERE = Path(__file__).parents[1] / "images" / "world" / "ours"
+ROOT = Path(__file__).parents[2]
+HERE = ROOT / "sandbox" / "images" / "world" / "ours"
 
 
 def installed_version(package: str, world: Path = WORLD) -> str:
-    """Give the version of an installed server.
+    """Give the version of an installed server; one of our own is named by what it is made of.
 
     Raises:
         Unavailable: it is not installed.
     """
     registry, _, name = package.partition(":")
+    if registry == "ours":
+        return hashlib.sha256((HERE / name / "server.py").read_bytes()).hexdigest()[:16]
     manifest = world / "npm/node_modules" / name / "package.json"
     if registry == "npm" and manifest.is_file():
         return str(json.loads(manifest.read_text(encoding="utf-8"))["version"])
@@ -46,7 +50,7 @@ def installed_version(package: str, world: Path = WORLD) -> str:
 
 def here(command: Sequence[str], folder: Path) -> list[str]:
     """Turn words of a world into those of this machine, with `folder` for the world's data."""
-    places = {PROGRAMS: str(WORLD), OURS: str(HERE), DATA: str(folder)}
+    places = {PROGRAMS: str(WORLD), OURS: str(HERE), FORGE: str(ROOT), DATA: str(folder)}
     for inside, outside in places.items():
         command = [word.replace(inside, outside) for word in command]
     return list(command)

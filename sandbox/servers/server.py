@@ -12,6 +12,7 @@ from verifiers.views import Tree
 DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>
 PROGRAMS = "/opt/world"  # the installed servers: python/<name>, npm, node
 OURS = "/opt/ours"  # programs of our own: what keeps a backend, and what reads its state back
+FORGE = "/opt/forge"  # the package sandbox.forge, and nothing else of ours
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,19 @@
+"""Words that close an issue: `Fixes #3` in a commit on the default branch, or in what is merged into it."""
+
+from __future__ import annotations
+
+import re
+
+from sandbox.forge.records import close
+from sandbox.forge.state import Repo
+
+_NAMED = re.compile(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+([\w.-]+/[\w.-]+)?#(\d{1,9})\b")
+
+
+def close_named(repo: Repo, text: str, by: str) -> None:
+    """Close the repository's open issues that a text says it closes."""
+    for where, number in _NAMED.findall(text):
+        issue = repo.record["issues"].get(str(int(number)))
+        here = not where or where.lower() == repo.name.lower()
+        if here and issue and issue["state"] == "open" and issue["pull"] is None:
+            close(issue, by, repo.state.now)

@@ -1,0 +1,277 @@
+"""Issues, with their labels, milestones and comments.
+
+A pull request is an issue too, and is listed and changed as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sandbox.forge import records, users
+from sandbox.forge.call import Call
+from sandbox.forge.errors import ApiError, invalid
+from sandbox.forge.paging import listed
+from sandbox.forge.records import DEFAULT_LABELS, Record
+from sandbox.forge.state import Repo
+from sandbox.forge.urls import escaped, node_id, repo_api, repo_page
+from sandbox.forge.web import Answer
+
+REASONS = ("completed", "not_planned", "duplicate", "reopened")
+REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+_SORTS = {"created": "created_at", "updated": "updated_at"}
+
+
+def label(repo: Repo, name: str) -> dict[str, Any]:
+    """Render a label."""
+    record = repo.record["labels"][name]
+    return {
+        "id": record["id"],
+        "node_id": node_id("Label", record["id"]),
+        "url": repo_api(repo.name, f"/labels/{escaped(name)}"),
+        "name": name,
+        "color": record["color"],
+        "default": name in DEFAULT_LABELS,
+        "description": record["description"],
+    }
+
+
+def milestone(repo: Repo, number: int | None) -> dict[str, Any] | None:
+    """Render a milestone, or none."""
+    if number is None:
+        return None
+    record = repo.record["milestones"][str(number)]
+    counts = [issue["state"] for issue in repo.issues if issue["milestone"] == number]
+    home = repo_api(repo.name, f"/milestones/{number}")
+    return {
+        "url": home,
+        "html_url": repo_page(repo.name, f"/milestone/{number}"),
+        "labels_url": f"{home}/labels",
+        "id": record["id"],
+        "node_id": node_id("Milestone", record["id"]),
+        "number": number,
+        **{name: record[name] for name in ("title", "description", "state", "created_at", "due_on")},
+        "creator": users.simple(repo.state, record["creator"]),
+        "open_issues": counts.count("open"),
+        "closed_issues": counts.count("closed"),
+        "updated_at": record["created_at"],
+        "closed_at": record["created_at"] if record["state"] == "closed" else None,
+    }
+
+
+def _reactions(home: str) -> dict[str, Any]:
+    return {"url": f"{home}/reactions", "total_count": 0, **dict.fromkeys(REACTIONS, 0)}
+
+
+def shared(repo: Repo, issue: Record) -> dict[str, Any]:
+    """Render what an issue and a pull request have in common."""
+    assignees = [users.simple(repo.state, login) for login in issue["assignees"]]
+    kept = ("number", "title", "body", "state", "created_at", "updated_at", "closed_at")
+    return {
+        **{name: issue[name] for name in kept},
+        "user": users.simple(repo.state, issue["user"]),
+        "labels": [label(repo, name) for name in issue["labels"]],
+        "locked": False,
+        "active_lock_reason": None,
+        "assignee": assignees[0] if assignees else None,
+        "assignees": assignees,
+        "milestone": milestone(repo, issue["milestone"]),
+        "author_association": repo.association(issue["user"]),
+    }
+
+
+def issue(repo: Repo, record: Record) -> dict[str, Any]:
+    """Render an issue."""
+    home = repo_api(repo.name, f"/issues/{record['number']}")
+    kind, pull = ("PullRequest", "pull") if record["pull"] else ("Issue", "issues")
+    return {
+        **shared(repo, record),
+        "url": home,
+        "repository_url": repo_api(repo.name),
+        "labels_url": f"{home}/labels{{/name}}",
+        "comments_url": f"{home}/comments",
+        "events_url": f"{home}/events",
+        "timeline_url": f"{home}/timeline",
+        "html_url": repo_page(repo.name, f"/{pull}/{record['number']}"),
+        "id": record["id"],
+        "node_id": node_id(kind, record["id"]),
+        "comments": len(record["comments"]),
+        "closed_by": users.simple_or_none(repo.state, record["closed_by"]),
+        "state_reason": record["state_reason"],
+        "reactions": _reactions(home),
+        "performed_via_github_app": None,
+        **({"draft": record["pull"]["draft"], "pull_request": _pull_links(repo, record)} if record["pull"] else {}),
+    }
+
+
+def _pull_links(repo: Repo, record: Record) -> dict[str, Any]:
+    page = repo_page(repo.name, f"/pull/{record['number']}")
+    return {
+        "url": repo_api(repo.name, f"/pulls/{record['number']}"),
+        "html_url": page,
+        "diff_url": f"{page}.diff",
+        "patch_url": f"{page}.patch",
+        "merged_at": record["pull"]["merged_at"],
+    }
+
+
+def comment(repo: Repo, record: Record, written: Record) -> dict[str, Any]:
+    """Render a comment."""
+    home = repo_api(repo.name, f"/issues/comments/{written['id']}")
+    page = repo_page(repo.name, f"/{'pull' if record['pull'] else 'issues'}/{record['number']}")
+    return {
+        "url": home,
+        "html_url": f"{page}#issuecomment-{written['id']}",
+        "issue_url": repo_api(repo.name, f"/issues/{record['number']}"),
+        "id": written["id"],
+        "node_id": node_id("IssueComment", written["id"]),
+        "user": users.simple(repo.state, written["user"]),
+        **{name: written[name] for name in ("created_at", "updated_at", "body")},
+        "author_association": repo.association(written["user"]),
+        "reactions": _reactions(home),
+        "performed_via_github_app": None,
+    }
+
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+
+def list_issues(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/issues."""
+    repo = call.repo
+    wanted = [record for record in repo.issues if _asked_for(call, record)]
+    sort = call.one_of("sort", ("created", "updated", "comments"))
+    newest_first = call.one_of("direction", ("desc", "asc")) == "desc"
+    ordered = sorted(wanted, key=lambda record: (_rank(record, sort), record["number"]), reverse=newest_first)
+    return listed(call, ordered, lambda record: issue(repo, record))
+
+
+def _rank(record: Record, sort: str) -> Any:
+    return len(record["comments"]) if sort == "comments" else record[_SORTS[sort]]
+
+
+def _asked_for(call: Call, record: Record) -> bool:
+    state = call.one_of("state", ("open", "closed", "all"))
+    if state not in {"all", record["state"]} or record["updated_at"] < call.query("since"):
+        return False
+    has = {name.lower() for name in record["labels"]}
+    wanted = {name.strip().lower() for name in call.query("labels").split(",")} - {""}
+    names = [name.lower() for name in record["assignees"]]
+    tests = (
+        wanted <= has,
+        _matches(call.query("assignee").lower(), names),
+        call.query("creator").lower() in {"", record["user"].lower()},
+        _matches(call.query("milestone"), [str(record["milestone"])] if record["milestone"] else []),
+        not call.query("mentioned") or f"@{call.query('mentioned')}".lower() in (record["body"] or "").lower(),
+    )
+    return all(tests)
+
+
+def _matches(asked: str, there: Sequence[str]) -> bool:
+    return {"": True, "none": not there, "*": bool(there)}.get(asked, asked in there)
+
+
+def get_issue(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/issues/{number}."""
+    return Answer(200, issue(call.repo, call.repo.issue(call.parts["number"])))
+
+
+def create_issue(call: Call) -> Answer:
+    """POST /repos/{owner}/{repo}/issues."""
+    repo = call.repo_to_write(push=False)
+    title = call.take("title", str, "")
+    if not title.strip():
+        raise invalid("Issue", "title", "missing_field")
+    known: Record = {"title": title.strip(), "body": call.take("body", str, None)}
+    if repo.may_push(call.login):  # from others these fields are dropped without a word
+        known["assignees"] = _assignees(call, repo)
+        known["milestone"] = _milestone(call, repo)
+        known["labels"] = records.labelled(call.state.data, repo.record, call.texts("labels"))
+    made = issue(repo, repo.add_issue(call.login, known))
+    return Answer(201, made, {"Location": made["url"]})
+
+
+def _assignees(call: Call, repo: Repo) -> list[str]:
+    found: list[str] = []
+    for name in call.texts("assignees"):
+        login = call.state.login(name)
+        if login is None or not (repo.may_push(login) or login == call.login):
+            raise invalid("Issue", "assignees", value=name)
+        found += [login] if login not in found else []
+    return found
+
+
+def _milestone(call: Call, repo: Repo) -> int | None:
+    number = call.take("milestone", int, None)
+    if number is not None and str(number) not in repo.record["milestones"]:
+        raise invalid("Issue", "milestone", value=number)
+    return int(number) if number is not None else None
+
+
+def update_issue(call: Call) -> Answer:
+    """PATCH /repos/{owner}/{repo}/issues/{number}."""
+    repo = call.repo_to_write(push=False)
+    record = repo.issue(call.parts["number"])
+    if not repo.may_push(call.login) and record["user"] != call.login:
+        raise ApiError(403, "Must have admin rights to Repository.")
+    _change_text(call, record)
+    if repo.may_push(call.login):
+        _change_place(call, repo, record)
+    _change_state(call, record)
+    record["updated_at"] = call.state.now
+    return Answer(200, issue(repo, record))
+
+
+def _change_text(call: Call, record: Record) -> None:
+    title = call.take("title", str, record["title"]).strip()
+    if not title:
+        raise invalid("Issue", "title", "missing_field")
+    record["title"] = title
+    if "body" in call.body:
+        record["body"] = call.take("body", str, None)
+
+
+def _change_place(call: Call, repo: Repo, record: Record) -> None:
+    if "labels" in call.body:
+        record["labels"] = records.labelled(call.state.data, repo.record, call.texts("labels"))
+    if "assignees" in call.body:
+        record["assignees"] = _assignees(call, repo)
+    if "milestone" in call.body:
+        record["milestone"] = _milestone(call, repo)
+
+
+def _change_state(call: Call, record: Record) -> None:
+    wanted = call.take("state", str, record["state"])
+    reason = call.take("state_reason", str, None)
+    if wanted not in {"open", "closed"}:
+        raise invalid("Issue", "state", value=wanted)
+    if reason is not None and reason not in REASONS:
+        raise invalid("Issue", "state_reason", value=reason)
+    if wanted == "open" and record["pull"] and record["pull"]["merged_at"]:
+        raise invalid("PullRequest", "state", message="state cannot be changed. The pull request was merged.")
+    if wanted == "closed" and (record["state"] == "open" or reason):
+        records.close(record, call.login, call.state.now, reason or "completed")
+    elif wanted == "open" and record["state"] == "closed":
+        record |= {"state": "open", "closed_at": None, "closed_by": None}
+        record["state_reason"] = None if record["pull"] else "reopened"
+
+
+def create_comment(call: Call) -> Answer:
+    """POST /repos/{owner}/{repo}/issues/{number}/comments."""
+    repo = call.repo_to_write(push=False)
+    record = repo.issue(call.parts["number"])
+    body = call.take("body", str)
+    if not body.strip():
+        raise invalid("IssueComment", "body", "missing_field")
+    written = records.new_comment(call.state.data, call.login, call.state.now, body)
+    record["comments"].append(written)
+    record["updated_at"] = call.state.now
+    made = comment(repo, record, written)
+    return Answer(201, made, {"Location": made["url"]})
+
+
+def list_comments(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/issues/{number}/comments."""
+    repo = call.repo
+    record = repo.issue(call.parts["number"])
+    return listed(call, record["comments"], lambda written: comment(repo, record, written))
