@@ -63,7 +63,8 @@ HERE = Path(__file__).parent
 RELAY = Image("quarterturn-relay", HERE / "relay")
 WORLD = Image("quarterturn-world", HERE / "world", (("forge", HERE.parent / "forge"),))
 RULEBOOK = Image("quarterturn-agent-rulebook", HERE.parents[1] / "examples" / "agents" / "rulebook")
-IMAGES = (RELAY, WORLD, RULEBOOK)
+LLM = Image("quarterturn-agent-llm", HERE.parents[1] / "examples" / "agents" / "llm")
+IMAGES = (RELAY, WORLD, RULEBOOK, LLM)
 
 
 def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str, str]:
