@@ -6,15 +6,16 @@ The order is the safety property. Each step may rely on those before it:
  2. *World.* A fresh one is started with it, with every server that has a listed tool, distractors' too.
  3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It is never
     told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
- 4. *Place.* The relay listens, and the program is ready but for its first instruction. So far everything can be
-    prepared ahead, while another task is being played.
+ 4. *Place.* The relay listens, and the program is ready but for its first instruction. It is made beside 2 and 3; and
+    so far everything can be prepared ahead, while another task is being played.
  5. *Agent.* The program is let go, and from here on everything may be hostile. We wait for its end, the session's end,
     the world's death, or the deadline by our own monotonic clock.
  6. *Kill.* The agent and its relay are gone before anything is looked at, so that nobody can act between the look and
     the verdict.
  7. *Transcript.* The gateway ends and hands over what it saw.
  8. *Facts*, then *freeze*: the world stops its servers, kills every other process and hands its state out.
- 9. *Verdict.* The predicate is evaluated by our own code on that copy.
+ 9. *Verdict.* The predicate is evaluated by our own code on that copy; what only a backend can read is read back first,
+    in a fresh world that holds nothing else (`sandbox.reading`).
 10. *Removal*, in every path; nothing is ever used again.
 
 What an agent could have provoked is replayed without it (`sandbox.replay`) before `sandbox.failure` says whose it is.
@@ -31,6 +32,7 @@ from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.failure import Facts, Ruling, Stage, classify
 from sandbox.outcome import TaskRun
+from sandbox.reading import read_back
 from sandbox.replay import replayed
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
@@ -147,6 +149,7 @@ def _look(job: Job, scene: Scene, seen: _Seen) -> None:
         seen.too_large = True
         return
     with scene.meter.phase("verdict"):
+        tree = read_back(job.box, job.task, tree, job.terms.world)
         answer = seen.transcript.answer if seen.transcript else None
         seen.evidence = judge(job.task, tree, answer)  # 9
     scene.stage = Stage.VERDICT

@@ -12,6 +12,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any, Self
 
 from sandbox.box import Box, Limits, Place, World
 from sandbox.failure import Stage
-from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listing, start
+from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listen, listing, start
 from sandbox.meter import Clock, Meter
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.servers import Server
@@ -73,33 +74,40 @@ class Scene:
         self._stack = ExitStack()
 
     def open(self) -> Self:
-        """Make the folder, the world, the gateway and the place.
+        """Make the folder and the socket, then world and gateway, and meanwhile the place.
 
         Raises:
             Lost, Unavailable, OSError: one of them could not be had; `stage` says which, and nothing is left behind.
         """
         NURSERY.warm()  # the nursery loads while the world comes up
         try:
-            with self.meter.phase("world"):
-                self.sockets = self._stack.enter_context(socket_folder())
-                self.world: World = self.box.world(self.servers, self.tree, self.limits)
-                self._stack.callback(self.world.close)
-            self.stage = Stage.WORLD
-            with self.meter.phase("gateway"):
-                link = self._link()
-                self.gateway: Gateway = start(self.spec, self.world.channel(), self.sockets, link)
-                self._stack.callback(self.gateway.kill)
-                self.gateway.ready(self.patience.ready)
-            self.stage = Stage.GATEWAY
-            if self.setting:
-                with self.meter.phase("place"):
-                    place = self.setting(self.sockets)
-                    self._stack.callback(place.close)
-                self.place = place
+            self.sockets = self._stack.enter_context(socket_folder())
+            with ThreadPoolExecutor(1, thread_name_prefix="place") as aside, ExitStack() as unused:
+                listener = unused.enter_context(listen(self.sockets)) if self.setting else None
+                making = aside.submit(self._place, self.setting) if self.setting else None
+                with self.meter.phase("world"):
+                    self.world: World = self.box.world(self.servers, self.tree, self.limits)
+                    self._stack.callback(self.world.close)
+                self.stage = Stage.WORLD
+                with self.meter.phase("gateway"):
+                    self.gateway: Gateway = start(self.spec, self.world.channel(), listener, self._link())
+                    self._stack.callback(self.gateway.kill)
+                    self.gateway.ready(self.patience.ready)
+                self.stage = Stage.GATEWAY
+                if making:
+                    with self.meter.phase("place"):  # what is still to wait for
+                        self.place = making.result()
         except BaseException:
+            self.place = None
             self.close()
             raise
         return self
+
+    def _place(self, setting: Callable[[Path], Place]) -> Place:
+        """Make the agent's place; it is taken down with the rest, even where nobody waits for it any more."""
+        place = setting(self.sockets)
+        self._stack.callback(place.close)
+        return place
 
     def _link(self) -> socket.socket | None:
         """Open the model's session; its log is read to its end in every path, once the gateway is gone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.gateway.process import NURSERY, Gateway, start
+from sandbox.gateway.process import NURSERY, Gateway, listen, start
 from sandbox.gateway.spec import GatewaySpec, listing
 
-__all__ = ["NURSERY", "Gateway", "GatewaySpec", "listing", "start"]
+__all__ = ["NURSERY", "Gateway", "GatewaySpec", "listen", "listing", "start"]

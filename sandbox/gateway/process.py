@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from sandbox.box import SOCKET_NAME
@@ -92,28 +92,28 @@ atexit.register(NURSERY.close)
 
 
 def start(
-    spec: GatewaySpec, world_channel: socket.socket, socket_dir: Path, model_link: socket.socket | None = None
+    spec: GatewaySpec,
+    world_channel: socket.socket,
+    listener: socket.socket | None,
+    model_link: socket.socket | None = None,
 ) -> Gateway:
-    """Start a gateway. It owns both sockets from here on, and listens at `socket_dir`/gateway.sock.
+    """Start a gateway; the sockets are its own from here on. One that plays a script needs no listener.
 
     Raises:
         Unavailable: no process can be made.
-        OSError: the socket cannot be made there.
     """
     ours, report = socket.socketpair()
     birth, reply = socket.socketpair()
     gateway = Gateway(ours, birth, scripted=spec.script is not None)
     try:
-        with world_channel, report, reply, model_link or nullcontext(), ExitStack() as stack:
+        with ExitStack() as stack:
+            sockets = [end for end in (world_channel, report, reply, listener, model_link) if end is not None]
+            for end in sockets:
+                stack.enter_context(end)
             specification = stack.enter_context(os.fdopen(os.memfd_create("specification"), "w+b"))
             specification.write(spec.to_bytes())
             specification.seek(0)
-            given = [end.fileno() for end in (specification, world_channel, report, reply)]
-            if spec.script is None:
-                given.append(stack.enter_context(_listener(socket_dir / SOCKET_NAME)).fileno())
-            if model_link is not None:
-                given.append(model_link.fileno())
-            NURSERY.bear(given)
+            NURSERY.bear([specification.fileno(), *(end.fileno() for end in sockets)])
     except BaseException:
         gateway.kill()
         raise
@@ -204,9 +204,13 @@ class Gateway:
             self._changed.notify_all()
 
 
-def _listener(path: Path) -> socket.socket:
-    """Make the socket that the relay connects to; whoever reaches its folder may use it."""
-    listener = socket.socket(socket.AF_UNIX)
+def listen(sockets: Path) -> socket.socket:
+    """Make the socket that the relay connects to, in a run's own folder; whoever reaches that may use it.
+
+    Raises:
+        OSError: it cannot be made there.
+    """
+    path, listener = sockets / SOCKET_NAME, socket.socket(socket.AF_UNIX)
     try:
         listener.bind(str(path))
         path.chmod(0o666)

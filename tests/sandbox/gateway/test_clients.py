@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from sandbox.gateway import GatewaySpec, listing, start
+from sandbox.gateway import GatewaySpec, listen, listing, start
 from sandbox.transcript import Call
 
 pytestmark = pytest.mark.box
@@ -53,7 +53,7 @@ def gateway(open_world, tmp_path):
         sockets.mkdir()
         values = {"alias": "r", "goal": "g", "servers": names, "max_steps": 20, **changes}
         spec = GatewaySpec(tools=listing(TOOLS), **values)
-        started.append(start(spec, open_world(*names).channel(), sockets))
+        started.append(start(spec, open_world(*names).channel(), listen(sockets)))
         started[-1].ready(30)
         return started[-1], sockets / "gateway.sock"
 
@@ -123,7 +123,7 @@ def test_a_server_that_dies_in_the_middle_is_noticed_at_once(gateway, open_world
     sockets = tmp_path / "sockets"
     sockets.mkdir()
     spec = GatewaySpec("r", "g", listing(["filesystem.read_text_file"]), ("filesystem",), 9)
-    running = start(spec, world.channel(), sockets)
+    running = start(spec, world.channel(), listen(sockets))
     running.ready(30)
     read = ("filesystem__read_text_file", {"path": str(tmp_path / "files" / "x")})
     anyio.run(spoken, sockets / "gateway.sock", "auto", [read])

@@ -11,7 +11,7 @@ import pytest
 
 from sandbox import frames
 from sandbox.errors import Lost
-from sandbox.gateway import NURSERY, GatewaySpec, listing, start
+from sandbox.gateway import NURSERY, GatewaySpec, listen, listing, start
 from sandbox.gateway.confine import UNPRIVILEGED
 from sandbox.gateway.rehearsal import _requests
 from sandbox.transcript import Call
@@ -27,7 +27,8 @@ def begin(channel, tmp_path):
     def begin(**changes):
         values = {"alias": "r-1", "goal": "find the kingfisher", "servers": ("filesystem",), "max_steps": 5, **changes}
         tools = listing(["filesystem.read_text_file", "git.git_log"])
-        started.append(start(GatewaySpec(tools=tools, **values), channel[0], tmp_path))
+        listener = None if "script" in changes else listen(tmp_path)
+        started.append(start(GatewaySpec(tools=tools, **values), channel[0], listener))
         started[-1].ready(30)
         return started[-1]
 
