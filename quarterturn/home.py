@@ -64,6 +64,11 @@ class Places:
         return self.home / "keys" / "endpoint.key"
 
     @property
+    def model_keys(self) -> Path:
+        """The sealed keys of language models, one a model and kind of run."""
+        return self.home / "keys" / "models"
+
+    @property
     def head(self) -> Path:
         """The last head that was signed."""
         return self.home / "head" / "signed"

@@ -8,13 +8,19 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, NotFound
+from sandbox.errors import SandboxError
+from sandbox.model_gateway.spec import require_address
 
+ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
+UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
 FILE = "quarterturn.toml"
 
 
@@ -53,12 +59,32 @@ class Run(Section):
     wall_seconds: float = Field(default=120.0, gt=0, le=3600, description="How long an agent has for one task.")
 
 
+class Model(Section):
+    """A language model that agents may ask, through the operator's account: `[models.NAME]`."""
+
+    wire: Literal["openai", "anthropic"] = Field(description="What the upstream speaks.")
+    url: str = Field(description="Its base address, as its provider's own client is given it.")
+    models: tuple[ModelName, ...] = Field(min_length=1, max_length=32, description="The exact names, and no others.")
+    tokens: int = Field(default=200_000, ge=1000, le=100_000_000, description="What one task may cost, in tokens.")
+    requests: int = Field(default=200, ge=1, le=10_000, description="How many requests one task may make.")
+
+    @field_validator("url")
+    @classmethod
+    def _address(cls, url: str) -> str:
+        try:
+            require_address(url)
+        except SandboxError as error:
+            raise ValueError(str(error)) from None
+        return url
+
+
 class Settings(Section):
     """The whole file."""
 
     benchmark: Benchmark
     store: Store = Store()
     run: Run = Run()
+    models: Mapping[UpstreamName, Model] = Field(default={}, description="What agents may ask; none unless named.")
 
 
 def load(path: Path) -> Settings:
@@ -92,7 +118,9 @@ def parse(document: object, what: str) -> Settings:
 def dump(settings: Settings) -> str:
     """Write the settings as TOML."""
     lines: list[str] = []
-    for name, table in settings.model_dump().items():
+    document = settings.model_dump()
+    models = {f"models.{name}": table for name, table in document.pop("models").items()}
+    for name, table in (document | models).items():
         lines.append(f"[{name}]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]  # TOML reads these as JSON does
         lines.append("")
@@ -113,6 +141,8 @@ def _first(error: ValidationError) -> str:
 def _known_beside(place: tuple[int | str, ...]) -> list[str]:
     model: type[BaseModel] = Settings
     for part in place[:-1]:
+        if model is Settings and part == "models":
+            return sorted(Model.model_fields)
         annotation = model.model_fields[str(part)].annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             model = annotation

@@ -46,11 +46,13 @@ class OpenRun:
         record: its row.
         attempt: the fencing number under which results are written.
         cohorts: the cohorts that it is given, the next to retire first.
+        upstream: the language model that its agents may ask, or None.
     """
 
     record: RunRecord
     attempt: int
     cohorts: tuple[Cohort, ...]
+    upstream: str | None = None
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -90,8 +92,10 @@ class Official:
             raise NotAllowed(f"the turn of {turns[-1].month} is under way: finish it with `quarterturn turn run`")
         return turns[-1].month.plus(1)
 
-    def open(self, submission: Submission, box: Box) -> OpenRun:
+    def open(self, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
         """Open a run of every live cohort that its track is served, and publish that it was opened (steps 1 and 2).
+
+        `upstream` names the language model that its agents may ask, if they may ask one.
 
         Raises:
             Refused: the submission is the reference agent.
@@ -99,7 +103,7 @@ class Official:
         """
         must_be_submittable(submission)
         month = self.month()
-        track = track_of(submission, box)
+        track = track_of(submission, box, upstream)
         cohorts = track.cohorts(self._books.months.cohorts("live"), month)
         facts = self._books.months.turn(month.plus(-1)).facts
         head = self._books.ledger.published
@@ -127,7 +131,7 @@ class Official:
             self._books.ledger.record(f"run-open/{record.number}", statement, session=session)
         self._books.ledger.publish()
         started = self._books.runs.start(record.number)
-        return OpenRun(started, started.attempt, cohorts)
+        return OpenRun(started, started.attempt, cohorts, upstream)
 
     def serve(self, run: OpenRun) -> list[Task]:
         """Open the run's tasks to serve them, the last gate before an agent sees one (step 3).
@@ -233,6 +237,8 @@ class Official:
         """Count a serving; where somebody reads the text, its skeleton is seen from here on."""
         tag, track = self._books.vault.record(task_id).skeleton_tag, TRACKS[run.record.track]
         self._books.months.expose(session, {task_id: tag}, run.record.submitter, track.channel or run.record.box)
+        if run.upstream:
+            self._books.months.expose(session, {task_id: tag}, run.record.submitter, f"upstream:{run.upstream}")
         if track.read:
             self._books.months.see(session, [tag], track.name, Month.parse(run.record.month))
 

@@ -45,14 +45,16 @@ class Track:
 
 
 DOCKER = Track("docker")
+MODEL = Track("docker-model-gateway")  # the sealed text goes to the upstream of a model, and is counted as such
 ENDPOINT = Track("endpoint", channel="endpoint", read=True)
 UNOFFICIAL = Track("unofficial", ranked=False)
 
-TRACKS: Mapping[str, Track] = {track.name: track for track in (DOCKER, ENDPOINT, UNOFFICIAL)}
+TRACKS: Mapping[str, Track] = {track.name: track for track in (DOCKER, MODEL, ENDPOINT, UNOFFICIAL)}
 
 
-def track_of(submission: Submission, box: Box) -> Track:
-    """Say which track a submission runs in."""
+def track_of(submission: Submission, box: Box, upstream: str | None = None) -> Track:
+    """Say which track a submission runs in; `upstream` names the language model that it may ask, if there is one."""
     if submission.kind == "endpoint":
         return ENDPOINT
-    return DOCKER if box.official and submission.kind == "image" else UNOFFICIAL
+    official = MODEL if upstream else DOCKER
+    return official if box.official and submission.kind == "image" else UNOFFICIAL

@@ -70,6 +70,25 @@ def open_house(home: Path) -> Iterator[House]:
         house.close()
 
 
+def key_from(file: Path | None, prompt: str) -> str:
+    """Take a key from a file that nobody else can read, or ask for it.
+
+    Raises:
+        Locked: the file is missing, or open to others.
+        Malformed: nobody is there to ask, or the file is no text.
+    """
+    from vault import private_files
+
+    if file is not None:
+        try:
+            return private_files.read(file, "key's file").decode("ascii")
+        except UnicodeDecodeError:
+            raise Malformed(f"{file} is no text, so it holds no key") from None
+    if not sys.stdin.isatty():
+        raise Malformed("there is nobody to ask for a key: put it into a file of mode 600 and name it with --file")
+    return getpass.getpass(prompt)
+
+
 def new_passphrase() -> bytes:
     """Take a new passphrase from the environment, or ask for it twice.
 
