@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from quarterturn.launcher import images, locks, machine, node, pip_settings
+from quarterturn.launcher import description, images, locks, machine, node, pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complain, say
 
@@ -162,6 +162,8 @@ def _prepare(*, tests: bool = False) -> Installer:
             installer.environment(f"world/python/{source.stem}", source)
         installer.environment("agents", ROOT / AGENT_LOCK)
         node.install(installer)
+        if tests:
+            description.install(installer)
     return installer
 
 
