@@ -37,8 +37,8 @@ GATES = {
     "fastapi": ("quarterturn.http",),
     "httpx2": ("sandbox.model_gateway.upstream",),
     "jinja2": ("quarterturn.pages",),
-    "mcp": ("sandbox.gateway", "sandbox.servers"),
-    "mcp_types": ("sandbox.gateway", "sandbox.servers"),
+    "mcp": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
+    "mcp_types": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
     "rfc8785": ("vault.canonical",),
     "rich": ("quarterturn",),
     "starlette": ("quarterturn.http", "sandbox.gateway"),
@@ -57,7 +57,15 @@ LAUNCHER = (
     "sandbox.errors",
 )
 # Programs that are started alone, inside or in the wall, with nothing of ours beside them.
-ALONE = ("sandbox.forge", "sandbox.images.relay.relay", "sandbox.images.world.init", "sandbox.place")
+ALONE = (
+    "sandbox.forge",
+    "sandbox.images.relay.relay",
+    "sandbox.images.world.init",
+    "sandbox.images.world.ours.postgres.cluster",
+    "sandbox.place",
+)
+# Programs that run inside a world, in an environment with a lock of its own.
+ELSEWHERE = ("sandbox.images.world.ours",)
 
 SPEAKERS = ("quarterturn.cli", *ALONE)
 
@@ -187,7 +195,7 @@ def test_what_is_imported_is_declared() -> None:
     declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in project["dependencies"]}
     carriers = packages_distributions()
     for item in imports():
-        if not is_ours(item) and not is_standard(item):
+        if not is_ours(item) and not is_standard(item) and not within(item.module, ELSEWHERE):
             names = {carrier.lower() for carrier in carriers.get(item.top, [])}
             assert names & declared, f"{item}, which pyproject.toml does not declare"
 

@@ -8,10 +8,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from verifiers import answer, filesystem, git, sqlite
+from verifiers import answer, filesystem, git, postgres, sqlite
 from verifiers.registry import REGISTRY, Entry
 
-NAMESPACES = {module.__name__.rpartition(".")[2]: module for module in (filesystem, git, sqlite, answer)}
+NAMESPACES = {module.__name__.rpartition(".")[2]: module for module in (filesystem, git, postgres, sqlite, answer)}
 
 CATALOGUE: Mapping[str, Entry] = MappingProxyType(
     {name: REGISTRY[name] for space in NAMESPACES for name in REGISTRY if name.startswith(space + ".")}

@@ -22,9 +22,12 @@ from quarterturn.launcher.steps import Stop, answer, carry_out, say
 FOR_THE_DEMO = {"git": "git", "bwrap": "bubblewrap"}
 FOR_THE_TESTS = FOR_THE_DEMO | {"openssl": "openssl", "ssh-keygen": "openssh-client", "docker": "docker.io"}
 FOR_AN_ENGINE = {"dockerd": "docker.io"}
+FOR_WORLDS = {"initdb": "postgresql", "redis-check-rdb": "redis-tools"}  # the last is Redis under another name
 FOR_BASE_IMAGES = {"mmdebstrap": "mmdebstrap"}
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where dockerd and its helpers are, often not on a user's path
+POSTGRES = "/usr/lib/postgresql"  # Debian keeps each version's programs there, and off the path
+NO_CLUSTER = Path("/etc/postgresql-common/createcluster.d/quarterturn.conf")
 ENGINE_START = 90.0
 ENGINE_STOP = 30.0
 
@@ -35,8 +38,10 @@ def missing(programs: Mapping[str, str]) -> list[str]:
 
 
 def find(program: str) -> str | None:
-    """Find a program, also where only root's path leads."""
-    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *SBIN)))
+    """Find a program, also where only root's path leads, or no path: the newest PostgreSQL's before all others."""
+    newest = sorted(Path(POSTGRES).glob("[0-9]*/bin"), key=lambda path: float(path.parent.name), reverse=True)
+    folders = (*map(str, newest), os.environ.get("PATH", os.defpath), *SBIN)
+    return shutil.which(program, path=os.pathsep.join(folders))
 
 
 def may_install() -> bool:
@@ -57,6 +62,9 @@ def need(programs: Mapping[str, str], why: str) -> None:
         message = f"{why} needs {' and '.join(packages)}; on Debian, as root: apt-get install {' '.join(packages)}"
         raise Stop(message)
     say(f"installing Debian's {', '.join(packages)}: {why} needs them")
+    if "postgresql" in packages:  # its programs are wanted; Debian would start a server with an empty cluster
+        NO_CLUSTER.parent.mkdir(parents=True, exist_ok=True)
+        NO_CLUSTER.write_text("create_main_cluster = false\n", encoding="utf-8")
     quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     carry_out(["apt-get", "update", "-q"], "refreshing Debian's package lists", env=quiet)
     install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]

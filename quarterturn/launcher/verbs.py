@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from quarterturn.launcher import description, images, locks, machine, node, pip_settings
+from quarterturn.launcher import backends, description, images, locks, machine, node, pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complain, say
 
@@ -68,7 +68,7 @@ def setup(arguments: Sequence[str]) -> int:
 
 def demo(arguments: Sequence[str]) -> int:
     """Play one benchmark month, in bubblewrap where there is no other wish."""
-    _prepare()
+    _prepare(databases=False)
     if not {"-h", "--help"} & set(arguments):
         _box_for(arguments)
     _become(ROOT / ".venv" / "bin" / "quarterturn", "demo", *arguments)
@@ -154,7 +154,7 @@ def _installer() -> Installer:
     return installer
 
 
-def _prepare(*, tests: bool = False) -> Installer:
+def _prepare(*, tests: bool = False, databases: bool = True) -> Installer:
     with _alone():
         installer = _installer()
         installer.product(tests=tests)
@@ -164,6 +164,7 @@ def _prepare(*, tests: bool = False) -> Installer:
         node.install(installer)
         if tests:
             description.install(installer)
+        backends.install(installer, needed=databases)
     return installer
 
 

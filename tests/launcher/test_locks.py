@@ -55,10 +55,13 @@ def test_the_tests_run_on_what_the_product_runs_on() -> None:
 
 
 def test_the_pinned_servers_are_those_that_the_runner_describes() -> None:
-    locked = pins("sandbox/images/world/python/git.txt") | pins("sandbox/images/world/python/sqlite.txt")
+    locks = [lock for lock in LOCKS if lock.startswith("sandbox/images/world/python/")]
+    locked = {name: version for lock in locks for name, version in pins(lock).items()}
     packages = json.loads((NPM / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     for server in SERVERS.values():
-        name = server.package.partition(":")[2] or server.package
+        registry, _, name = server.package.partition(":")
+        if registry == "ours":
+            continue
         version = packages[f"node_modules/{name}"]["version"] if name.startswith("@") else locked[name].split(" ")[0]
         assert server.version == version, f"{server.name}: {name} is locked at {version}"
 
