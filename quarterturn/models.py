@@ -82,16 +82,12 @@ def gateway(house: House, name: str | None, tasks: TaskSet) -> Iterator[ModelGat
 
 def listing(house: House) -> Report:
     """Say which upstreams there are, and for which runs each has a key."""
-    data = [
-        {"name": name, "wire": one.wire, "url": one.url, "models": list(one.models), "tokens": one.tokens}
-        | {"keys": [tasks for tasks in SETS if _place(house, name, tasks).exists()]}
-        for name, one in sorted(house.settings.models.items())
-    ]
-    lines = [
-        f"{row['name']:<16} {row['wire']:<10} {row['url']}  {', '.join(row['models'])}  "
-        f"keys for {' and '.join(row['keys']) or 'nothing'}"
-        for row in data
-    ]
+    data, lines = [], []
+    for name, one in sorted(house.settings.models.items()):
+        keys = [tasks for tasks in SETS if _place(house, name, tasks).exists()]
+        data.append({"name": name, **one.model_dump(mode="json"), "keys": keys})
+        named = ", ".join(one.models)
+        lines.append(f"{name:<16} {one.wire:<10} {one.url}  {named}  keys for {' and '.join(keys) or 'nothing'}")
     return Report(data, lines or ["the settings allow no model"])
 
 
