@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from sandbox.box import Box
 from sandbox.errors import Lost, Malformed, NotFound
 from sandbox.failure import RETRIES
+from sandbox.reading import read_back
 from sandbox.scene import Scene, specify
 from sandbox.servers import SERVERS, tool_table
 from sandbox.terms import Terms, new_alias
@@ -137,6 +138,7 @@ class BoxProver:
                     f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"
                 )
             tree = scene.freeze()
+        tree = read_back(self._box, task, tree, terms.world)
         log = transcript.as_json()["calls"]
         return Proved(judge(task, tree, answer), len(transcript.calls), transcript.errors, Final(tree, answer), log)
 
