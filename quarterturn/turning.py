@@ -8,6 +8,12 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.turn import STEPS
 
+REVIEWS = {
+    "unknown": "review: {} has runs with a verdict left unknown: {}",
+    "unclear": "review: {} has runs with failures of which nobody can say whose they are: {}",
+}
+"""What opens a review, in words. A review looks at the sealed results; it disqualifies nobody by itself."""
+
 
 def plan(house: House) -> Report:
     """Say what the next turn would do, or what is left of the one that was begun; changes nothing."""
@@ -45,7 +51,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
 
 
 def status(house: House) -> Report:
-    """Say which turns were made and which cohorts there are."""
+    """Say which turns were made, which cohorts there are, and which submitters' runs want looking into."""
     turns = [{"month": str(t.month), "finished": t.finished, "steps": list(t.done)} for t in house.months.turns()]
     cohorts = [
         {"id": c.id, "state": c.state, "entered": str(c.entered), "retires": str(c.retires), "tasks": len(c.tasks)}
@@ -53,7 +59,11 @@ def status(house: House) -> Report:
     ]
     lines = [f"turn {turn['month']}: {'done' if turn['finished'] else 'unfinished: run it again'}" for turn in turns]
     lines += [f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}" for c in cohorts]
-    return Report({"turns": turns, "cohorts": cohorts}, lines or ["no turn was made yet: `quarterturn turn run`"])
+    lines = lines or ["no turn was made yet: `quarterturn turn run`"]
+    open_reviews = house.months.reviews()
+    lines += [REVIEWS[r.kind].format(r.submitter, ", ".join(map(str, r.runs))) for r in open_reviews]
+    reviews = [{"submitter": r.submitter, "kind": r.kind, "runs": list(r.runs)} for r in open_reviews]
+    return Report({"turns": turns, "cohorts": cohorts, "reviews": reviews}, lines)
 
 
 def _next(house: House) -> Month:

@@ -156,7 +156,7 @@ class Official:
         return tasks
 
     def record(self, run: OpenRun, outcome: TaskRun) -> None:
-        """Seal one task's outcome, and count each time that it was served again.
+        """Seal one task's outcome, and count each time that it was served again and each failure nobody could settle.
 
         Raises:
             Refused: the run was not opened for this task.
@@ -167,6 +167,9 @@ class Official:
             self._books.runs.record(run.record.number, run.attempt, outcome, session=session)
             for _ in range(outcome.attempts - 1):
                 self._expose(session, run, outcome.task_id)
+            for kind, times in (("unknown", outcome.verdict is Verdict.UNKNOWN), ("unclear", outcome.unclear)):
+                if times:
+                    self._books.months.find(session, run.record.number, run.record.submitter, kind, int(times))
 
     def close(self, run: OpenRun) -> tuple[Result, ...]:
         """Bind the results and publish that binding (step 4); gives the results for scoring."""

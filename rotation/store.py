@@ -1,4 +1,4 @@
-"""What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, exposure.
+"""What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, exposure, findings.
 
 Rows stay in here; others get frozen records. Methods that take part in a larger change take its session, so that a step
 of a turn and its leaves are one transaction.
@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 from rotation.calendar import Month
 from rotation.cohort import Candidate
 from rotation.errors import NotFound
-from rotation.tables import CohortRow, ExposureRow, MemberRow, SeenRow, TurnRow
+from rotation.tables import CohortRow, ExposureRow, FindingRow, MemberRow, SeenRow, TurnRow
 from vault.db import transaction
 
 
@@ -56,6 +56,25 @@ class Turn:
     finished: bool
     done: tuple[str, ...]
     facts: Mapping[str, str]
+
+
+REVIEWED_FROM = 2
+"""In how many runs of one submitter a kind of finding opens a review."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Something that a maintainer should look into; it takes nothing from anybody by itself.
+
+    Attributes:
+        submitter: whose runs they are.
+        kind: what was found in each of them.
+        runs: their numbers.
+    """
+
+    submitter: str
+    kind: str
+    runs: tuple[int, ...]
 
 
 class Months:
@@ -190,6 +209,24 @@ class Months:
             return [
                 (row.task_id, row.submitter, row.channel, row.times) for row in rows if task_id in (None, row.task_id)
             ]
+
+    # -- findings -----------------------------------------------------------------------------------------------------
+
+    def find(self, session: Session, run: int, submitter: str, kind: str, times: int) -> None:
+        """Count that a run had something of a kind, `times` more often."""
+        query = select(FindingRow).where(FindingRow.run == run, FindingRow.kind == kind)
+        row = session.exec(query).one_or_none() or FindingRow(run=run, submitter=submitter, kind=kind)
+        row.times += times
+        session.add(row)
+
+    def reviews(self) -> list[Review]:
+        """List the reviews that are open: each kind that was found in several runs of one submitter."""
+        runs: dict[tuple[str, str], list[int]] = {}
+        with Session(self._engine) as session:
+            for row in session.exec(select(FindingRow).order_by(col(FindingRow.run))).all():
+                runs.setdefault((row.submitter, row.kind), []).append(row.run)
+        found = [Review(*key, tuple(numbers)) for key, numbers in runs.items()]
+        return sorted((r for r in found if len(r.runs) >= REVIEWED_FROM), key=lambda r: (r.submitter, r.kind))
 
 
 def _turn(row: TurnRow) -> Turn:

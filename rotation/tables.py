@@ -70,3 +70,16 @@ class ExposureRow(SQLModel, table=True):
     submitter: str
     channel: str
     times: int = 0
+
+
+class FindingRow(SQLModel, table=True):
+    """That a run had something of a kind, and how often; which tasks it was in is sealed with their results."""
+
+    __tablename__ = "rotation_finding"
+    __table_args__ = (UniqueConstraint("run", "kind"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
+    run: int
+    kind: str = Field(max_length=24)
+    submitter: str = Field(max_length=40, index=True)
+    times: int = 0

@@ -195,6 +195,12 @@ class Runs:
         with Session(self._engine) as own:
             return _record(_found(own, number))
 
+    def held(self, number: int, attempt: int) -> bool:
+        """Say whether a run still runs under this very attempt; nobody may go on playing one that does not."""
+        with Session(self._engine) as own:
+            row = _found(own, number)
+            return row.state == RunState.RUNNING.value and row.attempt == attempt
+
     def list(self, *, month: str | None = None, state: RunState | str | None = None) -> tuple[RunRecord, ...]:
         """List runs in the order of their numbers."""
         query = select(RunRow).order_by(col(RunRow.number))

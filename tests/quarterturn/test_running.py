@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,8 +14,9 @@ from quarterturn.errors import Malformed, Refused
 from quarterturn.running import Choice
 from quarterturn.wiring import House
 from sandbox import submission as submissions
+from sandbox.errors import NotAllowed, Unavailable
 from sandbox.errors import Refused as NotGiven
-from sandbox.errors import Unavailable
+from sandbox.run import LOOK
 from sandbox.selfcheck import Attempt
 from sandbox.store import RunState
 from vault.ledger.leaf import Statement
@@ -91,6 +94,29 @@ def test_a_run_that_breaks_off_is_aborted_in_public(house, error, reason):
     assert last(house).kind == "abort"
     assert last(house).predicate["reason"] == reason
     assert house.ledger.published.size == house.ledger.size
+
+
+class Endless(NoWorld):
+    """A box in which the first world takes until the run has ended, and the run is ended while it does."""
+
+    def __init__(self, house):
+        super().__init__()
+        self.house, self.first = house, threading.Lock()
+
+    def world(self, servers, state, limits):
+        if self.first.acquire(blocking=False):
+            self.house.official.abort(1, "month-turned")
+        time.sleep(3 * LOOK)
+        raise Unavailable("no world today")
+
+
+def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house):
+    """Nothing came back yet, so only looking at the row can tell."""
+    with pytest.raises(NotAllowed, match="ended from outside"):
+        running.play(house, AGENT, Endless(house), Quiet())
+    assert house.runs.get(1).state is RunState.ABORTED
+    assert house.runs.finished(1) == {}
+    assert kinds(house).count("abort") == 1
 
 
 def test_what_went_wrong_first_is_what_is_said(house, monkeypatch):

@@ -21,6 +21,7 @@ from rotation.turn import STEPS
 from sandbox.box import Program
 from sandbox.store import RunState
 from sandbox.submission import Submission
+from vault.db import transaction
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 
@@ -45,6 +46,17 @@ def test_the_first_turn_is_planned_run_and_told(say, stocked):
     status = say("turn", "status", "--home", stocked, "--json").data
     assert [turn["finished"] for turn in status["turns"]] == [True]
     assert [cohort["id"][-7:] for cohort in status["cohorts"]] == list(plan["enter"])
+
+
+def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live):
+    house = House(live, None)
+    with transaction(house.engine) as session:
+        for run, submitter in ((1, "shaky"), (2, "steady"), (3, "shaky")):
+            house.months.find(session, run, submitter, "unknown", 1)
+    house.close()
+    status = say("turn", "status", "--home", live, "--json").data
+    assert status["reviews"] == [{"submitter": "shaky", "kind": "unknown", "runs": [1, 3]}]
+    assert "review: shaky has runs with a verdict left unknown: 1, 3" in say("turn", "status", "--home", live).out
 
 
 def test_the_second_turn_retires_a_quarter_and_publishes_it(say, live):

@@ -11,6 +11,7 @@ from rotation import promise
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
 from rotation.sets import DEMO, Stratum
+from rotation.store import Review
 from rotation.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.store import RunState
@@ -18,6 +19,7 @@ from sandbox.submission import Submission
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 from vault.lifecycle import State
+from verifiers.verdict import Verdict
 
 from .conftest import FIRST, Benchmark, NamedBox, outcome
 
@@ -255,6 +257,29 @@ def test_a_task_served_again_for_a_fault_of_ours_is_exposed_again(benchmark_home
     benchmark_home.official.record(run, replace(outcome(run.tasks[0], "single-tool", passed=True), attempts=3))
     exposures = benchmark_home.books.months.exposures()
     assert {row[0]: row[3] for row in exposures} == dict.fromkeys(run.tasks, 1) | {run.tasks[0]: 3}
+
+
+def test_two_runs_of_a_submitter_with_an_unknown_left_open_a_review_and_take_nothing_away(
+    benchmark_home: Benchmark,
+) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    months, found = benchmark_home.books.months, []
+    for name in ("shaky", "steady", "shaky"):
+        submission = Submission("image", name, name, benchmark_home_program(), "sha256:" + "1" * 64)
+        run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        benchmark_home.official.serve(run)
+        for place, task_id in enumerate(run.tasks):
+            plain = outcome(task_id, benchmark_home.books.vault.record(task_id).category, passed=True)
+            broken = replace(plain, verdict=Verdict.UNKNOWN, failure="unclear", code="gateway-lost")
+            unsettled = replace(plain, attempts=2, earlier=(broken,))
+            made = {("shaky", 0): broken, ("steady", 0): broken, ("steady", 1): unsettled}.get((name, place), plain)
+            benchmark_home.official.record(run, made)
+        benchmark_home.official.close(run)
+        found.append(months.reviews())
+    first, second = run.record.number - 2, run.record.number
+    assert found[:2] == [[], []], "one run is no reason, whatever happened in it"
+    assert found[2] == [Review("shaky", "unclear", (first, second)), Review("shaky", "unknown", (first, second))]
+    assert {record.state for record in benchmark_home.books.runs.list()} == {RunState.DONE}
 
 
 def test_a_second_run_of_a_submitter_is_their_second_attempt(benchmark_home: Benchmark) -> None:

@@ -88,7 +88,8 @@ def test_numbers_are_given_once_and_without_a_gap(home):
 def test_what_was_recorded_comes_back_whole_and_the_opening_is_logged(home):
     number = opened(home, tasks=2)
     home.runs.start(number)
-    second, first = a_run("t-bbbbbbbbbbbbbbbb", verdict=Verdict.UNKNOWN, failure="ours", code="gateway-lost"), a_run()
+    broken = a_run("t-bbbbbbbbbbbbbbbb", verdict=Verdict.UNKNOWN, failure="unclear", code="gateway-lost")
+    second, first = replace(broken, earlier=(replace(broken, code="server-lost"), broken)), a_run()
     home.runs.record(number, 1, second)
     home.runs.record(number, 1, first)
     assert home.runs.results(number, who="ada", why="scoring") == (first, second)
@@ -128,6 +129,7 @@ def test_a_worker_that_was_given_up_can_write_nothing(home):
         home.runs.record(number, 1, a_run())
     with pytest.raises(NotAllowed, match="attempt 1 was given up"):
         home.runs.fail(number, 1, "engine-lost")
+    assert [home.runs.held(number, attempt) for attempt in (1, 2)] == [False, True]
     home.runs.record(number, 2, a_run())
     assert home.runs.finish(number, 2).attempt == 2
 

@@ -41,6 +41,19 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_rotation_exposure_task_id"), ["task_id"], unique=False)
 
     op.create_table(
+        "rotation_finding",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("run", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.String(length=24), nullable=False),
+        sa.Column("submitter", sa.String(length=40), nullable=False),
+        sa.Column("times", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_rotation_finding")),
+        sa.UniqueConstraint("run", "kind", name=op.f("uq_rotation_finding_run_kind")),
+    )
+    with op.batch_alter_table("rotation_finding", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_rotation_finding_submitter"), ["submitter"], unique=False)
+
+    op.create_table(
         "rotation_seen",
         sa.Column("skeleton_tag", sa.String(), nullable=False),
         sa.Column("why", sa.String(), nullable=False),
@@ -247,6 +260,10 @@ def downgrade() -> None:
     op.drop_table("sandbox_run")
     op.drop_table("rotation_turn")
     op.drop_table("rotation_seen")
+    with op.batch_alter_table("rotation_finding", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_rotation_finding_submitter"))
+
+    op.drop_table("rotation_finding")
     with op.batch_alter_table("rotation_exposure", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_rotation_exposure_task_id"))
 
