@@ -26,6 +26,7 @@ from sandbox.store import ENDED
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.task import Task
+from verifiers.verdict import Verdict
 
 
 class Progress(Protocol):
@@ -38,18 +39,18 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was named on the command line: an image or a command line, who submits it, and the box, if one was.
+    """What was named on the command line: what is submitted, by whom, and the box, if one was.
 
     Raises:
-        Malformed: not exactly one of the two was named, or an image for a box that has none.
+        Malformed: not exactly one thing is submitted, or an image for a box that has none.
     """
 
     image: str | None
     agent: str | None
     submitter: str
     box: BoxName | None
-
     hosting: Hosting | None = None
+
     def __post_init__(self) -> None:
         """Refuse what cannot be run, before anything is started for it."""
         if sum(one is not None for one in (self.image, self.agent, self.hosting)) != 1:
@@ -68,18 +69,18 @@ class Choice:
             Malformed, NotFound, Refused: it cannot be submitted; the message says why.
             Unavailable: the box cannot be had.
         """
-        if self.agent is not None:
         if self.hosting is not None:
             return self.hosting.submission(self.submitter), make_box()
+        if self.agent is not None:
             return submissions.command(self.agent, submitter=self.submitter), make_box()
         box = make_box()
         resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
         return submissions.image(self.image or "", submitter=self.submitter, resolve=resolve), box
 
-
     def places(self, sender: Callable[[], Sender]) -> AbstractContextManager[Places | None]:
         """Give where agents run, if it is not the box; an endpoint's address is pinned and its callbacks are heard."""
         return self.hosting.places(sender()) if self.hosting else nullcontext()
+
 
 def dev(chosen: Choice, out: Progress, sender: Callable[[], Sender] = ephemeral) -> Report:
     """Run the dev set, without a home; everything comes back. `sender` signs what an endpoint is sent."""
@@ -141,8 +142,20 @@ def play(
             house.official.record(opened, run)
             advance(1)
 
+        def cancelled() -> bool:
+            return not house.runs.held(opened.record.number, opened.attempt)
+
         with out.progress(submitted.name, len(tasks)) as advance:
-            run_set(tasks, submitted, box, workers=house.settings.run.workers, on_done=done, terms=terms(house))
+            run_set(
+                tasks,
+                submitted,
+                box,
+                places=places,
+                workers=house.settings.run.workers,
+                on_done=done,
+                terms=terms(house),
+                cancelled=cancelled,
+            )
         return opened, house.official.close(opened)
     except BaseException as error:
         number = opened.record.number
@@ -188,5 +201,5 @@ def _result(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:
 
 
 def _line(task: Task, run: TaskRun) -> str:
-    mark = "pass" if run.passed else "FAIL" if run.failure != "ours" else "ours"
+    mark = "pass" if run.passed else "????" if run.verdict is Verdict.UNKNOWN else "FAIL"
     return f"{mark}  {task.server:<10} {task.category:<12} {run.calls:>2}/{run.max_steps:<2} calls  {task.goal[:70]}"
