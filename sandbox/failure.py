@@ -24,7 +24,7 @@ from enum import IntEnum
 from typing import Literal
 
 from sandbox import box
-from sandbox.transcript import Ended
+from sandbox.transcript import Ended, UpstreamFact
 from verifiers.verdict import Verdict
 
 RETRIES = 2
@@ -33,7 +33,6 @@ DOUBTS = 2
 """How many retries one run has for failures that stayed unclear, all its tasks together."""
 
 Blame = Literal["ours", "theirs", "replay", "unclear"]
-Upstream = Literal["down", "broke", "refused"]
 
 _KILLED = frozenset({137, -9})
 
@@ -75,7 +74,7 @@ class Facts:
     world: box.Facts | None = None
     too_large: bool = False
     servers_lost: int = 0
-    upstream: Upstream | None = None
+    upstream: UpstreamFact | None = None
     verdict: Verdict | None = None
 
 

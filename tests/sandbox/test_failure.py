@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from sandbox import box, failure
-from sandbox.failure import AGAIN, CODES, TABLE, Facts, Ruling, Stage, Upstream, classify
-from sandbox.transcript import Ended
+from sandbox.failure import AGAIN, CODES, TABLE, Facts, Ruling, Stage, classify
+from sandbox.transcript import Ended, UpstreamFact
 from verifiers.verdict import Verdict
 
 RUNS, DIED = box.Facts(running=True), box.Facts(running=False, exit_code=3)
@@ -66,7 +66,7 @@ def every_fact():
         "world": worlds,
         "too_large": [False, True],
         "servers_lost": [0, 1],
-        "upstream": [None, *typing.get_args(Upstream)],
+        "upstream": [None, *typing.get_args(UpstreamFact)],
         "verdict": [None, *Verdict],
     }
     assert values.keys() == Facts.__dataclass_fields__.keys()
