@@ -5,7 +5,9 @@
     2. The null agent, which does nothing and says nothing, gets *false*.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
        recovery task at least one that is.
-    4. Every mutant (a right final state with one thing spoiled, or a wrong answer) gets *false*.
+    4. Every mutant gets *false*: a right final state with one thing spoiled, or a wrong answer. The template has some,
+       and each conjunct of the predicate gives one. What agents typically get wrong is tried too; the share of all
+       these that fails is the mutation score.
     5. What must be produced does not lie about in the state, in names, in history, in descriptions or in the goal.
     6. It is no near-duplicate of another task, and its skeleton is not live or spent.
     7. Its template has enough left: instances beyond guessing.
@@ -188,7 +190,13 @@ class _Case:
             if evidence.verdict is not Verdict.FALSE:
                 survivors.append(f"{mutant['name']} gets {evidence.verdict.value}")
         self.evidence["mutants"] = kept
-        return self._gate(4, not survivors, "; ".join(survivors) or f"all {len(mutants)} get false")
+        made = self.prover.spoiled(self.draft.task, self.proved[0])
+        missed = [one for one in made if one.verdict is not Verdict.FALSE]
+        self.evidence["mutation"] = {"made": len(made), "survived": [one.name for one in missed]}
+        if broken := sum(one.kind == "broken" for one in missed):
+            survivors.append(f"{broken} of the predicate's conjuncts can be broken unnoticed")
+        all_false = f"all {len(mutants)} get false, and {len(made) - len(missed)} of {len(made)} made from the state"
+        return self._gate(4, not survivors, "; ".join(survivors) or all_false)
 
     def leaks(self) -> Gate:
         descriptions = self.prover.descriptions(self.draft.task["available_tools"])

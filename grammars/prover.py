@@ -34,6 +34,23 @@ class Proved(Protocol):
     def log(self) -> Sequence[Any]: ...  # noqa: D102
 
 
+class Spoiled(Protocol):
+    """A final state that was made wrong in one way, and what the predicate says of it.
+
+    Attributes:
+        name: what is wrong.
+        kind: `broken`, a conjunct made false, which must fail; or `mistake`, what agents get wrong, which should.
+        verdict: what the predicate came to.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def verdict(self) -> Verdict: ...  # noqa: D102
+
+
 class Prover(Protocol):
     """Runs calls against the real servers, in a fresh world each time."""
 
@@ -55,4 +72,8 @@ class Prover(Protocol):
 
     def mutated(self, document: Mapping[str, Any], proved: Proved, mutant: Mapping[str, Any]) -> Evidence:
         """Spoil a final state or an answer, and evaluate the predicate again."""
+        ...
+
+    def spoiled(self, document: Mapping[str, Any], proved: Proved) -> Sequence[Spoiled]:
+        """Spoil a final state in every way that the servers know, and evaluate the predicate on each."""
         ...

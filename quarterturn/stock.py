@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from grammars.duplicates import Sketch
 from grammars.surroundings import Around
 from quarterturn import devset
-from quarterturn.supply import Supply, Tally
+from quarterturn.supply import Supply
+from quarterturn.tally import Tally
 from quarterturn.wiring import House
 from rotation.promise import draw_seed
 from rotation.sets import COHORTS, Stratum

@@ -8,10 +8,9 @@ interrupted goes on when it is made again: drafts that were kept already are pas
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from grammars.admission import Admission, Surroundings, admit
 from grammars.derivation import skeletons
@@ -19,20 +18,12 @@ from grammars.grammar import Draft, Grammar
 from grammars.prover import Prover
 from grammars.store import Drafts
 from quarterturn.errors import Refused
+from quarterturn.tally import Tally
 from rotation.draw import drafts
 from rotation.sets import Stratum
 from vault.store import Vault
 
 MOST_FAILURES = 5  # drafts of one stratum in a row
-
-
-@dataclass
-class Tally:
-    """What a supply came to: ids of the admitted tasks, how many drafts were drawn, and the gates that stayed shut."""
-
-    admitted: list[str] = field(default_factory=list)
-    drawn: int = 0
-    shut: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -95,14 +86,14 @@ class Supply:
             try:
                 for line in [self._line(stratum, count, seed, used) for stratum, count in wanted.items()]:
                     for _ in range(line.wanted):
-                        self._submit(pool, pending, line, tally)
+                        self._submit(pool, pending, line)
                 while pending:
                     for future in wait(pending, return_when=FIRST_COMPLETED).done:
                         line, draft = pending.pop(future)
                         if self._keep(draft, future.result(), line, tally, author):
                             on_done()
                         else:
-                            self._submit(pool, pending, line, tally)
+                            self._submit(pool, pending, line)
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
         return tally
@@ -112,26 +103,22 @@ class Supply:
         return _Line(stratum, stream, count, used)
 
     def _submit(
-        self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line, tally: Tally
+        self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line
     ) -> None:
         draft = line.draw(self._known)
-        tally.drawn += 1
         pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
 
     def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:
         self._store.keep(draft, admission, author=author, public_grammar=True)
+        tally.count(draft, admission)
         line.failures = 0 if admission.ok else line.failures + 1
-        if admission.ok:
-            tally.admitted.append(draft.id)
-            return True
-        gate = admission.failed[0]
-        tally.shut[f"{gate.number} {gate.name}"] += 1
         if line.failures >= MOST_FAILURES:
+            gate = admission.failed[0]
             raise Refused(
                 f"{MOST_FAILURES} drafts of {line.stratum} in a row stayed out, the last at gate {gate.number} "
                 f"({gate.name}); its templates are broken: see `quarterturn task show {draft.id}`"
             )
-        return False
+        return admission.ok
 
     def _barred_skeletons(self, tags: Collection[str]) -> set[str]:
         """Turn barred tags back into the ids of this grammar's skeletons."""

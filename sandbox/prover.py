@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from sandbox.box import Box
 from sandbox.errors import Lost, Malformed, NotFound
 from sandbox.failure import RETRIES
+from sandbox.mistakes.make import Kind, mutants
 from sandbox.reading import read_back
 from sandbox.scene import Scene, specify
 from sandbox.servers import SERVERS, tool_table
@@ -70,6 +71,15 @@ class Proved:
     def verdict(self) -> Verdict:
         """What the predicate came to."""
         return self.evidence.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Spoiled:
+    """What the predicate says of a final state that is wrong in one way (`sandbox.mistakes`)."""
+
+    name: str = field(repr=False)
+    kind: Kind
+    verdict: Verdict
 
 
 class BoxProver:
@@ -159,3 +169,22 @@ class BoxProver:
         spoiled = server.mutate(before.states.get(server.name, Tree({})), mutant["change"])
         after = replace(before, states={**before.states, server.name: spoiled})
         return evaluate(predicates.parse(task.success_predicate), after)
+
+    def spoiled(self, document: Mapping[str, Any], proved: Ended) -> list[Spoiled]:
+        """Evaluate the predicate on every mutant that can be made of a proved state."""
+        task = Task.parse(document)
+        predicate, servers = predicates.parse(task.success_predicate), servers_of(task.document)
+        before = views(seed(task.document), servers, None).states
+        after = views(proved.state.tree, servers, proved.state.answer)
+        found = []
+        for mutant in mutants(predicate, before, after.states, after.answer):
+            states = dict(after.states)
+            try:
+                for server, change in mutant.changes:
+                    states[server] = SERVERS[server].mutate(states[server], change)
+            except Malformed:
+                continue
+            answer = after.answer if mutant.answer is None else mutant.answer
+            verdict = evaluate(predicate, replace(after, states=states, answer=answer)).verdict
+            found.append(Spoiled(mutant.name, mutant.kind, verdict))
+        return found

@@ -65,11 +65,9 @@ def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = Fal
         wanted = stock.wanted(house)
         with out.progress("proving drafts", sum(wanted.values())) as advance:
             tally = stock.fill(house, wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
-    data = {"drawn": tally.drawn, "admitted": len(tally.admitted), "shut_gates": dict(tally.shut)}
     out.result(
-        data,
-        f"{tally.drawn} drawn, {len(tally.admitted)} admitted"
-        + "".join(f"; gate {gate} stayed shut {count} times" for gate, count in tally.shut.items()),
+        tally.as_json(),
+        *tally.lines(),
         "Next: somebody else reviews them with `quarterturn task review`.",
     )
 

@@ -12,6 +12,7 @@ import pytest
 from grammars.grammar import Draft, Grammar
 from grammars.load import parse
 from grammars.sample import sample
+from sandbox.prover import Spoiled
 from sandbox.servers.filesystem import FILESYSTEM
 from vault.task import Task
 from verifiers import predicate
@@ -82,6 +83,7 @@ class MemoryProver:
     def __init__(self) -> None:
         self.known = {"filesystem.write_file", "filesystem.read_text_file"}
         self.text = "Writes a file."
+        self.more: list[Spoiled] = []
 
     def check(self, document: Mapping[str, Any]) -> None:
         predicate.parse(Task.parse(document).success_predicate)
@@ -108,6 +110,9 @@ class MemoryProver:
         if "answer" in mutant:
             return _judge(document, proved.state, mutant["answer"])
         return _judge(document, FILESYSTEM.mutate(proved.state, mutant["change"]), None)
+
+    def spoiled(self, document: Mapping[str, Any], proved: Any) -> Sequence[Spoiled]:
+        return [Spoiled("gone", "broken", _judge(document, Tree({}), None).verdict), *self.more]
 
 
 def _judge(document: Mapping[str, Any], tree: Tree, answer: str | None) -> Evidence:

@@ -8,6 +8,7 @@ from grammars.admission import needed_tools
 from grammars.duplicates import Sketch
 from grammars.surroundings import Around
 from sandbox.errors import Lost
+from sandbox.prover import Spoiled
 from verifiers.verdict import Evidence, Verdict
 
 TRUE_FOR_ALL = {"any": [{"filesystem.fileExists": {"path": "none"}}, {"filesystem.directoryExists": {"path": "out"}}]}
@@ -73,6 +74,15 @@ def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft
     assert shut(admission) == {4: "harmless gets true"}
     monkeypatch.setattr(prover, "mutated", lambda *_: Evidence("all", Verdict.UNKNOWN))
     assert shut(admit(draft, prover)) == {4: "removed gets unknown; emptied gets unknown"}
+
+
+def test_a_conjunct_that_can_be_broken_unnoticed_stops_at_the_fourth_and_a_mistake_only_lowers_the_score(draft, prover):
+    prover.more = [Spoiled("wrong case", "mistake", Verdict.TRUE)]
+    admission = admit(draft, prover)
+    assert admission.ok
+    assert admission.evidence["mutation"] == {"made": 2, "survived": ["wrong case"]}
+    prover.more.append(Spoiled("conjunct 0 broken", "broken", Verdict.UNKNOWN))
+    assert shut(admit(draft, prover)) == {4: "1 of the predicate's conjuncts can be broken unnoticed"}
 
 
 def test_a_description_that_says_the_result_stops_at_the_fifth(draft, prover):

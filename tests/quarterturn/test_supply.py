@@ -64,6 +64,9 @@ class Prover:
     def mutated(self, document, proved, mutant):
         return Evidence("probe", Verdict.FALSE)
 
+    def spoiled(self, document, proved):
+        return []
+
 
 @pytest.fixture(scope="module")
 def grammars():

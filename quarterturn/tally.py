@@ -1,0 +1,101 @@
+"""What a supply came to: how many drafts stood before the gates, how many got through, and how good their templates are."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from grammars.admission import Admission
+from grammars.grammar import Draft
+
+
+@dataclass
+class Yield:
+    """How one template's draws fared.
+
+    Attributes:
+        drawn: how many stood before the gates.
+        stayed_out: how many of them a gate kept out.
+        mutants: how many spoiled final states were made from the admitted ones and their predicates.
+        survived: how many of those got anything but *false*.
+    """
+
+    drawn: int = 0
+    stayed_out: int = 0
+    mutants: int = 0
+    survived: int = 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether more than one draw in twenty stayed out."""
+        return self.stayed_out * 20 > self.drawn
+
+    @property
+    def mutation_score(self) -> float | None:
+        """The share of spoiled final states that got *false*."""
+        return 1 - self.survived / self.mutants if self.mutants else None
+
+
+@dataclass
+class Tally:
+    """What a supply came to.
+
+    Attributes:
+        admitted: ids of the admitted tasks.
+        shut: how often each gate was the first that stayed shut.
+        templates: how each template's draws fared, by `server/template`.
+    """
+
+    admitted: list[str] = field(default_factory=list)
+    shut: Counter[str] = field(default_factory=Counter)
+    templates: defaultdict[str, Yield] = field(default_factory=lambda: defaultdict(Yield))
+
+    @property
+    def drawn(self) -> int:
+        """Count the drafts that stood before the gates."""
+        return sum(one.drawn for one in self.templates.values())
+
+    @property
+    def mutation_score(self) -> float | None:
+        """The share of spoiled final states that got *false*, over all templates."""
+        every = self.templates.values()
+        return Yield(mutants=sum(y.mutants for y in every), survived=sum(y.survived for y in every)).mutation_score
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the tally as plain JSON values."""
+        return {
+            "drawn": self.drawn,
+            "admitted": len(self.admitted),
+            "shut_gates": dict(self.shut),
+            "mutation_score": self.mutation_score,
+            "templates": {
+                name: asdict(one) | {"mutation_score": one.mutation_score, "broken": one.broken}
+                for name, one in sorted(self.templates.items())
+            },
+        }
+
+    def lines(self) -> list[str]:
+        """Say it for people: a line for all, and one for each template that has something wrong."""
+        shut = "".join(f"; gate {gate} stayed shut {count} times" for gate, count in self.shut.items())
+        score = "" if self.mutation_score is None else f"; {self.mutation_score:.1%} of the spoiled states fail"
+        lines = [f"{self.drawn} drawn, {len(self.admitted)} admitted{shut}{score}"]
+        for name, one in sorted(self.templates.items()):
+            if one.broken:
+                lines.append(f"{name} is broken: {one.stayed_out} of {one.drawn} draws stayed out")
+            if one.survived:
+                lines.append(f"{name}: {one.survived} of {one.mutants} spoiled states pass unnoticed")
+        return lines
+
+    def count(self, draft: Draft, admission: Admission) -> None:
+        """Take in how one draft fared."""
+        template = self.templates[draft.template]
+        template.drawn += 1
+        if admission.ok:
+            self.admitted.append(draft.id)
+            template.mutants += admission.evidence["mutation"]["made"]
+            template.survived += len(admission.evidence["mutation"]["survived"])
+        else:
+            template.stayed_out += 1
+            gate = admission.failed[0]
+            self.shut[f"{gate.number} {gate.name}"] += 1

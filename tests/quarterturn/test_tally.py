@@ -1,0 +1,38 @@
+"""How good a template turns out to be, counted draw by draw."""
+
+from types import SimpleNamespace
+
+from quarterturn.tally import Tally
+
+
+def fared(template, *, survived=(), made=10, shut=None):
+    draft = SimpleNamespace(id="t-x", template=template)
+    gates = () if shut is None else (SimpleNamespace(number=shut, name="mutants fail"),)
+    evidence = {"mutation": {"made": made, "survived": list(survived)}}
+    return draft, SimpleNamespace(ok=shut is None, failed=gates, evidence=evidence)
+
+
+def test_a_template_is_broken_when_more_than_one_draw_in_twenty_stays_out():
+    tally = Tally()
+    for _ in range(19):
+        tally.count(*fared("git/glance"))
+    tally.count(*fared("git/glance", shut=4))
+    assert not tally.templates["git/glance"].broken
+    tally.count(*fared("git/glance", shut=4))
+    assert tally.templates["git/glance"].broken
+    assert tally.lines() == [
+        "21 drawn, 19 admitted; gate 4 mutants fail stayed shut 2 times; 100.0% of the spoiled states fail",
+        "git/glance is broken: 2 of 21 draws stayed out",
+    ]
+
+
+def test_the_mutation_score_is_the_share_of_spoiled_states_that_fail():
+    tally = Tally()
+    assert tally.mutation_score is None
+    tally.count(*fared("git/glance", made=30))
+    tally.count(*fared("sqlite/ask", survived=["row too many"], made=10))
+    assert tally.mutation_score == 1 - 1 / 40
+    data = tally.as_json()
+    assert data["templates"]["sqlite/ask"]["mutation_score"] == 0.9
+    assert data["templates"]["git/glance"]["mutation_score"] == 1
+    assert "sqlite/ask: 1 of 10 spoiled states pass unnoticed" in tally.lines()

@@ -1,0 +1,106 @@
+"""Mutants that nobody had to write: each broken conjunct fails, each typical mistake is made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sandbox.mistakes import answer, filesystem, git, sqlite
+from sandbox.mistakes.make import mutants
+from sandbox.mistakes.texts import other, wrong
+from sandbox.servers import SERVERS
+from verifiers import predicate
+from verifiers.catalogue import CATALOGUE
+from verifiers.evaluate import evaluate
+from verifiers.examples import database, files, repository
+from verifiers.verdict import Verdict
+from verifiers.views import Tree
+
+NAMESPACES = {"answer": answer, "filesystem": filesystem, "git": git, "sqlite": sqlite}
+KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in NAMESPACES)
+
+
+def spoiled(before, views, mutant):
+    states = dict(views.states)
+    for server, change in mutant.changes:
+        states[server] = SERVERS[server].mutate(states[server], change)
+    return replace(views, states=states, answer=views.answer if mutant.answer is None else mutant.answer)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_predicate_can_be_broken_where_it_holds(name):
+    entry = CATALOGUE[name]
+    holds = entry.example.holds()
+    parsed = predicate.parse({name: dict(entry.example.arguments)})
+    assert evaluate(parsed, holds).verdict is Verdict.TRUE
+    broken = [one for one in mutants(parsed, {}, holds.states, holds.answer) if one.kind == "broken"]
+    assert len(broken) == 1
+    assert evaluate(parsed, spoiled(None, holds, broken[0])).verdict is Verdict.FALSE
+
+
+def test_an_any_is_broken_whole_and_a_not_is_left_to_people():
+    one, two = {"filesystem.fileExists": {"path": "a"}}, {"answer.equals": {"text": "yes"}}
+    views = replace(files({"a": "1"}), answer="yes")
+    parsed = predicate.parse({"all": [{"any": [one, two]}, {"not": {"filesystem.fileExists": {"path": "b"}}}]})
+    (broken,) = (m for m in mutants(parsed, views.states, views.states, "yes") if m.kind == "broken")
+    assert len(broken.changes) == 1
+    assert broken.answer is not None
+    assert evaluate(parsed, spoiled(None, views, broken)).verdict is Verdict.FALSE
+
+
+def made(module, before, after):
+    return {name.partition(" ")[0] for name, _ in module.mistakes(before, after)}
+
+
+def test_typical_mistakes_with_files_follow_from_what_the_solution_changed():
+    before = files({"keep.txt": "k", "edit.txt": "Old 1\n", "gone.txt": "g"}).states["filesystem"]
+    after = files({"keep.txt": "k", "edit.txt": "New 2\nand\n", "new/a.txt": "x"}).states["filesystem"]
+    expected = {
+        *("left-out", "wrong-place", "wrong-case", "off-by-one", "last-line-left-out"),
+        *("first-and-last-line-swapped", "other-file-lost"),
+    }
+    assert made(filesystem, before, after) == expected
+    for name, change in filesystem.mistakes(before, after):
+        spoilt = SERVERS["filesystem"].mutate(after, change)
+        assert dict(spoilt) != dict(after), name
+
+
+def test_typical_mistakes_with_tables_follow_from_what_the_solution_changed():
+    base = ["CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)", "CREATE TABLE other (x)"]
+    base += ["INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6), (3, 'Cy', 7)", "INSERT INTO other VALUES (1)"]
+    done = ["UPDATE t SET n = 9 WHERE id = 1", "DELETE FROM t WHERE id = 2", "CREATE TABLE log (what TEXT)"]
+    done += ["INSERT INTO log VALUES ('Done')"]
+    before, after = database(base).states["sqlite"], database(base + done).states["sqlite"]
+    expected = {
+        *("left-out", "row-left-out", "row-not-removed", "wrong-row", "row-too-many"),
+        *("off-by-one", "wrong-case", "other-table-touched"),
+    }
+    assert made(sqlite, before, after) == expected
+    for name, change in sqlite.mistakes(before, after):
+        spoilt = SERVERS["sqlite"].mutate(after, change)
+        assert dict(spoilt) != dict(after), name
+
+
+def test_typical_mistakes_with_repositories_follow_from_what_the_solution_changed():
+    start = [("main", "Begin", {"a": "1"}), ("stable", "Begin", {"a": "1"})]
+    before = repository(start).states["git"]
+    steps = [*start, ("main", "Go on", {"a": "2"}), ("spare", "Begin", {"a": "1"})]
+    after = repository(steps, tags={"v1": "main"}).states["git"]
+    expected = {"left-out", "commit-too-many", "wrong-message", "other-branch-touched"}
+    assert made(git, before, after) == expected
+    for name, change in git.mistakes(before, after):
+        spoilt = SERVERS["git"].mutate(after, change)
+        assert dict(spoilt) != dict(after), name
+
+
+def test_nothing_was_changed_so_hardly_anything_can_be_wrong():
+    same = files({"a.txt": "Text 1"}).states["filesystem"]
+    assert [name for name, _ in filesystem.mistakes(same, same)] == ["other-file-lost a.txt"]
+    assert list(sqlite.mistakes(Tree({}), Tree({}))) == []
+
+
+@pytest.mark.parametrize("text", ["Ada", "7", "one\ntwo\n", "é"])
+def test_a_wrong_text_is_another_text(text):
+    assert all(mistake != text for _, mistake in wrong(text))
+    assert text.strip().casefold() not in {other(text).strip().casefold(), ""}
