@@ -295,9 +295,10 @@ class Responses(Wire):
         return openai_error(status, sentence)
 
     def broken(self, status: int, sentence: str) -> tuple[Document, str | None]:
-        """Give the event that ends a stream which failed."""
-        code = "server_error" if status >= 500 else "invalid_request_error"  # noqa: PLR2004 - HTTP
-        return {"type": "error", "code": code, "message": sentence, "param": None, "sequence_number": 0}, "error"
+        """Give the event that ends a stream which failed, in both forms that clients look for."""
+        told = openai_error(status, sentence)
+        plain = {"code": told["error"]["type"], "message": sentence, "param": None, "sequence_number": 0}
+        return {"type": "error"} | plain | told, "error"
 
     def probe(self, model: str) -> Document:
         """Give a harmless request of our own."""
