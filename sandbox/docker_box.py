@@ -33,7 +33,7 @@ from sandbox.servers.server import DATA, Server
 from verifiers.views import Tree
 
 WORLD_IMAGE, RELAY_IMAGE = "quarterturn-world:latest", "quarterturn-relay:latest"
-AGENT_IMAGE = "quarterturn-agent-rulebook:latest"  # where a submission that is a command runs: it has the MCP client
+AGENT_IMAGE = "quarterturn-agent-llm:latest"  # where a command runs: it has the clients of MCP and of language models
 SOCKETS = "/gw"
 
 
