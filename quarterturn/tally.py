@@ -1,4 +1,4 @@
-"""What a supply came to: how many drafts stood before the gates, how many got through, and how good their templates are."""
+"""What a supply came to: how many drafts stood before the gates, how many got through, how good their templates are."""
 
 from __future__ import annotations
 
