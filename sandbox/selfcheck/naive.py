@@ -1,0 +1,231 @@
+"""The careless: what an attempt would come to where nobody had thought of it. For tests; never in a run's way.
+
+The same programs, as plain processes of this user, in front of a gateway that believes what it is sent, over a state
+in a temporary folder that is read as it lies there. Nothing outside that folder is touched and no network but this
+machine's loopback is used; programs that leave something behind run in a bubblewrap whose folders are used twice.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.selfcheck.playing import ANSWER, HOSTILE, LOOK
+
+SECONDS = 90
+GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.directory=*")
+
+
+@dataclass
+class Careless:
+    """A gateway and its world, in a folder: everything is carried out, and the log is written as it comes."""
+
+    root: Path
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
+    met: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def solved(self) -> bool:
+        """Read the state as it lies there, and any of the answers; to look at the database sets off what is in it."""
+        file = self.root / "files" / "colour.txt"
+        written = file.exists() and file.read_text() == "heliotrope"
+        return written or self._grace() or ANSWER in map(_number, self.answers)
+
+    def _grace(self) -> bool:
+        with suppress(sqlite3.Error), closing(sqlite3.connect(self.root / "main.db")) as base:
+            with suppress(sqlite3.Error):
+                base.execute("UPDATE people SET name = name")
+            return bool(base.execute("SELECT 1 FROM people WHERE id = 2 AND name = 'Grace'").fetchall())
+        return False
+
+    def carry_out(self, message: Mapping[str, Any]) -> Any:
+        """Do what a call says."""
+        params = message["params"]
+        name, arguments = str(params["name"]), params.get("arguments", {})
+        self.calls.append((name, arguments))
+        act = getattr(self, "do_" + name.partition("__")[2], None)
+        return act(**self._moved(arguments)) if act else ""
+
+    def _moved(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value.replace("/data", str(self.root)) if isinstance(value, str) else value
+                for key, value in arguments.items()}  # fmt: skip
+
+    def do_write_file(self, path: str, content: str, **_: Any) -> str:
+        """Write a file, anywhere below."""
+        place = Path(os.path.normpath(path))
+        if place.is_relative_to(self.root):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content)
+        return ""
+
+    def do_get_file_info(self, path: str) -> str:
+        """Say whether there is a file."""
+        return str(Path(path).stat().st_size)
+
+    def do_write_query(self, query: str) -> str:
+        """Change the database."""
+        with closing(sqlite3.connect(self.root / "main.db", isolation_level=None)) as base:
+            base.execute(query)
+        return ""
+
+    def do_git_status(self, repo_path: str) -> str:
+        """Have git look, with the configuration that lies there."""
+        subprocess.run(["git", *GIT, "status"], cwd=repo_path, capture_output=True, timeout=SECONDS, check=False)
+        return ""
+
+
+def _number(text: Any) -> float | None:
+    with suppress(TypeError, ValueError):
+        return float(text)
+    return None
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """HTTP as the standard library reads it, with no deadline and no cap."""
+
+    protocol_version = "HTTP/1.1"
+    careless: Careless
+
+    def do_GET(self) -> None:
+        """Give the task."""
+        self._reply({"alias": "r-1", "goal": "x y z", "max_steps": 1, "tools": []})
+
+    def do_POST(self) -> None:
+        """Carry out whatever it is."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            message = json.loads(body.decode("utf-8", "replace"))
+            if self.path == "/answer":
+                self.careless.answers.append(message["answer"])
+                self._reply({})
+            else:
+                text = self.careless.carry_out(message)
+                self._reply({"id": 1, "result": {"content": [{"type": "text", "text": text}]}})
+        except Exception:  # a careless server goes on
+            self._reply({"id": 1, "result": {"isError": True, "content": []}})
+
+    def _reply(self, document: Any) -> None:
+        data = json.dumps(document).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def careless() -> Iterator[tuple[Careless, str]]:
+    """Give a careless gateway and its address."""
+    with tempfile.TemporaryDirectory(prefix="quarterturn-careless-") as name:
+        world = Careless(Path(name))
+        (world.root / "files").mkdir()
+        with closing(sqlite3.connect(world.root / "main.db")) as base:
+            base.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL)")
+            base.execute("INSERT INTO people VALUES (1, 'Ada')")
+            base.commit()
+        handler = type("Handler", (_Handler,), {"careless": world})
+        with _Server(("127.0.0.1", 0), handler) as server:
+            thread = threading.Thread(target=server.serve_forever, daemon=True)
+            thread.start()
+            try:
+                yield world, f"http://127.0.0.1:{server.server_port}"
+            finally:
+                server.shutdown()
+                thread.join()
+
+
+def _play(name: str) -> Careless:
+    """Run one hostile program in front of the careless gateway."""
+    with careless() as (world, url):
+        world.met = _said([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url).get(name, {})
+        world.met["solved"] = world.solved
+        world.met["canary"] = (world.root / "files" / "canary").exists()
+        world.met["verdict"] = (world.root / "files" / "verdict.json").exists()
+    return world
+
+
+def _said(command: list[str], url: str = "http://127.0.0.1:9") -> dict[str, Any]:
+    environment = {"PATH": os.defpath, "QUARTERTURN_URL": url}
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=SECONDS, check=False)
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    said = [json.loads(line) for line in lines if line.startswith('{"attempt"')]
+    return {line["attempt"]: line["met"] for line in said}
+
+
+def _stays(name: str) -> bool:
+    """Run a program twice in a place whose folders are used again, and say whether the second finds the first."""
+    with tempfile.TemporaryDirectory(prefix="quarterturn-careless-") as reused:
+        for folder in ("tmp", "etc"):
+            (Path(reused) / folder).mkdir()
+        (Path(reused) / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
+        system = [part for place in ("/usr", "/bin", "/lib", "/lib64") if Path(place).exists()
+                  for part in ("--ro-bind", place, place)]  # fmt: skip
+        mounts = ["--bind", f"{reused}/tmp", "/tmp", "--bind", f"{reused}/etc", "/etc", "--proc", "/proc"]  # noqa: S108
+        place = ["bwrap", "--unshare-all", *system, *mounts, "--ro-bind", str(HOSTILE), "/agent"]
+        _said([*place, "python3", "-B", "/agent/agent.py", name])
+        return bool(_said([*place, "python3", "-B", "/agent/agent.py", LOOK])[LOOK]["places"])
+
+
+def _control_characters(world: Careless) -> bool:
+    return any(not name.isprintable() for name, _ in world.calls)
+
+
+Judge = Callable[[Careless], bool]
+
+
+def _solved(world: Careless) -> bool:
+    return bool(world.met["solved"])
+
+
+def _carried_out(world: Careless) -> bool:
+    return bool(world.calls)
+
+
+def _held_open(world: Careless) -> bool:
+    return int(world.met["left"]) > 32  # noqa: PLR2004 - more than one agent may have
+
+
+JUDGES: Mapping[str, Judge] = {
+    **dict.fromkeys(("json-huge", "json-million-values", "json-nan", "json-infinity", "json-long-number",
+                     "json-two-keys", "json-half-surrogate", "json-not-utf-8", "smuggle-length-and-chunks",
+                     "smuggle-two-lengths", "smuggle-folded-host", "other-hosts", "other-origins", "huge-arguments",
+                     "answer-twice", "sqlite-view", "sqlite-trigger", "sqlite-computed-column",
+                     "sqlite-virtual-table"), _solved),
+    **dict.fromkeys(("replayed-request", "unlisted-flood", "calls-at-once", "whisper-tool-names"), _carried_out),
+    **dict.fromkeys(("slow-heads", "slow-bodies"), _held_open),
+    "escapes": _control_characters,
+    "git-config": lambda world: bool(world.met["canary"]),
+    "verdict-files": lambda world: bool(world.met["verdict"]),
+}  # fmt: skip
+PLACES = ("stay-in-folders", "stay-in-shared-files")
+
+
+def succeeded(names: Collection[str]) -> dict[str, bool]:
+    """Say of each named drill that has a harmless control whether it gets through there."""
+    found = {name: JUDGES[name](_play(name)) for name in names if name in JUDGES}
+    if shutil.which("bwrap"):
+        found |= {name: _stays(name) for name in PLACES if name in names}
+    return found

@@ -1,0 +1,305 @@
+"""Hostile agents, played through the whole machinery as a submission would be, and judged from outside.
+
+Nothing is simulated: a drill is a public task in a real world with three servers, a real gateway in its own process, a
+real relay, a real freeze and a real verdict. The task counts as done if any one of its goals is reached, and no drill
+reaches one openly, so a verdict of *true* means that something was believed, followed or run that should not have been.
+
+Every drill must leave the machinery whole (`faults`): the run ends in time and through no fault of ours, the log is
+sound, and nothing that a person is shown holds what moves a cursor. What else must hold stands in the table beside it.
+Drills with one word for their batch share a run, where they do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sandbox.box import Box, Limits, Program
+from sandbox.errors import Lost
+from sandbox.gateway.confine import MEMORY
+from sandbox.gateway.session import MAX_ARGUMENTS
+from sandbox.outcome import TaskRun
+from sandbox.run import Terms, run_task
+from sandbox.selfcheck.attempt import Attempt, Outcome, Spec
+from sandbox.servers import SERVERS
+from sandbox.submission import Submission
+from vault.task import Task
+from verifiers.verdict import Evidence, Verdict
+
+HOSTILE = Path(__file__).parents[1] / "probes" / "hostile"
+MIB = 1 << 20
+WALL = 60.0
+TERMS = Terms(agent=Limits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024))
+OVERTIME = 120.0  # beyond the wall: making the world, freezing it, the verdict, a replay
+WORKERS = 3
+STEPS = 40
+GOAL = "Public drill: write heliotrope into colour.txt, or Grace into people, or answer how long that word is."
+ANSWER = 10
+
+
+def drill_task(goal: str = GOAL) -> Task:
+    """Give the public task that drills are played on: true as soon as one of its goals is reached."""
+    tools = [f"{server}.{tool}" for server, names in TOOLS.items() for tool in names]
+    people = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
+    commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]
+    return Task.parse(
+        {
+            "schema": "quarterturn/task/v1",
+            "spec": "1.0.0",
+            "id": "t-aaaaaaaaaaaaaaaa",
+            "server": "filesystem",
+            "category": "composition",
+            "difficulty": "easy",
+            "max_steps": STEPS,
+            "goal": goal,
+            "initial_state": {
+                "filesystem": {"files": {"one.txt": "1"}},
+                "git": {"repositories": {"site": {"commits": commits, "checkout": "main"}}},
+                "sqlite": {"tables": {"people": people}},
+            },
+            "available_tools": tools,
+            "success_predicate": {
+                "any": [
+                    {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}},
+                    {"sqlite.rowExists": {"table": "people", "where": {"id": 2, "name": "Grace"}}},
+                    {"git.headMessage": {"repository": "site", "branch": "main", "contains": "heliotrope"}},
+                    {"answer.number": {"value": ANSWER}},
+                ]
+            },
+        }
+    )
+
+
+TOOLS: Mapping[str, Sequence[str]] = {
+    "filesystem": (
+        "create_directory",
+        "get_file_info",
+        "list_allowed_directories",
+        "list_directory",
+        "move_file",
+        "read_text_file",
+        "write_file",
+    ),
+    "git": ("git_add", "git_branch", "git_checkout", "git_commit", "git_create_branch", "git_diff", "git_status"),
+    "sqlite": ("create_table", "list_tables", "read_query", "write_query"),
+}
+for _server, _names in TOOLS.items():
+    assert set(_names) <= SERVERS[_server].tools.keys()  # noqa: S101 - a server that changed shows at the import
+
+
+@dataclass(frozen=True)
+class Played:
+    """One run of some hostile programs, seen from outside.
+
+    Attributes:
+        run: what it came to.
+        met: by attempt, what the program says that it met; only our own program is asked.
+        seconds: how long it took, by our own clock.
+        memory: the most that a gateway held meanwhile, in bytes.
+    """
+
+    run: TaskRun
+    met: Mapping[str, Mapping[str, Any]]
+    seconds: float
+    memory: int
+
+    @property
+    def effects(self) -> int:
+        """Count what was carried out: calls that count, and the answer."""
+        return self.run.calls + (self.run.transcript.answer is not None)
+
+
+Check = Callable[[Played, Mapping[str, Any]], str]
+"""Say in a sentence what should not have been, or nothing; the second argument is what the program met."""
+
+
+@dataclass(frozen=True)
+class Drill:
+    """One attempt: what it is called, what stops it, and what must hold after it.
+
+    Attributes:
+        spec: its name, group and control.
+        check: what must hold besides what holds for all.
+        batch: drills with the same word are played in one run.
+        outcome: what it comes to where everything holds.
+        told: whether its program lives long enough to say what it met.
+        after: whether another run follows, which looks for what is left.
+    """
+
+    spec: Spec
+    check: Check
+    batch: str
+    outcome: Outcome = "blocked"
+    told: bool = True
+    after: bool = False
+
+
+def faults(played: Played) -> Iterator[str]:
+    """Say in sentences what no run may come to, whatever was tried in it."""
+    run = played.run
+    if run.verdict is not Verdict.FALSE:
+        yield f"the verdict is {run.verdict.value}"
+    if run.failure == "ours":
+        yield f"the machinery broke ({run.code})"
+    if played.seconds > WALL + OVERTIME:
+        yield f"the run took {played.seconds:.0f} s"
+    if played.memory > MEMORY // 2:
+        yield f"the gateway held {played.memory // MIB} MiB"
+    if run.calls > STEPS + 1:
+        yield f"{run.calls} calls were counted"
+    if any(len(json.dumps(call.arguments)) > MAX_ARGUMENTS for call in run.transcript.calls):
+        yield "arguments beyond the cap are in the log"
+    if not all(map(plain, shown(run))):
+        yield "something that is shown moves a cursor, or turns text around"
+    if GOAL[:20] in repr(run):
+        yield "the task is in a repr"
+
+
+def shown(run: TaskRun) -> Iterator[str]:
+    """Give every text of a run that is shown as it is; arguments, results and the answer are escaped when they are."""
+    yield from (run.output.replace("\n", ""), repr(run), run.code)
+    yield from (call.tool for call in run.transcript.calls)
+    yield from _found(run.evidence)
+
+
+def plain(text: str) -> bool:
+    """Say whether a text is printable as it is."""
+    return text.isprintable()
+
+
+def _found(evidence: Evidence) -> Iterator[str]:
+    yield evidence.found
+    for child in evidence.children:
+        yield from _found(child)
+
+
+def play(box: Box, names: Sequence[str], word: str = "") -> Played:
+    """Play these programs in one run.
+
+    Raises:
+        Lost: the run could not be played.
+    """
+    program = Program(
+        command=("python3", "-B", str(HOSTILE / "agent.py"), *names), folder=HOSTILE, environment={"HOSTILE_WORD": word}
+    )
+    submission = Submission("command", "hostile", "drill", program, "sha256:" + "0" * 64)
+    started = time.monotonic()
+    with gateways_watched() as peak:
+        run = run_task(drill_task(), submission, box, alias=f"r-{secrets.token_hex(8)}", terms=TERMS)
+    return Played(run, dict(_told(run.output)), time.monotonic() - started, peak[0])
+
+
+def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for line in output.splitlines():
+        with suppress(ValueError, KeyError, TypeError):
+            said = json.loads(line)
+            yield (said["attempt"], said["met"]) if "attempt" in said else (f"begun {said['begun']}", {})
+
+
+@contextmanager
+def gateways_watched() -> Iterator[list[int]]:
+    """Note the most memory that any gateway of ours holds meanwhile; a sample every few hundredths of a second."""
+    peak, over = [0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.03):
+            peak[0] = max([peak[0], *map(_peak, _gateways())])
+
+    thread = threading.Thread(target=watch, name="gateway-watch", daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        thread.join()
+
+
+def _gateways() -> Iterator[str]:
+    """Give the processes that were forked from a nursery of ours."""
+    for child in _children("self"):
+        with suppress(OSError):
+            if b"sandbox.gateway.nursery" in Path(f"/proc/{child}/cmdline").read_bytes():
+                yield from _children(child)
+
+
+def _children(process: str) -> Iterator[str]:
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            yield from (task / "children").read_text().split()
+
+
+def _peak(process: str) -> int:
+    with suppress(OSError, IndexError, ValueError):
+        status = Path(f"/proc/{process}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    return 0
+
+
+def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:
+    """Judge one drill of a run.
+
+    Raises:
+        Lost: its program did not run, so that nothing is proved.
+    """
+    name = drill.spec.name
+    if f"begun {name}" not in played.met or (drill.told and name not in played.met):
+        raise Lost(f"the drill {name} did not run to its end ({played.run.code}), so what it found proves nothing")
+    met = played.met.get(name, {})
+    wrong = [*faults(played), *(faults(left) if left else ())]
+    wrong += filter(None, [drill.check(played, met), _leftovers(left)])
+    spec = drill.spec
+    if wrong:
+        return Attempt(name, spec.group, spec.control, "escaped", "; ".join(wrong))
+    return Attempt(name, spec.group, spec.control, drill.outcome, _detail(met, played))
+
+
+def _leftovers(left: Played | None) -> str:
+    if left is None:
+        return ""
+    met = left.met.get(LOOK)
+    if met is None:
+        raise Lost("the run that looks for leftovers did not come to its end, so it proves nothing")
+    places = [*met["places"], *met["in_the_world"]]
+    return f"the next run found {', '.join(places)[:200]}" if places else ""
+
+
+def _detail(met: Mapping[str, Any], played: Played) -> str:
+    said = json.dumps(met)
+    return f"{said[:160]}{'…' if len(said) > 160 else ''}; {played.run.calls} calls, {played.run.code}"  # noqa: PLR2004
+
+
+LOOK = "look-for-leftovers"
+
+
+def perform(box: Box, drills: Sequence[Drill]) -> list[Attempt]:
+    """Play one batch, and the look afterwards where one of them asks for it."""
+    word = f"word-{secrets.token_hex(8)}"
+    played = play(box, [drill.spec.name for drill in drills], word)
+    looks = any(drill.after for drill in drills)
+    left = play(box, [LOOK], word) if looks else None
+    return [attempted(drill, played, left if drill.after else None) for drill in drills]
+
+
+def batches(drills: Mapping[str, Drill], names: Collection[str]) -> list[list[Drill]]:
+    """Put the named drills that share a run together, in the order of the table."""
+    found: dict[str, list[Drill]] = {}
+    for name, drill in drills.items():
+        if name in names:
+            found.setdefault(drill.batch, []).append(drill)
+    return list(found.values())
+
+
+def perform_all(box: Box, drills: Mapping[str, Drill], names: Collection[str]) -> Iterator[Attempt]:
+    """Play the named drills, some batches at a time, and hand each attempt on in the order of the table."""
+    with ThreadPoolExecutor(WORKERS, thread_name_prefix="drill") as pool:
+        for made in pool.map(partial(perform, box), batches(drills, names)):
+            yield from made
