@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from quarterturn import devset, standings
+from quarterturn import devset, models, standings
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, Refused
@@ -18,6 +18,7 @@ from rotation.official import OpenRun
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits, Places
 from sandbox.endpoint import Sender
+from sandbox.model_gateway.process import ModelGateway
 from sandbox.outcome import TaskRun
 from sandbox.run import Solution, Terms, run_set
 from sandbox.score import Result, score
@@ -50,9 +51,12 @@ class Choice:
     submitter: str
     box: BoxName | None
     hosting: Hosting | None = None
+    model: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, before anything is started for it."""
+        if self.hosting is not None and self.model is not None:
+            raise Malformed("a hosted endpoint brings its own model: leave --model out")
         if sum(one is not None for one in (self.image, self.agent, self.hosting)) != 1:
             raise Malformed("name one of --image, --agent and --endpoint")
         if self.image is not None and self.box == "bwrap":
@@ -82,13 +86,16 @@ class Choice:
         return self.hosting.places(sender()) if self.hosting else nullcontext()
 
 
-def dev(chosen: Choice, out: Progress, sender: Callable[[], Sender] = ephemeral) -> Report:
+def dev(
+    chosen: Choice, out: Progress, sender: Callable[[], Sender] = ephemeral, model: ModelGateway | None = None
+) -> Report:
     """Run the dev set, without a home; everything comes back. `sender` signs what an endpoint is sent."""
     submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto")))
     tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars())]
     label = f"{submitted.name} on the dev set"
     with chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
-        runs = run_set(tasks, submitted, box, places=places, on_done=lambda _: advance(1))
+        done, ours = lambda _: advance(1), Terms(models=model)
+        runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours)
     results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
     whole = score(results)
     served = [{"task": task.document, "run": run.as_json()} for task, run in zip(tasks, runs, strict=True)]
@@ -102,15 +109,16 @@ def private(house: House, chosen: Choice, out: Progress) -> Report:
 
     Raises:
         NotAllowed: nothing is live, or a turn is under way.
-        Refused: the wall has a hole, or an endpoint is none that a task may be sent to.
+        NotFound, Locked: the model is none of the settings, or its key was never entered.
+        Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the same.
     """
     month = house.official.month()
     submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box)))
     if chosen.hosting:
         chosen.hosting.require_official(box, house.spec.name)
-    with chosen.places(lambda: house.sender) as places:
+    with chosen.places(lambda: house.sender) as places, models.gateway(house, chosen.model, "private") as model:
         require_wall(box)
-        opened, results = play(house, submitted, box, out, places)
+        opened, results = play(house, submitted, box, out, places, model)
     line = standings.lines([(opened.record, results)], month.cohort)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     return Report(data, standings.table(line))
@@ -128,13 +136,18 @@ def require_wall(box: Box) -> None:
 
 
 def play(
-    house: House, submitted: Submission, box: Box, out: Progress, places: Places | None = None
+    house: House,
+    submitted: Submission,
+    box: Box,
+    out: Progress,
+    places: Places | None = None,
+    model: ModelGateway | None = None,
 ) -> tuple[OpenRun, tuple[Result, ...]]:
     """Open a run in the ledger, serve it every task of the live set, and close it; a failure aborts it in public.
 
     Where not even that can be done, the turn will do it: no run stays open beyond its month.
     """
-    opened = house.official.open(submitted, box)
+    opened = house.official.open(submitted, box, model.spec.name if model else None)
     try:
         tasks = house.official.serve(opened)
 
@@ -153,7 +166,7 @@ def play(
                 places=places,
                 workers=house.settings.run.workers,
                 on_done=done,
-                terms=terms(house),
+                terms=terms(house, model),
                 cancelled=cancelled,
             )
         return opened, house.official.close(opened)
@@ -187,9 +200,9 @@ def reference(house: House, submitted: Submission, box: Box, out: Progress) -> l
     ]
 
 
-def terms(house: House) -> Terms:
-    """Give the terms of the home's runs."""
-    return Terms(agent=Limits(wall=house.settings.run.wall_seconds))
+def terms(house: House, model: ModelGateway | None = None) -> Terms:
+    """Give the terms of the home's runs; `model` is what their agents may ask."""
+    return Terms(agent=Limits(wall=house.settings.run.wall_seconds), models=model)
 
 
 def _solution(solution: Mapping[str, Any]) -> Solution:

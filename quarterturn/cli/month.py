@@ -80,6 +80,7 @@ def run(
     endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; it is sent each task.")] = None,
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the live one.")] = "dev",
     box: Box = None,
+    model: Annotated[str | None, typer.Option(help="A language model of the home's settings that agents may ask.")] = None,
     listen: Annotated[str, typer.Option(help="Where to hear an endpoint's callbacks, ADDRESS:PORT.")] = LISTEN,
     public_url: Annotated[str | None, typer.Option(help="The https URL that leads an endpoint to --listen.")] = None,
     test_allow: Annotated[
@@ -92,15 +93,18 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an agent behind the wall, or a hosted one, and score it."""
-    from quarterturn import running
+    from quarterturn import models, running
     from quarterturn.cli.secrets import open_house
     from quarterturn.hosting import Hosting
 
     allow = tuple(test_allow or ())
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
-    chosen = running.Choice(image, agent, who, box, hosting)
+    chosen = running.Choice(image, agent, who, box, hosting, model)
     out = Output(as_json=as_json)
-    if tasks == "dev":
+    if tasks == "dev" and model is not None:  # without one, the dev set needs no home
+        with open_house(home) as house, models.gateway(house, model, "dev") as asked:
+            report = running.dev(chosen, out, model=asked)
+    elif tasks == "dev":
         report = running.dev(chosen, out, partial(_sender, home, out))
     else:
         with open_house(home) as house:
