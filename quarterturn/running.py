@@ -118,7 +118,7 @@ def private(house: House, chosen: Choice, out: Progress) -> Report:
         chosen.hosting.require_official(box, house.spec.name)
     with chosen.places(lambda: house.sender) as places, models.gateway(house, chosen.model, "private") as model:
         require_wall(box)
-        opened, results = play(house, submitted, box, out, places, model)
+        opened, results = play(house, submitted, box, out, places=places, model=model)
     line = standings.lines([(opened.record, results)], month.cohort)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     return Report(data, standings.table(line))
@@ -140,6 +140,7 @@ def play(
     submitted: Submission,
     box: Box,
     out: Progress,
+    *,
     places: Places | None = None,
     model: ModelGateway | None = None,
 ) -> tuple[OpenRun, tuple[Result, ...]]:

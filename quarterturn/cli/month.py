@@ -80,7 +80,9 @@ def run(
     endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; it is sent each task.")] = None,
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the live one.")] = "dev",
     box: Box = None,
-    model: Annotated[str | None, typer.Option(help="A language model of the home's settings that agents may ask.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A language model of the home's settings that agents may ask.")
+    ] = None,
     listen: Annotated[str, typer.Option(help="Where to hear an endpoint's callbacks, ADDRESS:PORT.")] = LISTEN,
     public_url: Annotated[str | None, typer.Option(help="The https URL that leads an endpoint to --listen.")] = None,
     test_allow: Annotated[

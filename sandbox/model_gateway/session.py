@@ -9,8 +9,8 @@ The gateway is one parser away from a hostile agent, so nothing of it is believe
 5. What it cost is settled and logged, by the upstream's count or, where a stream broke before that came, by an
    estimate from what was sent and received.
 6. A failure is judged. Where an answer broke off, the same request is made again, for nobody to see: if that works,
-   the upstream `broke` once. Else a request of our own decides: it is `down` if it fails that one too, else it `refused`
-   the agent's.
+   the upstream `broke` once. Else a request of our own decides: it is `down` if it fails that one too, and else it has
+   `refused` the agent's.
 """
 
 from __future__ import annotations
