@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import os
 import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +21,14 @@ for _name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
     del os.environ[_name]
 
 _connect = socket.socket.connect
+_network = Path("/proc/self/ns/net").readlink()
+CLONE_NEWNET = 0x40000000  # linux/sched.h
+OWN_ADDRESSES = ("203.0.113.1/32", "203.0.113.10/32", "198.51.100.10/32", "2001:db8::10/128")  # RFC 5737, RFC 3849
 
 
 def _connect_here(self: socket.socket, address: Any) -> None:
-    if self.family in {socket.AF_INET, socket.AF_INET6} and not ipaddress.ip_address(_numeric(address[0])).is_loopback:
+    inet = self.family in {socket.AF_INET, socket.AF_INET6} and Path("/proc/thread-self/ns/net").readlink() == _network
+    if inet and not ipaddress.ip_address(_numeric(address[0])).is_loopback:
         pytest.fail(f"a test tried to reach {address[0]}; tests reach nothing but this machine")
     _connect(self, address)
 
@@ -30,3 +38,28 @@ def _numeric(host: str) -> str:
 
 
 socket.socket.connect = _connect_here  # type: ignore[method-assign, assignment]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "own_network: runs in a network namespace of its own (needs root)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that asks for it in a thread whose network holds a loopback and addresses from documentation."""
+    if pyfuncitem.get_closest_marker("own_network") is None:
+        return None
+
+    def story() -> None:
+        if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
+            pytest.fail(f"no network namespace can be made: {os.strerror(ctypes.get_errno())}; run this test as root")
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        for address in OWN_ADDRESSES:
+            nodad = ["nodad"] if ":" in address else []
+            subprocess.run(["ip", "address", "add", address, "dev", "lo", *nodad], check=True)
+        names = pyfuncitem._fixtureinfo.argnames
+        pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+
+    with ThreadPoolExecutor(1) as pool:  # what this thread starts has the same network; the other threads keep theirs
+        pool.submit(story).result()
+    return True

@@ -1,0 +1,150 @@
+"""An endpoint of a test's own: HTTPS on an address from documentation, certified by an authority of the test's own."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from sandbox.endpoint import Exceptions, Sender
+
+NAME, ADDRESS = "agent.example.org", "203.0.113.10"
+Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
+
+
+@dataclass
+class Authority:
+    """Who certifies names in a test."""
+
+    folder: Path
+    name: str = "ours"
+    key: EllipticCurvePrivateKey = field(default_factory=lambda: generate_private_key(SECP256R1()))
+
+    def __post_init__(self) -> None:
+        self.certificate = self._sign(self.name, self.key, [], ca=True)
+        self.pem.write_bytes(self.certificate.public_bytes(Encoding.PEM))
+
+    @property
+    def pem(self) -> Path:
+        return self.folder / f"{self.name}.pem"
+
+    @property
+    def exceptions(self) -> Exceptions:
+        return Exceptions((ip_network("203.0.113.0/24"), ip_network("2001:db8::/32")), self.pem)
+
+    def server(self, *names: str) -> ssl.SSLContext:
+        """Make the server's side of TLS for these names."""
+        key = generate_private_key(SECP256R1())
+        chain = self.folder / f"{self.name}-{names[0].replace(':', '-')}.pem"
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        chain.write_bytes(private + self._sign(names[0], key, names, ca=False).public_bytes(Encoding.PEM))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain)
+        return context
+
+    def _sign(self, subject: str, key: EllipticCurvePrivateKey, names: Any, *, ca: bool) -> x509.Certificate:
+        now = datetime.now(UTC)
+        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, self.name)])
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
+            .issuer_name(issuer)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(hours=1))
+            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        )
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), False)
+        return builder.sign(self.key, hashes.SHA256())
+
+
+def _general(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+@dataclass
+class Heard:
+    """What a served endpoint heard."""
+
+    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+
+@contextmanager
+def serve(
+    behave: Behaviour, context: ssl.SSLContext | None, address: str = ADDRESS, port: int = 443
+) -> Iterator[Heard]:
+    """Serve an endpoint while the block runs."""
+    heard = Heard()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            heard.requests.append((dict(self.headers), body))
+            behave(self, body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+
+        def handle_error(self, *_: Any) -> None:
+            """Whoever was cut off has nothing to say."""
+
+    server = Server((address, port), Handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield heard
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("stranger"), "theirs")
+
+
+@pytest.fixture(scope="session")
+def context(authority: Authority) -> ssl.SSLContext:
+    return authority.server(NAME, ADDRESS, "2001:db8::10")
+
+
+@pytest.fixture
+def served() -> Callable[..., Any]:
+    return serve
+
+
+@pytest.fixture
+def sender() -> Sender:
+    return Sender(Ed25519PrivateKey.generate())

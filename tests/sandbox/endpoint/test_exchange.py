@@ -1,0 +1,189 @@
+"""One POST over real TLS, in a network that the test made for itself: what goes out, and what hostile hands send back.
+
+Nothing here leaves the namespace: its addresses are of RFC 5737 and RFC 3849, on its own loopback.
+"""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import time
+from ipaddress import ip_address
+
+import pytest
+
+from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
+from sandbox.endpoint.exchange import Caps, Exchange, tls
+
+pytestmark = pytest.mark.own_network
+
+URL = "https://agent.example.org/tasks?x=1"
+CAPS = Caps(seconds=20, kept=1000)
+SOON = Caps(seconds=1, kept=1000)
+
+
+def at(url=URL, address="203.0.113.10"):
+    return Pinned(parse(url), ip_address(address))
+
+
+def post(pinned, exceptions, caps=CAPS, body=b'{"goal": "x"}'):
+    context = tls(exceptions) if pinned.target.scheme == "https" else None
+    exchange = Exchange(pinned, {"Content-Type": "application/json", "X-Signed": "1"}, body, caps, context=context)
+    outcome = exchange.wait(60)
+    assert outcome is not None
+    return outcome
+
+
+def answer(status, body=b"", **fields):
+    def behave(handler, _):
+        handler.send_response(status)
+        for name, value in fields.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return behave
+
+
+def test_what_goes_out_is_exactly_the_request(served, authority, context, monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://203.0.113.66:3128")
+    monkeypatch.setenv("SSLKEYLOGFILE", "/nowhere/keys")
+    with served(answer(200, b"thanks"), context) as heard:
+        outcome = post(at(), authority.exceptions)
+    assert (outcome.status, outcome.ours, outcome.said) == (200, False, b"thanks")
+    [(headers, body)] = heard.requests
+    assert body == b'{"goal": "x"}'
+    assert headers == {
+        "Host": "agent.example.org", "User-Agent": "quarterturn", "Accept-Encoding": "identity", "Connection": "close",
+        "Content-Length": "13", "Content-Type": "application/json", "X-Signed": "1",
+    }  # fmt: skip
+
+
+def test_addresses_and_other_ports_are_served_too(served, authority, context):
+    with served(answer(202), context, "2001:db8::10", 8443) as heard:
+        assert post(at("https://[2001:db8::10]:8443/", "2001:db8::10"), authority.exceptions).status == 202
+    assert heard.requests[0][0]["Host"] == "[2001:db8::10]:8443"
+
+
+def test_the_name_in_the_url_must_be_proven_at_the_pinned_address(served, authority, stranger, context):
+    with served(answer(200), context) as heard:
+        wrong_name = post(at("https://other.example.org/"), authority.exceptions)
+        unknown_authority = post(at(), Exceptions(authority.exceptions.ranges))
+        another_authority = post(at(), stranger.exceptions)
+    for outcome in (wrong_name, unknown_authority, another_authority):
+        assert (outcome.status, outcome.ours) == (None, False)
+        assert b"certificate" in outcome.said
+    assert heard.requests == []
+
+
+def test_a_name_that_is_bound_anew_leads_nowhere_else(served, authority, context):
+    """The name leads here once, and from then on to a server inside; nobody asks again."""
+    answers = [["203.0.113.10"], ["198.51.100.10"], ["198.51.100.10"]]
+    pinned = pin(parse(URL), authority.exceptions, resolver=lambda *_: answers.pop(0))
+    with served(answer(200), context) as heard, served(answer(200), context, "198.51.100.10") as inside:
+        assert [post(pinned, authority.exceptions).status for _ in range(3)] == [200] * 3
+    assert (len(heard.requests), inside.requests) == (3, [])
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(served, authority, context, status):
+    inside = "https://198.51.100.10/"
+    with served(answer(status, Location=inside), context), served(answer(200), context, "198.51.100.10") as other:
+        assert post(at(), authority.exceptions).status == status
+    assert other.requests == []
+
+
+def test_a_huge_response_is_cut(served, authority, context):
+    def flood(handler, _):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            handler.wfile.write(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
+
+    with served(flood, context):
+        outcome = post(at(), authority.exceptions)
+    assert (outcome.status, outcome.said) == (200, b"x" * 1000)
+
+
+def test_a_bomb_stays_packed(served, authority, context):
+    bomb = gzip.compress(b"0" * 50_000_000)
+    with served(answer(200, bomb, Content_Encoding="gzip", Content_Length=str(len(bomb))), context):
+        outcome = post(at(), authority.exceptions)
+    assert (outcome.status, outcome.said) == (200, bomb[:1000])
+
+
+def endless_head(handler, _):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        handler.wfile.write(b"X-More: " + b"y" * 1000 + b"\r\n")
+
+
+def early_hints(handler, _):
+    while True:
+        handler.wfile.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+
+
+def no_http(handler, _):
+    handler.wfile.write(b"SSH-2.0-OpenSSH_9.2\r\n" * 10)
+
+
+def nothing(handler, _):
+    handler.connection.close()
+
+
+@pytest.mark.parametrize("behave", [endless_head, early_hints, no_http, nothing])
+def test_what_is_no_answer_is_their_failure(served, authority, context, behave):
+    with served(behave, context):
+        outcome = post(at(), authority.exceptions)
+    assert (outcome.status, outcome.ours) == (None, False)
+
+
+def test_drops_of_a_response_do_not_outlast_the_deadline(served, authority, context):
+    over = threading.Event()
+
+    def drip(handler, _):
+        handler.wfile.write(b"HTTP/1.1 200 ")
+        while not over.wait(0.1):
+            handler.wfile.write(b"O")
+
+    with served(drip, context):
+        outcome = post(at(), authority.exceptions, SOON)
+        over.set()
+    assert (outcome.status, outcome.ours) == (None, False)
+
+
+def test_a_status_that_was_said_stands_though_its_body_never_ends(served, authority, context):
+    over = threading.Event()
+
+    def stall(handler, _):
+        handler.wfile.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 50\r\n\r\nabc")
+        over.wait(30)
+
+    with served(stall, context):
+        outcome = post(at(), authority.exceptions, SOON)
+        over.set()
+    assert outcome.status == 202
+
+
+def test_a_server_that_takes_no_request_is_cut_off(authority):
+    with socket.create_server(("203.0.113.10", 443)):
+        assert post(at(), authority.exceptions, SOON).status is None
+
+
+def test_it_can_be_cancelled_at_any_moment(served, authority, context):
+    over = threading.Event()
+    with served(lambda *_: over.wait(30), context) as heard:
+        exchange = Exchange(at(), {}, b"x", Caps(600, 10), context=tls(authority.exceptions))
+        while not heard.requests:
+            time.sleep(0.01)
+        exchange.cancel()
+        exchange.cancel()
+        assert exchange.wait(0).status is None
+        over.set()
+
+
+def test_nobody_listening_is_theirs_and_no_way_out_is_ours(authority):
+    refused = post(at(), authority.exceptions)
+    assert (refused.status, refused.ours) == (None, False)
+    unreachable = post(at(address="192.0.2.1"), authority.exceptions)  # this network has no route to it
+    assert (unreachable.status, unreachable.ours) == (None, True)
