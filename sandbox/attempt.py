@@ -44,6 +44,8 @@ POLL = 0.25
 """Seconds between two looks at a running agent."""
 LOOK = 1.0
 """Seconds between two looks at its world, which an engine answers more slowly."""
+STALL = 15.0
+"""Seconds between two looks from which on it was our machine that stood still, or its clock that jumped."""
 
 BROKEN = (Lost, Unavailable, OSError)  # how a box, a gateway or the kernel says that the machinery failed
 
@@ -56,6 +58,7 @@ class _Seen:
     agent: boxes.Facts | None = None
     world: boxes.Facts | None = None
     late: bool = False
+    stalled: bool = False
     servers_lost: int = 0
     too_large: bool = False
     evidence: Evidence | None = None
@@ -66,7 +69,8 @@ def prepare(job: Job) -> Scene:
     """Steps 1 to 4. A scene that could not be made is given back with the stage that it reached."""
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
-    servers = servers_of(task.document)
+    # The server that the task is about comes up with its world; the others, if ever the agent has a word for them.
+    servers = [replace(one, on_demand=one.on_demand and one.name != task.server) for one in servers_of(task.document)]
     spec = specify(
         task, alias=job.alias, wall=terms.agent.wall, servers=servers, solution=solution, models=terms.models
     )
@@ -87,8 +91,11 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
     """Play steps 5 to 10 in a scene, and say what it came to."""
     seen = _Seen()
     try:
-        if scene.place and not job.stop.is_set():
-            _play(job, scene, scene.place, seen)  # 5 to 7
+        if scene.place:
+            with job.turns:
+                if job.stop.is_set():
+                    raise Lost("the run was interrupted; nothing of it counts")
+                _play(job, scene, scene.place, seen)  # 5 to 7
             _look(job, scene, seen)  # 8, 9
     except BROKEN:
         pass  # the stage that was reached says where, and the classifier what it means
@@ -110,7 +117,7 @@ def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
     scene.stage = Stage.AGENT
     with scene.meter.phase("agent"):
         try:
-            seen.agent, seen.late = _wait(job, agent, scene)
+            seen.agent, seen.late = _wait(job, agent, scene, seen)
         finally:
             agent.kill()  # 6
     with scene.meter.phase("transcript"):
@@ -123,12 +130,14 @@ def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
     scene.stage = Stage.SESSION
 
 
-def _wait(job: Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
+def _wait(job: Job, agent: boxes.Agent, scene: Scene, seen: _Seen) -> tuple[boxes.Facts, bool]:
     """Give the agent's facts, and whether its time ran out."""
     clock, started = job.terms.clock, job.terms.clock()
-    deadline, look = started + job.terms.agent.wall, started + LOOK
+    deadline, look, before = started + job.terms.agent.wall, started + LOOK, started
     while True:
         facts = agent.wait(min(POLL, max(deadline - clock(), 0.0)))
+        now = clock()
+        seen.stalled, before = seen.stalled or now - before > STALL, now
         if not facts.running or facts.lost or scene.gateway.over():
             return facts, False
         if clock() >= deadline:
@@ -164,8 +173,9 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
         agent=seen.agent,
         world=seen.world,
         too_large=seen.too_large,
+        stalled=seen.stalled,
         servers_lost=seen.servers_lost,
-        upstream="down" if scene.model and scene.model.lost else transcript.upstream if transcript else None,
+        upstream="broke" if scene.model and scene.model.lost else transcript.upstream if transcript else None,
         verdict=seen.evidence.verdict if seen.evidence else None,
     )
 

@@ -17,7 +17,6 @@ from sandbox.box import Box, Places
 from sandbox.errors import NotAllowed
 from sandbox.failure import DOUBTS, RETRIES
 from sandbox.outcome import TaskRun
-from sandbox.scene import Scene
 from sandbox.submission import Submission
 from sandbox.terms import Job, Solution, Terms, checked, new_alias
 from vault.task import Task
@@ -45,9 +44,10 @@ def run_task(
     Raises:
         Refused: a solution was handed to what is no reference agent, or the task still has free parameters.
         Malformed: the task's state is none that its servers know.
+        Unavailable: the box cannot be had any more.
     """
     job = checked(Job(task, submission, box, places or box, alias, terms or Terms(), solution))
-    return _with_retries(job, prepare(job), threading.Semaphore(DOUBTS))
+    return _run(job, threading.Semaphore(DOUBTS))
 
 
 def run_set(
@@ -63,7 +63,7 @@ def run_set(
     terms: Terms | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[TaskRun]:
-    """Run a set, `workers` agents at a time, each of them while the next task's world is being prepared.
+    """Run a set, `workers` agents at a time, while other tasks are being prepared or taken down.
 
     The results come in the order of `tasks`; `on_done` is called in this thread, in the order in which they end. An
     exception (of `on_done` too, or an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which
@@ -71,16 +71,17 @@ def run_set(
 
     Raises:
         NotAllowed: the set was cancelled.
-        Refused, Malformed: as for `run_task`.
+        Refused, Malformed, Unavailable: as for `run_task`.
     """
     given, terms = solutions or {}, terms or Terms()
-    stop, playing, doubts = threading.Event(), threading.Semaphore(workers), threading.Semaphore(DOUBTS)
+    stop, turns, doubts = threading.Event(), threading.Semaphore(workers), threading.Semaphore(DOUBTS)
     jobs = [
-        checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop)) for task in tasks
+        checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns))
+        for task in tasks
     ]
-    pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="run")
+    pool = ThreadPoolExecutor(workers + ahead(workers), thread_name_prefix="run")
     try:
-        futures = [pool.submit(_in_turn, job, playing, doubts) for job in jobs]
+        futures = [pool.submit(_run, job, doubts) for job in jobs]
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, LOOK, FIRST_COMPLETED)
@@ -96,17 +97,19 @@ def run_set(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _in_turn(job: Job, playing: threading.Semaphore, doubts: threading.Semaphore) -> TaskRun:
-    scene = prepare(job)
-    with playing:
-        return _with_retries(job, scene, doubts)
+def ahead(workers: int) -> int:
+    """Give how many tasks beyond those that are played are made ready, or taken down; each holds a world's memory."""
+    return (workers + 1) // 2
 
 
-def _with_retries(job: Job, scene: Scene, doubts: threading.Semaphore) -> TaskRun:
-    tries = [attempt(job, scene)]
-    while not job.stop.is_set() and _again(tries, doubts):
+def _run(job: Job, doubts: threading.Semaphore) -> TaskRun:
+    """Make attempts until one settles it; where the box itself is gone, nothing more can be settled."""
+    tries: list[TaskRun] = []
+    while not tries or (not job.stop.is_set() and _again(tries, doubts)):
         tries.append(attempt(job, prepare(job)))
     *earlier, last = tries
+    if last.failure == "ours" and not job.stop.is_set():
+        job.box.check()
     return replace(last, attempts=len(tries), earlier=tuple(earlier))
 
 

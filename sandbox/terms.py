@@ -56,6 +56,8 @@ class Job:
     Attributes:
         box: where its world is made.
         places: where its agent's place is made: the same box, unless the agent runs elsewhere.
+        stop: set when the set is given up.
+        turns: held while its agent runs; of a set, only so many do at a time.
     """
 
     task: Task
@@ -66,6 +68,7 @@ class Job:
     terms: Terms
     solution: Solution | None
     stop: threading.Event = field(default_factory=threading.Event)
+    turns: threading.Semaphore = field(default_factory=threading.Semaphore)
 
 
 def new_alias() -> str:
