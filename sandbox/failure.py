@@ -60,6 +60,7 @@ class Facts:
         agent: the agent's end, as the engine has it; None if it never started.
         world: how the world stood when the session was over, before it was told to freeze.
         too_large: whether the frozen state was over our caps or no tar stream at all.
+        stalled: whether our own looks at the agent came far apart: the machine stood still, or its clock jumped.
         servers_lost: how many servers died, never came up or did not answer in time.
         upstream: the worst that the model gateway met: its upstream did not answer a fixed request of ours either
             (`down`), failed a request and then the same one not again (`broke`), or failed the same one again or said
@@ -73,6 +74,7 @@ class Facts:
     agent: box.Facts | None = None
     world: box.Facts | None = None
     too_large: bool = False
+    stalled: bool = False
     servers_lost: int = 0
     upstream: UpstreamFact | None = None
     verdict: Verdict | None = None
@@ -126,6 +128,10 @@ def _server_lost(facts: Facts) -> bool:
     return facts.servers_lost > 0 and _undone(facts)
 
 
+def _jumped_over(facts: Facts) -> bool:
+    return facts.ended == "time-exceeded" and facts.stalled
+
+
 TABLE: tuple[Row, ...] = (
     Row("the engine could not be asked", _lost, Ruling("ours", "engine-lost")),
     Row("the world never started", lambda f: f.stage == Stage.NOTHING, Ruling("ours", "world-not-started")),
@@ -150,6 +156,7 @@ TABLE: tuple[Row, ...] = (
         lambda f: f.upstream == "broke" and _undone(f),
         Ruling("unclear", "upstream-broke"),
     ),
+    Row("our clock jumped over its time", _jumped_over, Ruling("unclear", "clock-jumped")),
     Row("it made a call too many", lambda f: f.ended == "steps-exceeded", Ruling("theirs", "steps-exceeded")),
     Row("its time ran out", lambda f: f.ended == "time-exceeded", Ruling("theirs", "time-exceeded")),
     # A state or an answer may have been made to be unreadable; and if it was, an honest one may be so by chance.
