@@ -8,10 +8,11 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from verifiers import answer, filesystem, git, postgres, sqlite
+from verifiers import answer, filesystem, git, github, postgres, sqlite
 from verifiers.registry import REGISTRY, Entry
 
-NAMESPACES = {module.__name__.rpartition(".")[2]: module for module in (filesystem, git, postgres, sqlite, answer)}
+_MODULES = (filesystem, git, github, postgres, sqlite, answer)
+NAMESPACES = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 
 CATALOGUE: Mapping[str, Entry] = MappingProxyType(
     {name: REGISTRY[name] for space in NAMESPACES for name in REGISTRY if name.startswith(space + ".")}

@@ -160,18 +160,18 @@ def blob_name(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def open_repository(context: Context, name: str) -> Repository:
-    """Copy the repository of this name, once an evaluation.
+def open_repository(context: Context, name: str, namespace: str = "git") -> Repository:
+    """Copy the repository at this path of a namespace's state, once an evaluation.
 
     Raises:
         Spoiled: there is none.
         Unreadable: there is no state, no git or no tmpfs.
     """
-    return context.once(("git", name), lambda: _copied(context, name))
+    return context.once((namespace, name), lambda: _copied(context, name, namespace))
 
 
-def _copied(context: Context, name: str) -> Repository:
-    tree = context.tree("git").below(name)
+def _copied(context: Context, name: str, namespace: str) -> Repository:
+    tree = context.tree(namespace).below(name)
     inner = tree.below(".git") or (Tree({}) if ".git" in tree else tree)
     head = inner.get("HEAD")
     if head is None or head.kind != "file":
