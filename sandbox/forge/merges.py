@@ -29,7 +29,7 @@ def merge_pull(call: Call) -> Answer:
     if expected is not None and expected != pull["head"]["sha"]:
         raise ApiError(409, "Head branch was modified. Review and try the merge again.")
     made = _merged(call, repo, record, method)
-    pull |= {"merged_at": call.state.now, "merged_by": call.login, "merge_commit": made}
+    pull |= {"merged_at": call.state.now, "merged_by": call.login, "merge_commit": made, "merge_method": method}
     records.close(record, call.login, call.state.now)
     move_branch(call, repo, pull["base"]["branch"], made)
     if pull["base"]["branch"] == repo.default_branch:

@@ -46,7 +46,8 @@ class Route(NamedTuple):
 
     def match(self, request: Request) -> dict[str, str] | None:
         """Give what stands for the variable parts of the path, or None where it is another path."""
-        found = _compiled(self.path).fullmatch(request.path) if request.method == self.method else None
+        path = request.path.rstrip("/")
+        found = _compiled(self.path).fullmatch(path) if request.method == self.method else None
         return found.groupdict() if found else None
 
 

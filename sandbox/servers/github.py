@@ -179,7 +179,7 @@ class _Part:
             pull["reviews"].append(records.new_review(self.whole.data, by, clock.written(at), said))
             issue["updated_at"] = clock.written(at)
         if known.get("state") == "merged":
-            pull |= {"merged_at": clock.written(at + STEP), "merged_by": self.owner}
+            pull |= {"merged_at": clock.written(at + STEP), "merged_by": self.owner, "merge_method": "merge"}
             pull["merge_commit"] = self._merge(issue, at + STEP, what)
 
     def _source(self, head: str, what: str) -> tuple[str, str]:

@@ -99,7 +99,7 @@ def _change_pull(pull: Record, change: Mapping[str, Any], viewer: str, now: str)
     if "merged" in change:
         merged = change["merged"]
         pull |= {"merged_at": now if merged else None, "merged_by": viewer if merged else None}
-        pull["merge_commit"] = pull["head"]["sha"] if merged else None
+        pull |= {"merge_commit": pull["head"]["sha"] if merged else None, "merge_method": "merge" if merged else None}
 
 
 def _new_issue(data: Record, repository: Record, known: Mapping[str, Any]) -> None:
