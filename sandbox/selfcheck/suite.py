@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from sandbox.box import Box
 from sandbox.errors import Lost
-from sandbox.selfcheck import inside
+from sandbox.selfcheck import drills, inside, taken
 from sandbox.selfcheck.attempt import Attempt, Part, Spec
 
-PARTS: tuple[Part, ...] = (inside,)
+PARTS: tuple[Part, ...] = (inside, drills, taken)
 
 
 def attempts() -> Mapping[str, Spec]:

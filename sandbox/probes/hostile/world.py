@@ -6,17 +6,20 @@ No tool is known that comes as far. What is read out of a world must be right al
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-FILES = Path("/data/files")
+FILES = Path(os.environ.get("HOSTILE_DATA", "/data")) / "files"
 HUGE = 1 << 40
 MANY = 30_000
 DEEP = 150
+FILLER = 4 << 20
 
 
 def links() -> None:
@@ -38,12 +41,10 @@ def pipes() -> None:
 
 
 def sparse() -> None:
-    """Make a file that is a terabyte long and holds nothing."""
-    with (FILES / "sparse").open("wb") as file, contextlib.suppress(OSError):
-        file.truncate(HUGE)
-    with (FILES / "large").open("wb") as file, contextlib.suppress(OSError):
-        file.truncate(1 << 26)
-    (FILES / "right").write_text("heliotrope")
+    """Make files that are long and hold nothing: a terabyte, and together more than a state may have."""
+    for name, size in (("sparse", HUGE), *((f"large{number}", 1 << 24) for number in range(8))):
+        with (FILES / name).open("wb") as file, contextlib.suppress(OSError):
+            file.truncate(size)
 
 
 def many() -> None:
@@ -72,20 +73,25 @@ def closed() -> None:
 
 
 def daemons() -> None:
-    """Leave processes that write the right thing as soon as the servers are stopped, and try to stop the stop."""
+    """Leave processes that go on writing, in two places one after the other, while somebody reads what is between."""
     if b"init.py" not in Path("/proc/1/cmdline").read_bytes():
         return  # this is nobody's world
-    for _ in range(8):
+    for number in range(4):
+        (FILES / f"m{number}").write_bytes(bytes(FILLER))
         if os.fork() == 0:
             os.setsid()
-            while True:
-                with contextlib.suppress(OSError):
-                    os.kill(1, 9)
-                with contextlib.suppress(OSError):
-                    if not os.path.exists(f"/proc/{PARENT}"):  # noqa: PTH110 - nothing that could raise
-                        (FILES / "colour.txt").write_text("heliotrope")
-                    (FILES / "flip").write_text("x")
-                    (FILES / "flip").rename(FILES / "flop")
+            count_for_ever(number)
+
+
+def count_for_ever(number: int) -> None:
+    """Write one figure more into two files, over and over, and try to end whoever wants us to end."""
+    for figure in itertools.count():
+        with contextlib.suppress(OSError):
+            os.kill(1, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            for name in (f"a{number}", f"z{number}"):
+                (FILES / f"new{number}").write_text(str(figure))
+                (FILES / f"new{number}").rename(FILES / name)
 
 
 def memory() -> None:
@@ -97,7 +103,6 @@ def memory() -> None:
         os.write(1, b"\x00\x00\x00\x00\x02{}" + b"\x40\x00\x00\x00\x00")
 
 
-PARENT = os.getpid()
 ATTEMPTS: Mapping[str, Callable[[], None]] = {
     "frozen-links": links,
     "frozen-pipes": pipes,
