@@ -45,8 +45,8 @@ class Callbacks:
         self._ways: dict[bytes, Path] = {}
         self._lock = threading.Lock()
         self._heard: queue.Queue[bytes] = queue.Queue()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, _listener(listen) as listener:
+        with _listener(listen) as listener:
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-m", "sandbox.endpoint.forward", str(listener.fileno())],
                 stdin=theirs.fileno(),
@@ -57,6 +57,7 @@ class Callbacks:
                 cwd="/",
                 start_new_session=True,
             )
+            theirs.close()
         self._thread = threading.Thread(target=self._listen, name="callbacks", daemon=True)
         self._thread.start()
         try:

@@ -122,7 +122,8 @@ class Forwarder:
         """Pass one request on."""
         if scope["type"] == "http":
             status, headers, body = await self._answered(scope, receive)
-            headers = [*headers, (b"connection", b"close")]  # so that nobody holds one of the few connections for long
+            headers += [(b"content-length", b"%d" % len(body))]
+            headers += [(b"connection", b"close")]  # so that nobody holds one of the few connections for long
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": body})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 import threading
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from sandbox.box import SOCKET_NAME
 from sandbox.endpoint import Exceptions, Sender
 
 NAME, ADDRESS = "agent.example.org", "203.0.113.10"
@@ -148,3 +150,69 @@ def served() -> Callable[..., Any]:
 @pytest.fixture
 def sender() -> Sender:
     return Sender(Ed25519PrivateKey.generate())
+
+
+@contextmanager
+def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[Heard]:
+    """Stand in for a run's gateway on `folder`/gateway.sock: it says the task, and echoes what else it hears."""
+    heard = Heard()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+            heard.requests.append((dict(self.headers) | {":": f"{self.command} {self.path}"}, body))
+            if behave is not None and self.path != "/task":
+                behave(self, body)
+                return
+            said = json.dumps(TASK).encode() if self.path == "/task" else body
+            self.send_response(200)
+            for name, value in (("Content-Type", "text/x"), ("Mcp-Session-Id", "s"), ("X-Inner", "secret")):
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def address_string(self) -> str:
+            return "agent"
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_UNIX
+
+        def server_bind(self) -> None:
+            self.socket.bind(str(folder / SOCKET_NAME))
+
+        def handle_error(self, *_: Any) -> None:
+            """Whoever was cut off has nothing to say."""
+
+    server = Server(("", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield heard
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+TASK = {"alias": "r-1", "goal": "Make the folder x.", "max_steps": 8, "tools": [{"name": "filesystem__x"}]}
+
+
+@pytest.fixture
+def gateway() -> Callable[..., Any]:
+    return stand_in
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that is free on every address of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

@@ -1,0 +1,194 @@
+"""Calling back: a token opens one run's gateway while that run is played, and nothing else, ever."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.endpoint import Callbacks
+from sandbox.errors import Lost, Malformed, Unavailable
+
+
+@pytest.fixture
+def callbacks(port):
+    with Callbacks(f"127.0.0.1:{port}", "https://bench.example.org/cb") as made:
+        made.port = port
+        yield made
+
+
+def call(callbacks, path, body=b"", method="POST", **headers):
+    """Send one request, and give the status, the fields and the body that come back."""
+    connection = http.client.HTTPConnection("127.0.0.1", callbacks.port, timeout=60)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+    finally:
+        connection.close()
+
+
+def test_a_request_is_made_anew_for_the_gateway(callbacks, gateway, tmp_path):
+    with gateway(tmp_path) as heard:
+        token, url = callbacks.admit(tmp_path)
+        assert url == f"https://bench.example.org/cb/run/{token}"
+        fields = {
+            "Accept": "a/b",
+            "Mcp_Method": "tools/call",
+            "X_Forwarded_For": "1.2.3.4",
+            "Cookie": "c",
+            "Origin": "o",
+        }
+        status, back, body = call(callbacks, f"/any/prefix/run/{token}/mcp?q=1", b"{}", Host="evil", **fields)
+    assert (status, body) == (200, b"{}")
+    assert back == {"content-type": "text/x", "mcp-session-id": "s", "content-length": "2", "connection": "close"}
+    [(seen, inner)] = heard.requests
+    assert inner == b"{}"
+    assert {name.lower(): value for name, value in seen.items()} == {
+        ":": "POST /mcp", "host": "127.0.0.1:8700", "connection": "close", "content-length": "2", "accept": "a/b",
+        "mcp-method": "tools/call",
+    }  # fmt: skip
+
+
+def test_every_other_way_says_the_same_and_hears_no_body(callbacks, gateway, tmp_path):
+    with gateway(tmp_path) as heard:
+        token, _ = callbacks.admit(tmp_path)
+        ended, _ = callbacks.admit(tmp_path)
+        callbacks.forget(ended)
+        other = token[:-1] + ("A" if token[-1] != "A" else "B")
+        paths = [
+            f"/run/{ended}/mcp", f"/run/{other}/mcp", f"/run/{token.lower()}x/mcp", f"/run/{token[:-1]}/mcp",
+            f"/run/{token}/solution", f"/run/{token}/mcp/", f"/run/{token}/mcp/../solution", f"/run/{token}/",
+            f"/run/{token}", f"/run/{token}/%6dcp", f"/RUN/{token}/mcp", "/run//mcp", "/", "/task", f"/{token}/mcp",
+        ]  # fmt: skip
+        said = {str(call(callbacks, path, b"x" * 100)) for path in paths}
+        assert len(said) == 1
+        assert "404" in said.pop()
+        assert heard.requests == []
+
+
+def test_a_token_opens_its_own_run_and_no_other(callbacks, gateway, tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    with gateway(folders[0]) as one, gateway(folders[1]) as two:
+        tokens = [callbacks.admit(folder)[0] for folder in folders]
+        assert call(callbacks, f"/run/{tokens[1]}/answer", b"second")[0] == 200
+        callbacks.forget(tokens[1])
+        assert call(callbacks, f"/run/{tokens[1]}/answer", b"replayed")[0] == 404
+        assert call(callbacks, f"/run/{tokens[0]}/answer", b"first")[0] == 200
+    assert [body for _, body in one.requests] == [b"first"]
+    assert [body for _, body in two.requests] == [b"second"]
+
+
+def test_who_is_on_a_run_that_ends_is_cut_off(callbacks, gateway, tmp_path):
+    entered, leave, said = threading.Event(), threading.Event(), []
+
+    def hold(handler, _):
+        entered.set()
+        leave.wait(60)
+        handler.connection.close()
+
+    with gateway(tmp_path, hold):
+        token, _ = callbacks.admit(tmp_path)
+        caller = threading.Thread(target=lambda: said.append(call(callbacks, f"/run/{token}/mcp", b"{}")[0]))
+        caller.start()
+        assert entered.wait(60)
+        callbacks.forget(token)
+        caller.join(30)  # the gateway still holds its end
+        assert said == [404]
+        leave.set()
+
+
+def test_a_gateway_that_is_gone_is_said_to_be(callbacks, gateway, tmp_path):
+    with gateway(tmp_path):
+        token, _ = callbacks.admit(tmp_path)
+    assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 502
+
+
+def test_bodies_are_capped_whatever_they_announce(callbacks, gateway, tmp_path):
+    with gateway(tmp_path) as heard:
+        token, _ = callbacks.admit(tmp_path)
+        assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024))[0] == 200
+        assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024 + 1))[0] == 413
+        assert call(callbacks, f"/run/{token}/mcp", iter([b"a", b"b"]))[2] == b"ab"
+    assert [len(body) for _, body in heard.requests] == [1024 * 1024, 2]
+
+
+def test_a_reply_without_end_is_cut(callbacks, gateway, tmp_path):
+    def flood(handler, _):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            handler.wfile.write(b"x" * 65536)
+
+    with gateway(tmp_path, flood):
+        token, _ = callbacks.admit(tmp_path)
+        assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 502
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked",
+        b"Content-Length: 4\r\nContent-Length: 40",
+        b"Transfer-Encoding: chunked, identity",
+        b"Content-Length: -1",
+        b"X: a\r\n b\0",
+    ],
+)
+def test_no_second_request_is_smuggled_behind_a_first(callbacks, gateway, tmp_path, head):
+    with gateway(tmp_path) as heard:
+        token, _ = callbacks.admit(tmp_path)
+        hidden = b"GET /solution HTTP/1.1\r\nHost: 127.0.0.1:8700\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", callbacks.port), timeout=60) as raw:
+            line = f"POST /run/{token}/mcp HTTP/1.1\r\nHost: x\r\n".encode()
+            raw.sendall(line + head + b"\r\n\r\n0\r\n\r\n" + hidden)
+            while raw.recv(65536):
+                pass
+    assert all(seen[":"] == "POST /mcp" for seen, _ in heard.requests)
+    assert len(heard.requests) <= 1
+
+
+def test_it_listens_as_nobody_and_ends_with_its_runner(callbacks, tmp_path):
+    status = Path(f"/proc/{callbacks._process.pid}/status").read_text()
+    if os.geteuid() == 0:
+        assert "Uid:\t65531\t65531\t65531\t65531" in status
+    assert "NoNewPrivs:\t1" in status
+    assert callbacks.alive()
+    callbacks.close()
+    callbacks.close()
+    with pytest.raises(ConnectionRefusedError):
+        call(callbacks, "/")
+
+
+def test_its_death_is_known(callbacks, gateway, tmp_path):
+    with gateway(tmp_path):
+        token, _ = callbacks.admit(tmp_path)
+        os.kill(callbacks._process.pid, signal.SIGKILL)
+        while callbacks.alive():
+            time.sleep(0.01)
+        with pytest.raises(Lost, match="gone"):
+            callbacks.admit(tmp_path)
+        with pytest.raises(Lost, match="gone"):
+            callbacks.forget(token)
+
+
+def test_where_it_listens_must_be_a_place_and_free(callbacks):
+    for place in ("8701", "127.0.0.1", "127.0.0.1:x", ":8701", "127.0.0.1:65536"):
+        with pytest.raises(Malformed, match="ADDRESS:PORT"):
+            Callbacks(place, "https://x")
+    for place in (f"127.0.0.1:{callbacks.port}", "192.0.2.7:8701"):
+        with pytest.raises(Unavailable, match="choose another"):
+            Callbacks(place, "https://x")
+
+
+def test_tokens_cannot_be_guessed(callbacks, tmp_path):
+    tokens = {callbacks.admit(tmp_path)[0] for _ in range(20)}
+    assert len(tokens) == 20
+    assert {len(token) for token in tokens} == {43}
