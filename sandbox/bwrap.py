@@ -71,7 +71,7 @@ class Walls:
             self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), f"/etc/{name}")
         for name in ("ld.so.cache", "alternatives"):
             self.add("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-        self.add("--proc", "/proc", "--dev", "/dev")
+        self.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place
         self.add("--seccomp", self.data(seccomp.program()))
 
