@@ -62,6 +62,7 @@ ALONE = (
     "sandbox.images.relay.relay",
     "sandbox.images.world.init",
     "sandbox.images.world.ours.postgres.cluster",
+    "sandbox.images.world.ours.redis.store",
     "sandbox.place",
 )
 # Programs that run inside a world, in an environment with a lock of its own.

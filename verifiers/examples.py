@@ -6,6 +6,7 @@ Everything here is exact bytes: a repository is made of loose objects without gi
 from __future__ import annotations
 
 import hashlib
+import json
 import posixpath
 import sqlite3
 import zlib
@@ -192,3 +193,36 @@ def _constraint(name: str, kind: str, column: str, to: Sequence[str] | None) -> 
 
 
 _BASES = {"integer": "int4", "bigint": "int8", "numeric": "numeric", "boolean": "bool"}
+
+
+def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] | None = None) -> Views:
+    """Give the views of a world whose Redis server left these keys.
+
+    Args:
+        keys: key to its type and its value, as Redis's reader writes them (`verifiers.redis_state`).
+        left: the milliseconds that are left to those keys that run out.
+    """
+    made = {
+        name: {"type": kind, "value": value, "left": (left or {}).get(name)} for name, (kind, value) in keys.items()
+    }
+    return Views({"redis": written({"keys": made})})
+
+
+def memory_graph(
+    entities: Sequence[tuple[str, str, Sequence[str]]], relations: Sequence[tuple[str, str, str]]
+) -> Views:
+    """Give the views of a world whose memory server left this graph.
+
+    Args:
+        entities: name, type and observations of each.
+        relations: from, type and to of each.
+    """
+    lines = [
+        {"type": "entity", "name": name, "entityType": kind, "observations": list(observations)}
+        for name, kind, observations in entities
+    ]
+    lines += [
+        {"type": "relation", "from": source, "to": target, "relationType": kind} for source, kind, target in relations
+    ]
+    text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+    return Views({"memory": tree_of({"memory.jsonl": text})})

@@ -13,13 +13,17 @@ from sandbox.errors import NotFound
 from sandbox.servers.filesystem import FILESYSTEM
 from sandbox.servers.git import GIT
 from sandbox.servers.github import GITHUB
+from sandbox.servers.memory import MEMORY
 from sandbox.servers.postgres import POSTGRES
+from sandbox.servers.redis import REDIS
 from sandbox.servers.server import Server
 from sandbox.servers.sqlite import SQLITE
 
 __all__ = ["SERVERS", "Server", "document_name", "tool_table", "wire_name"]
 
-SERVERS: Mapping[str, Server] = {server.name: server for server in (FILESYSTEM, GIT, GITHUB, POSTGRES, SQLITE)}
+SERVERS: Mapping[str, Server] = {
+    server.name: server for server in (FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SQLITE)
+}
 
 
 def tool_table(names: Iterable[str] = tuple(SERVERS)) -> dict[str, Mapping[str, Any]]:
