@@ -216,3 +216,9 @@ def port() -> int:
     """A port that is free on every address of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def hosted(context: ssl.SSLContext) -> Callable[[Behaviour], Any]:
+    """Serve an endpoint with the right certificate."""
+    return lambda behave: serve(behave, context)
