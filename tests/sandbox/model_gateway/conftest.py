@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from sandbox import gateway
 from sandbox.box import SOCKET_NAME
-from sandbox.gateway import NURSERY, GatewaySpec, listing
+from sandbox.gateway import NURSERY, GatewaySpec, listing, start
+from sandbox.gateway.process import listen
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.model_gateway.spec import UpstreamSpec
 
@@ -47,7 +47,7 @@ class Desk:
         model = {"wire": models.spec.wire, "models": list(models.spec.models)}
         tools = listing(["filesystem.list_allowed_directories"])
         spec = GatewaySpec("r-1", "a goal", tools, ("filesystem",), 4, model=model)
-        self.gateway = gateway.start(spec, world, folder, self.session.gateway_end)
+        self.gateway = start(spec, world, listen(folder), self.session.gateway_end)
         self.gateway.ready(60)
         self.client = httpx2.Client(
             transport=httpx2.HTTPTransport(uds=str(folder / SOCKET_NAME)),
@@ -144,6 +144,7 @@ def told():
     class Told:
         pass
 
-    for thing in (a_request, a_spec, style, events_of, stubs):
-        setattr(Told, thing.__name__.rpartition(".")[2], staticmethod(thing) if callable(thing) else thing)
+    for name in ("a_request", "a_spec", "style"):
+        setattr(Told, name, staticmethod(globals()[name]))
+    Told.stubs = stubs
     return Told

@@ -1,0 +1,290 @@
+"""Ways out and ways in that an agent, or an upstream, might try through the model's paths."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import Malformed
+from sandbox.model_gateway.link import Reader, pack
+from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_key
+from sandbox.model_gateway.upstream import MAX_ANSWER
+
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+PATHS = [CHAT, RESPONSES, MESSAGES]
+SECRET = "heliotrope-over-the-wire"  # what an agent would like to carry somewhere else
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_header_of_an_agent_reaches_an_upstream(path, desk, stub, told):
+    upstream = stub()
+    headers = {
+        "Authorization": f"Bearer {SECRET}",
+        "X-Api-Key": SECRET,
+        "User-Agent": SECRET,
+        "X-Stainless-Lang": SECRET,
+        "Cookie": f"a={SECRET}",
+        "Forwarded": f"for={SECRET}",
+        "X-Forwarded-Host": f"{SECRET}.example",
+        "Anthropic-Version": SECRET,
+    }
+    task = desk(upstream, told.style(path))
+    assert task.ask(path, told.a_request(path), headers=headers).status_code == 200
+    assert SECRET not in str(upstream.seen)
+    assert len(upstream.seen) == 1
+
+
+@pytest.mark.parametrize("header", ["anthropic-beta", "OpenAI-Beta", "OpenAI-Organization", "OpenAI-Project"])
+def test_a_header_that_switches_something_on_is_refused_by_name(header, desk, stub, told):
+    upstream = stub()
+    answer = desk(upstream).ask(CHAT, told.a_request(CHAT), headers={header: SECRET})
+    assert answer.status_code == 400
+    assert header.lower() in answer.json()["error"]["message"]
+    assert not upstream.seen
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{CHAT}?q={SECRET}",
+        f"{CHAT}/{SECRET}",
+        f"/v1/{SECRET}",
+        "/v1/files",
+        "/v1/messages",
+        "/v1/messages/batches",
+        "/v1/../v1/files",
+        "/v1/chat%2fcompletions%00",
+    ],
+)
+def test_no_other_address_is_ever_asked(path, desk, stub, told):
+    upstream = stub()
+    answer = desk(upstream).ask(path, told.a_request(CHAT))
+    assert answer.status_code in {400, 404}
+    assert SECRET not in answer.text
+    assert not upstream.seen
+
+
+def test_nothing_of_an_agent_is_in_what_an_upstream_sees_beside_the_conversation(desk, stub, told):
+    upstream = stub()
+    task = desk(upstream)
+    for document in (
+        told.a_request(CHAT, model=SECRET),
+        told.a_request(CHAT, user=SECRET),
+        told.a_request(CHAT, **{SECRET: 1}),
+        told.a_request(CHAT, tools=[{"type": SECRET}]),
+        told.a_request(CHAT, service_tier=SECRET),
+        told.a_request(CHAT) | {"messages": [{"role": SECRET, "content": "x"}]},
+        told.a_request(CHAT, stream_options={"include_usage": True, SECRET: 1}),
+    ):
+        answer = task.ask(CHAT, document)
+        assert answer.status_code == 400
+    assert not upstream.seen
+    task.ask(CHAT, told.a_request(CHAT, prompt_cache_key=SECRET, stream_options={"include_usage": True}))
+    assert SECRET not in str(upstream.seen)
+
+
+def test_smuggled_json_is_refused_before_anything_is_rebuilt(desk, stub):
+    upstream = stub()
+    task = desk(upstream)
+    for body in (
+        b'{"model": "small", "model": "large", "messages": []}',
+        b'{"model": "small", "messages": NaN}',
+        b'{"model": "small", "messages": ["\\ud800"]}',
+        b"[" * 5000,
+        b'{"model": "small", "messages": []} {"model": "large"}',
+        b"",
+    ):
+        answer = task.client.post(CHAT, content=body)
+        assert answer.status_code == 400, body[:40]
+        assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert not upstream.seen
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_that_tells_of_other_runs_comes_back(path, desk, stub, told):
+    task = desk(stub(), told.style(path))
+    answer = task.ask(path, told.a_request(path))
+    assert answer.headers.keys() <= {"content-type", "cache-control", "transfer-encoding", "content-length"}
+    streamed = task.stream(
+        path, told.a_request(path, **{"stream_options": {"include_usage": True}} if path == CHAT else {})
+    )
+    for text in (answer.text, json.dumps(streamed)):
+        for mark in ("fp-of-another-run", "upstream", "cached", "cache_read", "priority", "snapshot", "17000", "xxxx"):
+            assert mark not in text
+
+
+def test_no_cookie_of_an_upstream_is_kept_for_another_run(desk, stub, told):
+    upstream = stub()
+    one = desk(upstream)
+    one.ask(CHAT, told.a_request(CHAT))
+    desk.another(one.models).ask(CHAT, told.a_request(CHAT))
+    assert [seen.headers.get("cookie") for seen in upstream.seen] == [None, None]
+
+
+@pytest.mark.parametrize("fault", ["redirect", "gzip", "nonsense", "line"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_upstream_that_answers_oddly_costs_nothing_and_tells_nothing(fault, stream, desk, stub, told):
+    task = desk(stub(*[{"fault": fault}] * 2))
+    answer = task.ask(CHAT, told.a_request(CHAT, stream=stream))
+    assert answer.status_code == 502
+    assert answer.json()["error"]["type"] == "server_error"
+    (call,) = task.finish()
+    assert call.outcome == "refused"
+    assert call.written == 0
+
+
+def test_a_body_that_would_unpack_to_a_gigabyte_is_never_unpacked(desk, stub, told):
+    """The header says gzip, and the agent's own Accept-Encoding is not passed on."""
+    upstream = stub({"fault": "gzip"}, {"fault": "gzip"})
+    task = desk(upstream)
+    assert task.ask(CHAT, told.a_request(CHAT), headers={"Accept-Encoding": "gzip"}).status_code == 502
+    assert upstream.seen[0].headers["accept-encoding"] == "identity"
+    bomb = gzip.compress(b"x" * 1_000_000)
+    assert task.client.post(CHAT, content=bomb, headers={"Content-Encoding": "gzip"}).status_code == 400
+
+
+def test_an_answer_beyond_the_cap_is_given_up(desk, stub, told):
+    huge = {"text": "x" * (MAX_ANSWER + 1)}
+    task = desk(stub(huge, huge))
+    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
+    assert task.finish()[0].written == 0
+
+
+def test_an_upstream_cannot_write_a_header_or_another_event(desk, stub, told):
+    upstream = stub({"text": 'a\r\n\r\nHTTP/1.1 200 OK\r\nX-Evil:1 \n\ndata:{"evil":1}\n\nevent:evil'})
+    task = desk(upstream)
+    events = task.stream(CHAT, told.a_request(CHAT))
+    assert events[-1] is None
+    assert all("evil" not in event for event in events[:-1])
+
+
+def processes_of(task):
+    """Find the gateways that live, and the model process of a session."""
+    gateways = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if b"sandbox.gateway.nursery" in (folder / "cmdline").read_bytes():
+                gateways.append(folder)
+    return gateways, Path("/proc", str(task.models._process.pid))
+
+
+def holds(folder, secret):
+    """Say whether a process has some bytes anywhere in its memory."""
+    spans = [line.split()[0].split("-") for line in (folder / "maps").read_text().splitlines() if " r" in line]
+    with (folder / "mem").open("rb", buffering=0) as memory:
+        for low, high in spans:
+            try:
+                memory.seek(int(low, 16))
+                if secret in memory.read(int(high, 16) - int(low, 16)):
+                    return True
+            except (OSError, ValueError, OverflowError):
+                continue
+    return False
+
+
+def test_the_key_is_in_the_model_process_and_nowhere_else(desk, stub, told):
+    upstream = stub()
+    task = desk(upstream)
+    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 200
+    key = upstream.seen[0].headers["authorization"].split()[1].encode()
+    gateways, model = processes_of(task)
+    assert holds(model, key)  # so that looking for it proves something
+    assert len(gateways) >= 2  # the nursery, and what was forked from it
+    for folder in gateways:
+        assert not holds(folder, key)
+    for folder in (model, *gateways):
+        assert key not in (folder / "environ").read_bytes()
+        assert key not in (folder / "cmdline").read_bytes()
+
+
+def test_the_model_process_is_nobody_and_knows_no_task(desk, stub, told):
+    task = desk(stub())
+    task.ask(CHAT, told.a_request(CHAT))
+    _, model = processes_of(task)
+    status = dict(line.split(":\t", 1) for line in (model / "status").read_text().splitlines() if ":\t" in line)
+    if os.geteuid() == 0:
+        assert set(status["Uid"].split()) == {"65530"}
+    assert status["NoNewPrivs"].strip() == "1"
+    assert b"PATH" in (model / "environ").read_bytes()
+    assert (model / "environ").read_bytes().count(b"=") == 2
+
+
+def answer_over(link):
+    reader, found = Reader(), []
+    while not found or "end" not in found[-1]:
+        found += reader.feed(link.recv(65536))
+    return "".join(message.get("data", "") for message in found)
+
+
+def test_a_gateway_that_was_taken_over_can_send_no_more_than_an_agent(stub, told):
+    """The link itself: whatever is sent over it is rebuilt again, and nonsense ends the session."""
+    from sandbox.model_gateway.process import ModelGateway
+
+    upstream = stub()
+    with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
+        session = models.open()
+        link = socket.socket(fileno=os.dup(session.gateway_end.fileno()))
+        link.settimeout(20)
+        request = told.a_request(CHAT) | {"web_search_options": {}, "user": SECRET}
+        link.sendall(pack({"id": 1, "wire": "chat", "request": request}))
+        assert "web_search_options" in answer_over(link)
+        link.sendall(pack({"id": 2, "wire": "messages", "request": told.a_request(MESSAGES)}))
+        link.sendall(pack({"id": 3, "wire": "chat", "request": told.a_request(CHAT, model="huge")}))
+        assert "small, large" in answer_over(link)
+        link.sendall(pack({"id": "x"}))
+        while link.recv(65536):
+            pass
+        link.close()
+        session.finish()
+        assert session.calls == ()
+        assert not session.lost
+    assert not upstream.seen
+
+
+def test_a_session_that_ended_asks_no_more(desk, stub, told):
+    upstream = stub()
+    task = desk(upstream)
+    task.client.post("/answer", json={"answer": "done"})
+    answer = task.ask(CHAT, told.a_request(CHAT))
+    assert answer.status_code == 403
+    assert not upstream.seen
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://models.example/v1",
+        "http://192.0.2.1/v1",
+        "http://127.0.0.1.example/v1",
+        "https://user:word@models.example",
+        "https://models.example/?key=x",
+        "https://models.example/#x",
+        "ftp://127.0.0.1/",
+        "https://",
+        "https://models.example/a b",
+        "file:///etc/passwd",
+        "http://[::ffff:192.0.2.1]/",
+        "https://models.example:port/",
+    ],
+)
+def test_a_key_is_sent_in_the_clear_to_nobody_but_this_machine(url):
+    with pytest.raises(Malformed):
+        require_address(url)
+
+
+@pytest.mark.parametrize("url", ["https://models.example/v1", "http://127.0.0.1:8000", "http://[::1]:1/v1"])
+def test_an_address_that_may_be_asked_is(url):
+    assert UpstreamSpec("x", "openai", url, ["small"], 1000, 1).url == url
+
+
+@pytest.mark.parametrize("key", ["", " ", "two words", "line\nline", "ü", "x" * 600])
+def test_what_can_be_no_key_is_refused_and_not_quoted(key):
+    with pytest.raises(Malformed) as refusal:
+        require_key(key)
+    assert not key.strip() or key not in str(refusal.value)
