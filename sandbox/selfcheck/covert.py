@@ -1,13 +1,16 @@
 """What still gets out, and how much of it at most: the covert exits, counted in bits a month.
 
-A wall bounds an agent's exits; it cannot close those that are made of what we say ourselves. Each channel below is one
-such thing. Its ceiling is the logarithm of the number of things that could be said, as if an agent chose freely among
-all of them and nobody ever looked: it is an upper bound, not an estimate. All of it assumes a submitter whose agent
-knows every task, and who reads what they are shown and nothing else.
+A wall bounds an agent's exits; those that are made of what we say ourselves it cannot close. Each channel below is one
+such thing. Its ceiling is the logarithm of the number of different things that could be said, as if an agent chose
+freely among all of them, knew every task, and nobody ever looked. It is an upper bound and no estimate: to move a
+figure by half a point, an agent has to pass or fail a task.
 
-    figures     two of four axes are rates rounded to half a point (201 values); the other two are as coarse
-    codes       a private run's failure is one code of a fixed list
-    runs        only so many private runs a month are allowed, and the board shows one of them
+Assumed, because nothing in here can see to it:
+
+- the submitter reads what a private run shows its owner, and the board; not the operator's terminal, whose progress
+  and wall-clock tell more (`quarterturn run` is the operator's to type), nor the machine or its power and load;
+- so many private runs a month as the operator lets them make: the ceiling is for one, and grows with each;
+- what is opened once a task is retired is no exit: the task is published with it.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ from typing import Literal
 from sandbox.failure import CODES
 
 HALF_POINTS = 201  # 0, 0.5, … 100
-FIGURES = 4  # the axes, for the sealed cohorts together
-COHORTS = 2  # sealed and sunset are shown apart
-STATES = 4  # queued, running, done, failed
-MINUTES = 24 * 60 * 31  # in a month
+ROUNDED = 3  # a figure, and the two ends of its interval
+FIGURES = 4  # success, efficiency, hallucination, recovery
+GROUPS = 2  # all cohorts, and the sealed ones
+TASKS, STEPS = 200, 40  # of a set, and at most of a task
+STATES = ("queued", "running", "done", "failed")
+MINUTES = 31 * 24 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,42 +53,37 @@ class Channel:
         return "bounded" if self.bits else "closed"
 
 
-def ceiling(runs: int = 4, *, figures: int = FIGURES, minute_of_the_end: bool = True) -> list[Channel]:
+def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Channel]:
     """Give every channel with its ceiling, for one submitter and one month.
 
     Args:
-        runs: how many private runs a submitter may make in a month.
-        figures: how many figures of each cohort are shown.
-        minute_of_the_end: whether the owner learns the minute in which a run ended, as whoever polls its state does.
+        runs: how many private runs the submitter makes in the month.
+        tasks: how many tasks a set has.
+        steps: how many calls a task allows at most; with the call too many it counts one more.
     """
-    ends = math.log2(MINUTES) if minute_of_the_end else 0.0
+    rounded = FIGURES * ROUNDED * math.log2(HALF_POINTS)
+    counts = 3 * math.log2(tasks + 1) + math.log2(tasks * (steps + 1) + 1)
+    endings = math.log2(len(STATES) - 1 + len(CODES))  # a failed run shows one code, another shows its state
     return [
         Channel(
             "figures",
-            f"{figures} figures of {COHORTS} groups of tasks, rounded to half a point; {runs} runs a month",
-            runs * COHORTS * figures * math.log2(HALF_POINTS),
+            "rounded to half a point, with the ends of their intervals; the first ranked run stands on the board",
+            runs * GROUPS * rounded,
         ),
         Channel(
-            "state and code",
-            f"one of {STATES} states, and one of {len(CODES)} codes of a fixed list",
-            runs * math.log2(STATES - 1 + len(CODES)),
+            "counts beside the figures",
+            "how many tasks passed, were recovered, are unknown, and how many calls were made: whole numbers",
+            runs * GROUPS * counts,
         ),
-        Channel("end of a run", "its minute at most: no progress and no duration is shown", runs * ends),
-        Channel(
-            "number of runs",
-            f"at most {runs}, and whether each is made is known before any task is served",
-            0.0,
-        ),
-        Channel("board", "a rounding of the same figures, of one run a month", 0.0),
+        Channel("state and code", "one of four states, and one code of a fixed list", runs * endings),
+        Channel("the minute a run ends", "no progress, and no duration of a task", runs * math.log2(MINUTES)),
         Channel("tool names", "escaped, cut, and sealed with the run", 0.0, "whisper-tool-names"),
         Channel("answer", "sealed with the run", 0.0, "whisper-answer"),
         Channel("printed output", "sealed with the run; shown on the dev set alone", 0.0, "whisper-output"),
-        Channel(
-            "exit code", "no program shows it, and the classifier reads no meaning into it", 0.0, "whisper-exit-code"
-        ),
-        Channel("duration of a task", "not shown, and sealed; the tasks of a run end unseen", 0.0, "whisper-duration"),
-        Channel("image labels", "never read, and an image cannot be written to", 0.0),
-        Channel("public record", "salted commitments: what is in them cannot be chosen", 0.0),
+        Channel("exit code", "shown to nobody; the classifier reads no meaning into it", 0.0, "whisper-exit-code"),
+        Channel("duration of a task", "sealed with the run; its minute is the run's", 0.0, "whisper-duration"),
+        Channel("image labels", "never read; a running image cannot be written to", 0.0),
+        Channel("the public record", "commitments are salted by us; nothing in them can be chosen", 0.0),
     ]
 
 
@@ -92,7 +92,14 @@ def total(channels: Sequence[Channel]) -> float:
     return sum(channel.bits for channel in channels)
 
 
+def table(channels: Sequence[Channel]) -> list[str]:
+    """Write the channels as the rows of a Markdown table, with their sum."""
+    rows = [f"| {one.name} | {one.state} | {one.bits:.0f} | {one.control} |" for one in channels]
+    head = ["| channel | | bits a month, at most | what bounds it |", "|---|---|---|---|"]
+    return [*head, *rows, f"| **together** | | **{total(channels):.0f}** | |"]
+
+
 def bits_of(attempt: str) -> str:
-    """Say how much one drill's channel carries, in words."""
-    channel = next(channel for channel in ceiling() if channel.attempt == attempt)
-    return f"at most {channel.bits:.0f} bits a month" if channel.bits else "closed but for what figures and codes carry"
+    """Say in words how much the channel of one drill carries by itself."""
+    channel = next(one for one in ceiling() if one.attempt == attempt)
+    return f"at most {channel.bits:.0f} bits a month" if channel.bits else "0 bits a month of its own"

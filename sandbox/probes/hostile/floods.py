@@ -11,14 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from sandbox.probes.hostile.wire import HOST, calling, dial, honest, post, request, send, solving, status
+from sandbox.probes.hostile.wire import HOST, calling, dial, honest, post, request, send, slow_query, solving, status
 
 MIB = 1 << 20
 MANY, THOUSAND = 40, 1000
 SLOWLY = 18.0
-SLOW_QUERY = (
-    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 6000000) SELECT count(*) AS n FROM c"
-)
+ROWS = 6_000_000
 
 
 def drip(beginning: str) -> dict[str, Any]:
@@ -113,7 +111,7 @@ def at_once() -> dict[str, Any]:
 
 def held_bodies() -> dict[str, Any]:
     """Keep one call busy, and put thirty megabytes in the queue behind it."""
-    slow = calling("sqlite__read_query", query=SLOW_QUERY)
+    slow = calling("sqlite__read_query", query=slow_query(ROWS))
     fat = calling("filesystem__write_file", path="/data/files/fat", content="\U0001f600" + "x" * (MIB - 1000))
     wide = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": {"x": ['
     wide += b"{}," * (MIB // 3 - 100) + b"0]}}}"

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.probes.hostile.wire import FILE, call, calling, post, request, send, solving, status
+from sandbox.probes.hostile.wire import FILE, call, calling, post, request, send, slow_query, solving, status
 
 SITE = "/data/repos/site"
 EVIL = "/data/files/evil"
+ROWS = 200_000_000  # more than a call may take
 CANARY = "/data/files/canary"
 VERDICTS = ("/logs/verifier/reward.txt", "/verdict.json", "/data/verdict.json", "/data/files/../verdict.json",
             "/tmp/result.json", "/results/score.json", "/data/files/verdict.json")  # fmt: skip  # noqa: S108
@@ -179,8 +180,7 @@ def answered_twice() -> dict[str, Any]:
 
 def in_flight() -> dict[str, Any]:
     """Have a slow call under way when the session ends, with the right one waiting behind it."""
-    slow = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 90000000) SELECT count(*) FROM c"
-    for body in (calling("sqlite__read_query", query=slow), solving()):
+    for body in (calling("sqlite__read_query", query=slow_query(ROWS)), solving()):
         threading.Thread(target=post, args=("/mcp", body), daemon=True).start()
         time.sleep(0.7)
     return {"status": post("/answer", b'{"answer": "7"}')}

@@ -72,6 +72,12 @@ def solving() -> bytes:
     return calling("filesystem__write_file", path=FILE, content="heliotrope")
 
 
+def slow_query(rows: int) -> str:
+    """Write a query that takes some seconds for each ten million rows; the server wants a SELECT in front."""
+    numbers = f"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < {rows})"
+    return f"SELECT count(*) FROM ({numbers} SELECT x FROM c)"  # noqa: S608 - our own words
+
+
 def call(tool: str, **arguments: Any) -> tuple[bool, str]:
     """Call a tool; say whether it went well, and give the text of the answer."""
     answer = send(request("POST", "/mcp", calling(tool, **arguments)))

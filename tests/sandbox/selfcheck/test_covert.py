@@ -1,0 +1,44 @@
+import math
+from pathlib import Path
+
+from sandbox.failure import CODES
+from sandbox.selfcheck import drills
+from sandbox.selfcheck.covert import bits_of, ceiling, table, total
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "covert-channels.md"
+
+
+def test_the_page_says_what_the_code_says():
+    text = PAGE.read_text()
+    assert "\n".join(table(ceiling())) in text
+
+
+def test_every_drill_of_a_covert_exit_has_its_channel_and_every_such_channel_its_drill():
+    tried = {channel.attempt for channel in ceiling() if channel.attempt}
+    assert tried == {name for name, spec in drills.ATTEMPTS.items() if spec.group == "covert"}
+    assert all(bits_of(name) in drills.ATTEMPTS[name].control for name in tried)
+
+
+def test_a_channel_is_the_logarithm_of_what_could_be_said():
+    named = {channel.name: channel for channel in ceiling(tasks=3, steps=1)}
+    assert named["figures"].bits == 2 * 12 * math.log2(201)
+    assert named["counts beside the figures"].bits == 2 * (3 * 2 + math.log2(7))
+    assert named["state and code"].bits == math.log2(3 + len(CODES))
+    assert named["answer"].state == "closed"
+    assert named["figures"].state == "bounded"
+
+
+def test_two_runs_say_twice_as_much_and_none_says_nothing():
+    assert total(ceiling(2)) == 2 * total(ceiling(1))
+    assert total(ceiling(0)) == 0
+
+
+def test_more_tasks_and_steps_never_say_less():
+    assert (
+        total(ceiling(tasks=50, steps=10)) < total(ceiling(tasks=200, steps=10)) < total(ceiling(tasks=200, steps=40))
+    )
+
+
+def test_it_is_far_less_than_the_tasks_are():
+    goals = 200 * 100  # bits, at one a letter
+    assert total(ceiling()) < goals / 50

@@ -1,0 +1,230 @@
+"""Hostile agents in the whole machinery: what must hold, and that a hole would be seen."""
+
+import json
+import runpy
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox import submission
+from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import AGENT_IMAGE, DockerBox
+from sandbox.errors import Lost
+from sandbox.outcome import TaskRun
+from sandbox.run import run_task
+from sandbox.selfcheck import attempts, drills, naive, taken
+from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches, drill_task
+from sandbox.transcript import CallRecord, Transcript
+from verifiers.verdict import Evidence, Verdict
+
+ROOT = Path(__file__).parents[3]
+PROGRAMS = runpy.run_path(str(HOSTILE / "agent.py"), run_name="agent")["ATTEMPTS"]
+WORLD = runpy.run_path(str(HOSTILE / "world.py"), run_name="world")["ATTEMPTS"]
+BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
+
+
+# ---- the real thing ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("box", BOXES)
+def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box):
+    made = list(drills.run(box(), drills.ATTEMPTS))
+    assert [f"{one.name}: {one.detail}" for one in made if one.outcome == "escaped"] == []
+    assert [one.name for one in made] == [drill.spec.name for batch in batches(drills.DRILLS, drills.ATTEMPTS)
+                                          for drill in batch]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("box", BOXES)
+def test_a_world_that_was_taken_over_is_read_right_or_refused(box):
+    made = {one.name: one for one in taken.run(box(), list(taken.ATTEMPTS))}
+    assert made.keys() == taken.ATTEMPTS.keys()
+    assert [f"{one.name}: {one.detail}" for one in made.values() if one.outcome == "escaped"] == []
+    assert made["frozen-sparse-file"].outcome == "bounded"
+    assert made["frozen-links"].outcome == "blocked"
+
+
+@pytest.mark.slow
+@pytest.mark.box
+def test_the_same_programs_get_through_where_somebody_was_careless():
+    names = [*naive.JUDGES, *naive.PLACES]
+    assert drills.controls(BwrapBox(), names) == dict.fromkeys(names, True)
+    assert taken.controls(BwrapBox(), list(taken.ATTEMPTS)) == dict.fromkeys(taken.CARELESS, True)
+
+
+@pytest.mark.slow
+@pytest.mark.engine
+def test_an_image_leaves_nothing_in_its_layers_or_volumes(tmp_path):
+    box = DockerBox()
+    for name, programs in (("first", "stay-in-folders"), ("second", LOOK)):
+        build = [
+            "docker",
+            "build",
+            "-q",
+            "-t",
+            f"quarterturn-test-hostile-{name}",
+            "--build-arg",
+            f"BASE={AGENT_IMAGE}",
+        ]
+        build += [
+            "--build-arg",
+            f"ATTEMPTS={programs}",
+            "-f",
+            str(ROOT / "examples/agents/hostile/Dockerfile"),
+            str(ROOT),
+        ]
+        subprocess.run(build, capture_output=True, timeout=300, check=True)
+    try:
+        said = [said_by(box, f"quarterturn-test-hostile-{name}") for name in ("first", "second")]
+    finally:
+        tags = [f"quarterturn-test-hostile-{name}" for name in ("first", "second")]
+        subprocess.run(["docker", "image", "rm", "-f", *tags], capture_output=True, timeout=60, check=False)
+    assert set(said[0]["stay-in-folders"]["written"]) >= {"/keep", "/srv/keep", "/tmp"}
+    assert "/layer" not in said[0]["stay-in-folders"]["written"]
+    assert said[1][LOOK] == {"places": [], "in_the_world": []}
+
+
+def said_by(box, image):
+    hostile = submission.image(f"{image}:latest", submitter="mallory", resolve=box.digest)
+    run = run_task(drill_task(), hostile, box, alias="r-1", terms=TERMS)
+    lines = [json.loads(line) for line in run.output.splitlines() if line.startswith('{"attempt"')]
+    return {line["attempt"]: line["met"] for line in lines}
+
+
+# ---- the table ----
+
+
+def test_every_program_is_a_drill_and_every_drill_a_program():
+    assert PROGRAMS.keys() - {LOOK} == drills.ATTEMPTS.keys()
+    assert WORLD.keys() == taken.ATTEMPTS.keys()
+    assert {spec.group for spec in drills.ATTEMPTS.values()} == {"gateway", "persistence", "score", "covert"}
+
+
+def test_the_suite_has_them_all_with_their_controls():
+    suite = attempts()
+    assert suite.keys() >= drills.ATTEMPTS.keys() | taken.ATTEMPTS.keys()
+    assert all(spec.control for spec in suite.values())
+    assert not any(spec.short for spec in drills.ATTEMPTS.values()), "the short form takes a few seconds"
+
+
+def test_programs_are_played_together_where_the_table_says_so():
+    assert [
+        [drill.spec.name for drill in batch] for batch in batches(drills.DRILLS, ["json-nan", "json-deep", "escapes"])
+    ] == [
+        ["json-deep", "json-nan"],
+        ["escapes"],
+    ]
+
+
+def test_a_program_says_which_there_are_and_leaves_nothing_where_there_is_a_way_out(tmp_path):
+    program = [sys.executable, "-B", str(HOSTILE / "agent.py")]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "json-nan" in done.stderr) == (2, True)
+    interfaces = Path("/proc/net/dev").read_text().count(":")
+    if interfaces > 1:
+        done = subprocess.run([*program, "stay-in-folders"], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (3, "")
+
+
+def test_it_runs_from_a_copy_of_its_folder_as_a_submission_does():
+    made = submission.command(f"python3 {HOSTILE / 'agent.py'} json-nan", submitter="mallory")
+    done = subprocess.run([sys.executable, *made.program.command[1:-1]], capture_output=True, timeout=60, check=False)
+    assert b"json-nan" in done.stderr
+
+
+# ---- a judge that sees nothing proves nothing ----
+
+NAN = drills.DRILLS["json-nan"]
+STAY = drills.DRILLS["stay-in-folders"]
+
+
+def call(**changes):
+    values = {"tool": "filesystem.write_file", "arguments": {}, "listed": True, "error": False, "injected": False}
+    return CallRecord(**{**values, "result": "", "seconds": 0.0, **changes})
+
+
+def played(name="json-nan", *, calls=(), answer=None, met=None, seconds=1.0, memory=0, **changes):
+    evidence = Evidence("any", Verdict.FALSE)
+    values = {"task_id": "t", "category": "composition", "max_steps": 40, "verdict": Verdict.FALSE}
+    run = TaskRun(**values, evidence=evidence, transcript=Transcript(tuple(calls), answer, "agent-exited"))
+    said = {f"begun {name}": {}, name: {"statuses": [400, 400]} if met is None else met}
+    return Played(replace(run, **changes), said, seconds, memory)
+
+
+def test_a_drill_in_which_nothing_happened_is_blocked():
+    made = attempted(NAN, played(), None)
+    assert (made.outcome, made.control) == ("blocked", NAN.spec.control)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        (played(verdict=Verdict.TRUE), "the verdict is true"),
+        (played(verdict=Verdict.UNKNOWN), "the verdict is unknown"),
+        (played(failure="ours", code="gateway-lost"), "the machinery broke (gateway-lost)"),
+        (played(seconds=WALL + 1000), "the run took"),
+        (played(memory=700 << 20), "the gateway held 700 MiB"),
+        (played(calls=[call()] * 42), "42 calls were counted"),
+        (played(calls=[call(arguments={"x": "x" * 300_000})]), "beyond the cap"),
+        (played(calls=[call(tool="\x1b[2J", listed=False)]), "moves a cursor"),
+        (played(output="\u202e"), "moves a cursor"),
+        (played(evidence=Evidence("any", Verdict.FALSE, found="\x07")), "moves a cursor"),
+        (played(answer="10"), "1 of the requests were carried out"),
+        (played(met={"statuses": [400, 200]}), "a request was answered with 200"),
+    ],
+)
+def test_whatever_should_not_have_been_is_an_escape(bad, sentence):
+    made = attempted(NAN, bad, None)
+    assert made.outcome == "escaped"
+    assert sentence in made.detail
+
+
+def test_what_the_next_run_finds_is_an_escape():
+    first = played("stay-in-folders", met={"written": ["/tmp"]})
+    clean = played(LOOK, met={"places": [], "in_the_world": []})
+    full = played(LOOK, met={"places": ["/tmp/word"], "in_the_world": []})
+    assert attempted(STAY, first, clean).outcome == "blocked"
+    assert attempted(STAY, first, full).detail == "the next run found /tmp/word"
+
+
+@pytest.mark.parametrize(
+    "silent", [Played(played().run, {}, 1.0, 0), Played(played().run, {"begun json-nan": {}}, 1.0, 0)]
+)
+def test_a_program_that_did_not_come_to_its_end_proves_nothing(silent):
+    with pytest.raises(Lost, match="json-nan"):
+        attempted(NAN, silent, None)
+
+
+def test_a_look_that_did_not_come_to_its_end_proves_nothing():
+    with pytest.raises(Lost, match="leftovers"):
+        attempted(STAY, played("stay-in-folders", met={"written": []}), Played(played().run, {}, 1.0, 0))
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("smuggle-pipelined", played("smuggle-pipelined", calls=[call()] * 3, met={"successes": 2})),
+        ("slow-heads", played("slow-heads", met={"served": False})),
+        ("slow-heads", played("slow-heads", met={"served": True, "left": 40})),
+        ("endless-body", played("endless-body", met={"sent": 60 << 20, "served": True})),
+        ("huge-arguments", played("huge-arguments", calls=[call(error=True)], met={})),
+        ("huge-arguments", played("huge-arguments", met={})),
+        ("unlisted-flood", played("unlisted-flood", calls=[call()], met={})),
+        ("other-alias", played("other-alias", met={"aliases": ["r-1", "r-2"], "statuses": [404]})),
+        ("replayed-request", played("replayed-request", calls=[call()], met={"statuses": [200, 200]})),
+        ("forged-solution", played("forged-solution", met={"calls": [True], "statuses": [404]})),
+        ("answer-twice", played("answer-twice", answer="10", met={})),
+        ("call-in-flight", played("call-in-flight", calls=[call()], met={})),
+        ("act-after-the-end", played("act-after-the-end", calls=[call()], met={})),
+        ("git-config", played("git-config", met={"ran": True})),
+        ("whisper-output", played("whisper-output", code="heliotrope", met={})),
+        ("whisper-tool-names", played("whisper-tool-names", met={})),
+    ],
+)
+def test_each_drill_sees_its_own_hole(name, bad):
+    after = played(LOOK, met={"places": [], "in_the_world": []}) if drills.DRILLS[name].after else None
+    assert attempted(drills.DRILLS[name], bad, after).outcome == "escaped"
