@@ -22,8 +22,8 @@ def listed(call: Call, items: Sequence[T], show: Callable[[T], Any]) -> Answer:
     return Answer(200, [show(item) for item in _cut(items, page, size)], _links(call, page, size, len(items)))
 
 
-def found(call: Call, items: Sequence[T], show: Callable[[T], Any]) -> Answer:
-    """Answer with one page of what a search found.
+def found(call: Call, items: Sequence[T], show: Callable[[T], Any], **more: Any) -> Answer:
+    """Answer with one page of what a search found; `more` stands beside it.
 
     Raises:
         ApiError: the page is beyond what a search gives.
@@ -32,7 +32,7 @@ def found(call: Call, items: Sequence[T], show: Callable[[T], Any]) -> Answer:
     if page * size > SEARCHED and page > 1:
         raise unprocessable("Only the first 1000 search results are available")
     shown = [show(item) for item in _cut(items, page, size)]
-    body = {"total_count": len(items), "incomplete_results": False, "items": shown}
+    body = {"total_count": len(items), "incomplete_results": False, **more, "items": shown}
     return Answer(200, body, _links(call, page, size, min(len(items), SEARCHED)))
 
 

@@ -43,7 +43,7 @@ def issues_and_pulls(call: Call) -> Answer:
     }
     newest = sorted(hits, key=ranks["created"], reverse=True)
     ordered = in_order(call, asked, newest, ranks)
-    return found(call, ordered, lambda hit: {**issues.issue(*hit), "score": 1.0})
+    return found(call, ordered, lambda hit: {**issues.issue(*hit), "score": 1.0}, search_type="lexical")
 
 
 def _texts(record: Record, fields: set[str]) -> Iterator[str]:

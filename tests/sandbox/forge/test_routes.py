@@ -1,0 +1,126 @@
+"""What every call has in common: who calls, how often, with what; and what a failure leaves behind."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.forge import repositories
+from sandbox.forge.bare import GitFailed
+from sandbox.forge.routes import ROUTES, Forge
+from sandbox.forge.state import State
+from sandbox.forge.web import Request
+
+R = "/repos/acme/site"
+FORGE = Path(repositories.__file__).parent
+
+
+def test_every_route_is_described_by_github(description):
+    for route in ROUTES:
+        path = re.sub(r"\{\w+\*?\}", "7", route.path).replace(
+            "/git/refs/7", "/git/ref/7" if route.method == "GET" else "/git/refs/7"
+        )
+        assert description.template(route.method, path)
+
+
+def test_a_wrong_token_is_told(forge):
+    shown = forge("GET", R, status=401, headers={"authorization": "Bearer test-other"})
+    assert shown["message"] == "Bad credentials"
+    assert shown["status"] == "401"
+
+
+def test_nobody_may_look_but_not_write(forge):
+    assert forge("GET", R, headers={})["permissions"]["push"] is False
+    assert forge("POST", f"{R}/issues", {"title": "t"}, status=401, headers={})["message"] == "Requires authentication"
+
+
+def test_past_the_limit_nothing_is_answered(forge_of):
+    forge = forge_of({"users": [{"login": "ada"}], "rate_limit": 2, "repositories": {"ada/a": {}}})
+    forge("GET", "/repos/ada/a")
+    forge("GET", "/repos/ada/a")
+    assert forge.answer.headers["X-RateLimit-Remaining"] == "0"
+    shown = forge("GET", "/repos/ada/a", status=403)
+    assert shown["message"].startswith("API rate limit exceeded for user ID ")
+    assert forge.answer.headers["X-RateLimit-Used"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [(b"{", "Problems parsing JSON"), (b"[]", "Body should be a JSON object"), (b"[" * 9999, None)]
+)
+def test_a_body_that_is_no_object_is_refused(forge, data, message):
+    answer = forge.forge(Request("POST", f"{R}/issues", {}, forge.headers, data))
+    assert answer.status == 400
+    assert message in {None, answer.body["message"]}
+
+
+def test_an_unknown_path_is_not_found(forge):
+    shown = forge("GET", "/nowhere", status=404)
+    assert shown["documentation_url"] == "https://docs.github.com/rest"
+
+
+def test_the_clock_moves_with_writes_alone(forge):
+    before = forge.state()["clock"]
+    forge("GET", R)
+    forge("POST", f"{R}/issues", {"title": ""}, status=422)
+    assert forge.state()["clock"] == before
+    forge("POST", f"{R}/issues", {"title": "t"}, status=201)
+    assert forge.state()["clock"] == before + 1
+
+
+def test_a_failure_halfway_leaves_nothing(forge, monkeypatch):
+    def broken(*_):
+        raise GitFailed("git fetch ended with 1")
+
+    monkeypatch.setattr(State, "copy_git", broken)
+    before = forge.state()
+    answer = forge.forge(Request("POST", f"{R}/forks", {}, forge.headers, b""))
+    assert (answer.status, answer.body) == (500, {"message": "Server Error"})
+    assert forge.state() == before
+    forge("GET", "/repos/ada/site", status=404)
+
+
+def test_what_one_forge_wrote_the_next_reads(forge):
+    forge("POST", f"{R}/issues", {"title": "kept"}, status=201)
+    again = Forge(State(forge.folder))
+    answer = again(Request("GET", f"{R}/issues/6", {}, forge.headers))
+    assert answer.body["title"] == "kept"
+
+
+def test_the_same_calls_give_the_same_bytes(forge_of):
+    def played():
+        forge = forge_of({"users": [{"login": "ada"}], "repositories": {"ada/a": {}}})
+        forge("PUT", "/repos/ada/a/contents/x", {"message": "m", "content": "eA=="}, status=201)
+        forge("POST", "/repos/ada/a/issues", {"title": "t", "labels": ["x"]}, status=201)
+        return {
+            str(path.relative_to(forge.folder)): path.read_bytes() for path in forge.folder.rglob("*") if path.is_file()
+        }
+
+    assert played() == played()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FORGE.glob("*.py")))
+def test_no_module_hides_one_of_the_standard_library(name):
+    assert name.startswith("__") or name not in sys.stdlib_module_names
+
+
+def test_it_is_started_alone_and_answers_on_its_socket(forge, tmp_path_factory):
+    place = str(tmp_path_factory.mktemp("s") / "forge.sock")
+    command = [sys.executable, "-I", "-S", str(FORGE), str(forge.folder), place]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"]}, cwd="/") as process:
+        assert process.stdout.readline() == b"ready\n"
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(place)
+            client.sendall(
+                f"GET {R}/contents/docs%2Fa.md HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer world\r\n\r\n".encode()
+            )
+            head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
+        process.terminate()
+        process.wait(30)
+    assert head.startswith((b"HTTP/1.0 200 OK", b"HTTP/1.1 200 OK"))
+    assert b"application/json" in head
+    assert json.loads(body)["path"] == "docs/a.md"
