@@ -31,6 +31,7 @@ from pathlib import Path
 from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.failure import Facts, Ruling, Stage, classify
+from sandbox.meter import Meter
 from sandbox.outcome import TaskRun
 from sandbox.reading import read_back
 from sandbox.replay import replayed
@@ -74,9 +75,11 @@ def prepare(job: Job) -> Scene:
     spec = specify(
         task, alias=job.alias, wall=terms.agent.wall, servers=servers, solution=solution, models=terms.models
     )
-    tree = seed(task.document)  # 1
+    meter = Meter(terms.clock)
+    with meter.phase("seed"):
+        tree = seed(task.document)  # 1
     setting = partial(_set, job)
-    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, terms.clock, setting, terms.models)
+    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models)
     try:
         return scene.open()  # 2 to 4
     except BROKEN:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from sandbox.box import Box
 from sandbox.errors import Lost, Malformed, NotFound
 from sandbox.failure import RETRIES
+from sandbox.meter import Meter
 from sandbox.mistakes.make import Kind, mutants
 from sandbox.reading import read_back
 from sandbox.scene import Scene, specify
@@ -138,7 +139,7 @@ class BoxProver:
         servers = [server for server in servers_of(task.document) if server.name in used]
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
         spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
-        scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, terms.clock)
+        scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
         with scene:
             transcript = scene.open().gateway.finish(terms.world.wall)
             if scene.gateway.lost:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.failure import Facts, Stage
+from sandbox.meter import Meter
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Call, Transcript
@@ -32,7 +33,7 @@ def replayed(job: Job, transcript: Transcript) -> Facts:
     wall = terms.agent.wall + terms.patience.ready  # no call may fall away because this machine is slower now
     spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=script)
     spec = replace(spec, faults=(), max_steps=len(script))  # what they did to the agent, they did to no server
-    scene = Scene(job.box, spec, servers, seed(task.document), terms.world, terms.patience, terms.clock)
+    scene = Scene(job.box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
     facts = Facts(Stage.NOTHING)
     with scene:
         try:

@@ -22,7 +22,7 @@ from typing import Any, Self
 from sandbox.box import Box, Limits, Place, World
 from sandbox.failure import Stage
 from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listen, listing, start
-from sandbox.meter import Clock, Meter
+from sandbox.meter import Meter
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.servers import Server
 from sandbox.transcript import Call
@@ -51,6 +51,7 @@ class Scene:
         servers: the servers that run, in the order of their channels.
         tree: the seeded content of the world's data folder.
         setting: makes the agent's place beside the gateway's socket; None where no agent will come.
+        meter: times what is done for this run.
         models: the language model that the agent may ask, or None.
         place: what it made, once the scene is open.
     """
@@ -61,7 +62,7 @@ class Scene:
     tree: Tree = field(repr=False)
     limits: Limits
     patience: Patience
-    clock: Clock
+    meter: Meter
     setting: Callable[[Path], Place] | None = None
     models: ModelGateway | None = None
     place: Place | None = field(default=None, init=False)
@@ -70,7 +71,6 @@ class Scene:
     def __post_init__(self) -> None:
         """Hold nothing yet: `open` makes the parts."""
         self.stage = Stage.NOTHING
-        self.meter = Meter(self.clock)
         self._stack = ExitStack()
 
     def open(self) -> Self:

@@ -58,6 +58,11 @@ class Nursery:
         except OSError as error:
             raise Unavailable(f"no gateway can be started: {error}; try `python -m sandbox.gateway.nursery`") from error
 
+    @property
+    def pid(self) -> int | None:
+        """Give its process's number, or None where there is none."""
+        return self._process.pid if self._process is not None else None
+
     def close(self) -> None:
         """End it, with all gateways that live."""
         with self._lock:

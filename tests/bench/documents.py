@@ -9,7 +9,8 @@ from vault.canonical import canonical
 from vault.task import SPEC_VERSION, Task
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
-NOTES = 6
+NOTES = 3  # written one by one; all but the last are read again
+CALLS = 2 * NOTES - 1
 TEXT = "The quick brown fox jumps over the lazy dog.\n"
 
 
@@ -23,8 +24,8 @@ def a_document(number: int = 0, **changes: Any) -> dict[str, Any]:
         "server": "filesystem",
         "category": "composition",
         "difficulty": "easy",
-        "max_steps": 2 * NOTES,
-        "goal": "Write the six notes into the folder /data/files/notes, and read each of them again.",
+        "max_steps": CALLS,
+        "goal": "Write the three notes into the folder /data/files/notes, and read the first two again.",
         "initial_state": {"filesystem": {"files": {"seed.txt": TEXT}, "directories": ["notes"]}},
         "available_tools": tools[:12],
         "success_predicate": {

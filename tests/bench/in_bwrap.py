@@ -22,7 +22,7 @@ ROUNDS = 15
 
 def bench(rounds: int = 0) -> Found:
     """Play in turns."""
-    about = "One task of twelve calls: walled in with bubblewrap, and as two plain processes joined by stdio."
+    about = "One task of five calls: walled in with bubblewrap, and as two plain processes joined by stdio."
     return play(BwrapBox(), pair, rounds or ROUNDS, about)
 
 

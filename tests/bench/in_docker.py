@@ -23,15 +23,20 @@ INSIDE = "/player"
 
 
 def bench(rounds: int = 0) -> Found:
-    """Play in turns, after building what is missing of our images."""
+    """Play in turns."""
+    about = "One task of five calls: behind the wall, and in two plain `docker run` joined by stdio."
+    return play(box(), pair, rounds or ROUNDS, about)
+
+
+def box() -> DockerBox:
+    """Give the box, after building what is missing of our images."""
     if machine.find("docker") is None or not machine.engine_answers():
         raise Missing("no Docker engine answers; start one, and check that `docker info` works")
     try:
         images.build(os.environ)
     except Stop as error:
         raise Missing(str(error)) from error
-    about = "One task of twelve calls: behind the wall, and in two plain `docker run` joined by stdio."
-    return play(DockerBox(), pair, rounds or ROUNDS, about)
+    return DockerBox()
 
 
 def pair(folder: Path, program: str) -> Pair:

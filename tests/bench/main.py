@@ -18,7 +18,7 @@ from report import CAVEAT, Failed, Found, Missing, as_json, as_table, machine
 
 from quarterturn.cli.exits import EXITS, INTERRUPTED, exit_code
 
-NAMES = ("control", "sealing", "sampling", "predicates", "ledger", "bwrap", "docker")
+NAMES = ("control", "sealing", "sampling", "predicates", "ledger", "bwrap", "docker", "load")
 MODULES = {"docker": "in_docker", "bwrap": "in_bwrap"}  # the others are called as their module is
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from documents import NOTES, a_task
+from documents import CALLS, NOTES, a_task
 from measure import Comparison, Side, interleave
 from predicates import write
 from report import Failed, Found, Line, Missing, Phases
@@ -31,12 +31,16 @@ from report import Failed, Found, Line, Missing, Phases
 from sandbox import submission
 from sandbox.box import Box
 from sandbox.errors import Unavailable
+from sandbox.outcome import TaskRun
 from sandbox.run import run_task
 from sandbox.world import seed
 
 AGENTS = Path(__file__).parent / "agent"
 PROGRAMS = {"lean.py": "a lean agent", "player.py": "the official client"}
-PHASES = ("world", "gateway", "agent", "calls", "transcript", "freeze", "verdict", "removal")
+PHASES = (
+    *("seed", "world", "gateway", "place", "start", "agent", "calls"),
+    *("transcript", "freeze", "verdict", "removal"),
+)
 PATIENCE = 60.0
 
 
@@ -100,12 +104,17 @@ def walled_side(box: Box, program: str, notes: Notes) -> Side:
         start = time.perf_counter()
         outcome = run_task(task, player, box, alias="r-bench")
         seconds = time.perf_counter() - start
-        if not outcome.passed or outcome.attempts != 1 or outcome.calls != 2 * NOTES:
-            raise Failed(f"{program} did not pass in the {box.name} box: {outcome.code}, {outcome.output!r}")
+        passed(outcome, program, box)
         notes.take(outcome.output, outcome.phases)
         return seconds
 
     return side
+
+
+def passed(run: TaskRun, program: str, box: Box) -> None:
+    """Make sure that a run did its work, and at the first attempt."""
+    if not run.passed or run.attempts != 1 or run.calls != CALLS:
+        raise Failed(f"{program} did not pass in the {box.name} box: {run.code}, {run.output!r}")
 
 
 def bare_side(pair: Start, program: str, notes: Notes) -> Side:

@@ -61,6 +61,15 @@ class Phases:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Figures that are no single comparison: a sentence about them, the names of the columns, and the rows."""
+
+    about: str
+    columns: Sequence[str]
+    rows: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What one bench found.
 
@@ -69,12 +78,14 @@ class Found:
         lines: its comparisons.
         phases: where the time of whole runs went, for benches that make runs.
         remarks: sentences about what was left out.
+        tables: other figures.
     """
 
     about: str
     lines: Sequence[Line]
     phases: Sequence[Phases] = ()
     remarks: Sequence[str] = ()
+    tables: Sequence[Table] = ()
 
 
 def machine() -> dict[str, Any]:
@@ -94,6 +105,7 @@ def as_json(found: Found) -> dict[str, Any]:
         "lines": [_line(line) for line in found.lines],
         "phases": [_phases(phases) for phases in found.phases],
         "remarks": list(found.remarks),
+        "tables": [{"about": table.about, "rows": [dict(row) for row in table.rows]} for table in found.tables],
     }
 
 
@@ -127,7 +139,12 @@ def _tables(found: Found) -> Iterator[str]:
         span = f"{_short(seen.low)} to {_short(seen.high)}"
         rate = f"{_short(seen.rate)} {line.unit}/s" if line.unit else ""
         rows.append((line.what, line.beside, f"**{_short(seen.median)}**", span, str(seen.rounds), rate))
-    yield from _table(rows)
+    yield from _table(rows) if found.lines else ()
+    for table in found.tables:
+        yield f"{table.about}\n"
+        yield from _table(
+            [tuple(table.columns), *(tuple(str(row[name]) for name in table.columns) for row in table.rows)]
+        )
     for phases in found.phases:
         yield f"Where the time goes in {phases.what} (medians of {len(phases.runs)}):\n"
         medians = phases.medians()

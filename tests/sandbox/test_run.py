@@ -176,7 +176,7 @@ def test_the_oracle_passes_a_task_of_every_server(box, made, nothing_left):
     assert outcome.passed, outcome.as_json()
     assert (outcome.calls, outcome.code, outcome.attempts) == (len(solution.calls), "finished", 1)
     assert list(outcome.phases) == [
-        *("world", "gateway", "place", "start", "agent", "transcript", "freeze", "verdict", "removal")
+        *("seed", "world", "gateway", "place", "start", "agent", "transcript", "freeze", "verdict", "removal")
     ]
 
 

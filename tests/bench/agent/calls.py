@@ -1,4 +1,4 @@
-"""What the bench's agents do: write six notes and read them again, and say how long each call took."""
+"""What the bench's agents do: write three notes and read two of them, and say how long each call took."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ URL = os.environ.get("QUARTERTURN_URL")  # set behind the wall; else standard in
 FOLDER = os.environ.get("PLAYER_FOLDER", "/data/files")
 PREFIX = "filesystem__" if URL else ""
 CALLS = [
-    *((f"{PREFIX}write_file", {"path": f"{FOLDER}/notes/{n}.txt", "content": f"Note {n}.\n"}) for n in range(6)),
-    *((f"{PREFIX}read_text_file", {"path": f"{FOLDER}/notes/{n}.txt"}) for n in range(6)),
+    *((f"{PREFIX}write_file", {"path": f"{FOLDER}/notes/{n}.txt", "content": f"Note {n}.\n"}) for n in range(3)),
+    *((f"{PREFIX}read_text_file", {"path": f"{FOLDER}/notes/{n}.txt"}) for n in range(2)),
 ]
 
 
