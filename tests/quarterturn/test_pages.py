@@ -10,7 +10,7 @@ import pytest
 
 from quarterturn.cli import reference
 from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED
-from quarterturn.settings import Settings
+from quarterturn.settings import Model, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
@@ -34,8 +34,12 @@ def test_every_setting_is_in_the_guide_as_its_description_says():
     assert rows == {
         f"{section}.{key}": field.description
         for section, model in sections.items()
+        if isinstance(model, type)
         for key, field in model.model_fields.items()
     }
+    models = (ROOT / "docs" / "how-to" / "let-agents-use-a-model.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `models.NAME.(\w+)` \| (.*) \|$", models, re.MULTILINE))
+    assert rows == {key: field.description for key, field in Model.model_fields.items()}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
