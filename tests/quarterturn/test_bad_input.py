@@ -146,7 +146,7 @@ def test_running_when_nothing_is_live_is_four(refused, stocked):
         (2, "the agent's command is empty", ["--agent", ""]),
         (3, "is not a file", ["--agent", "./no/such/agent"]),
         (2, "the submitter 'No One' must be", ["--agent", "true", "--as", "No One"]),
-        (8, "not served yet", ["--endpoint", "https://agent.example"]),
+        (2, "without user", ["--endpoint", "agent.example"]),
     ],
 )
 @pytest.mark.parametrize("tasks", ["dev", "private"])
