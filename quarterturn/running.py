@@ -76,10 +76,13 @@ class Choice:
         if self.hosting is not None:
             return self.hosting.submission(self.submitter), make_box()
         if self.agent is not None:
-            return submissions.command(self.agent, submitter=self.submitter), make_box()
-        box = make_box()
-        resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
-        return submissions.image(self.image or "", submitter=self.submitter, resolve=resolve), box
+            made, box = submissions.command(self.agent, submitter=self.submitter), make_box()
+        else:
+            box = make_box()
+            resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
+            made = submissions.image(self.image or "", submitter=self.submitter, resolve=resolve)
+        box.fits(made.program)
+        return made, box
 
     def places(self, sender: Callable[[], Sender]) -> AbstractContextManager[Places | None]:
         """Give where agents run, if it is not the box; an endpoint's address is pinned and its callbacks are heard."""

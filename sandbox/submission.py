@@ -86,11 +86,15 @@ def must_be_submittable(submission: Submission) -> None:
 
 
 def image(reference: str, *, submitter: str, resolve: Callable[[str], str], name: str | None = None) -> Submission:
-    """Make a submission of a container image; `resolve` asks the engine for the image's digest."""
+    """Make a submission of a container image; `resolve` asks the engine for the image's digest.
+
+    What runs is what has that digest, and not what is called by the name by then.
+    """
     if not reference or reference.startswith("-") or any(c.isspace() for c in reference):
         raise Malformed(f"{reference!r} is not the name of an image; give one as `docker image ls` shows it")
     name = name or _slug(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
-    return Submission("image", name, submitter, Program(image=reference), resolve(reference))
+    digest = resolve(reference)
+    return Submission("image", name, submitter, Program(image=digest), digest)
 
 
 def command(line: str, *, submitter: str, name: str | None = None) -> Submission:

@@ -44,8 +44,9 @@ class Image:
     def of(cls, name: str, document: Mapping[str, Any]) -> Image:
         """Take what we need from what the engine says."""
         config = document.get("Config") or {}
+        tags = document.get("RepoTags") or ()
         return cls(
-            name,
+            tags[0] if tags and name == document["Id"] else name,
             str(document["Id"]),
             tuple(config.get("Entrypoint") or ()),
             tuple(config.get("Cmd") or ()),

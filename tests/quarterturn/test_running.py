@@ -35,6 +35,9 @@ class NoWorld:
     def check(self):
         pass
 
+    def fits(self, program):
+        pass
+
     def world(self, servers, state, limits):
         if self.stop and self.tries <= 0:
             raise self.stop
