@@ -4,7 +4,8 @@
    the files are written to a tmpfs and opened there.
 2. An authorizer allows reading tables and nothing else: nothing can be attached or written. The schema is not trusted.
 3. Only stored columns of base tables are looked at, through names that the schema really has: never a view, a virtual
-   table or a column that is computed when it is read, so that no expression of the agent's runs.
+   table or a column that is computed when it is read, so that no expression of the agent's runs. They are read from
+   the table's own pages and never from an index, which a schema that was tampered with could pass off for them.
 4. A cap on the virtual machine's steps, not on the clock, ends a query that goes on forever: the same bytes come to
    the same verdict on a slow machine too. What cannot be read is wreckage (`Spoiled`).
 
@@ -67,10 +68,11 @@ class Database:
         """Map the folded names of the base tables to their names as they are written."""
         with _reading():
             rows = self.connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+        # SQLite writes these two words so, whatever was typed; "CREATE/**/VIRTUAL TABLE" is somebody's own writing.
         return {
             fold(name): name
             for name, sql in rows
-            if isinstance(name, str) and "\0" not in name and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL")
+            if isinstance(name, str) and "\0" not in name and str(sql).upper().startswith("CREATE TABLE")
         }
 
     def columns(self, table: str) -> list[Column] | None:
@@ -86,7 +88,8 @@ class Database:
         wanted = ", ".join(_quoted(column) for column in columns) or "1"
         self.ticks = 0
         with _reading():
-            yield from self.connection.execute(f"SELECT {wanted} FROM {_quoted(self.tables[fold(table)])}")  # noqa: S608
+            name = _quoted(self.tables[fold(table)])
+            yield from self.connection.execute(f"SELECT {wanted} FROM {name} NOT INDEXED")  # noqa: S608 - quoted
 
     def tick(self) -> bool:
         """Count one stretch of steps and say whether to stop."""

@@ -33,6 +33,7 @@ from verifiers.views import Tree
 
 WALL_SECONDS = 60
 CPU_SECONDS = 5
+CPU_SPARE = 5
 MEMORY = 1 << 30
 OUTPUT = 64 * 1024 * 1024
 
@@ -244,9 +245,12 @@ def _cap(pid: int) -> None:
     """Limit what git may use; it may already have ended, which is as good."""
     caps = {resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_AS: MEMORY, resource.RLIMIT_FSIZE: OUTPUT}
     for kind, cap in caps.items():
+        # At the hard cap on processor time the kernel sends SIGKILL, which is what its out-of-memory killer sends too;
+        # at the soft one it sends SIGXCPU, which nobody else does and git does not catch.
+        spare = CPU_SPARE if kind == resource.RLIMIT_CPU else 0
         try:
             _, hard = resource.prlimit(pid, kind)
-            most = cap if hard == resource.RLIM_INFINITY else min(cap, hard)
-            resource.prlimit(pid, kind, (most, most))
+            most = cap + spare if hard == resource.RLIM_INFINITY else min(cap + spare, hard)
+            resource.prlimit(pid, kind, (min(cap, most), most))
         except ProcessLookupError:
             return

@@ -99,6 +99,69 @@ def test_a_column_that_is_computed_when_it_is_read_is_not_read():
     assert "no stored column" in evidence(views, "rowExists", table="t", where={"b": "x"}).found
 
 
+PEOPLE = ["CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)", "INSERT INTO people VALUES (2, 'Ada')"]
+REWRITE = "PRAGMA writable_schema = ON"
+
+
+def tampered(*statements):
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        return left(main_db=connection.serialize())
+
+
+def test_an_index_that_was_passed_off_for_the_table_is_not_read():
+    forged = tampered(
+        *PEOPLE,
+        "ALTER TABLE people ADD COLUMN note TEXT",  # without it the index would be no shorter than the table
+        "CREATE INDEX by_name ON people (name)",
+        "CREATE TABLE other (id INTEGER PRIMARY KEY, name TEXT)",
+        "INSERT INTO other VALUES (2, 'Grace')",
+        "CREATE INDEX forged ON other (name)",
+        REWRITE,
+        "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'forged') "
+        "WHERE name = 'by_name'",
+        "DELETE FROM sqlite_master WHERE name = 'forged'",
+    )
+    assert not ask(forged, "rowExists", table="people", where={"name": "Grace"})
+    assert ask(forged, "rowExists", table="people", where={"name": "Ada"})
+    with closing(sqlite3.connect(":memory:")) as careless:
+        careless.deserialize(forged.states["sqlite"]["main.db"].data)
+        assert careless.execute("SELECT name FROM people").fetchall() == [("Grace",)]
+
+
+@pytest.mark.parametrize("between", ["/**/", "--\n", "\t", "\n"])
+def test_a_virtual_table_in_a_table_s_clothes_is_no_table(between):
+    clothed = tampered(
+        "CREATE VIRTUAL TABLE people USING fts5(id, name)",
+        "INSERT INTO people VALUES (2, 'Grace')",
+        REWRITE,
+        f"UPDATE sqlite_master SET sql = replace(sql, 'CREATE VIRTUAL', 'CREATE{between}VIRTUAL') WHERE name = "
+        "'people'",
+    )
+    assert not ask(clothed, "tableExists", table="people")
+    assert not ask(clothed, "rowExists", table="people", where={"name": "Grace"})
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "UPDATE sqlite_master SET sql = 'CREATE TABLE people (id, name AS (''Grace''))' WHERE name = 'people'",
+        "UPDATE sqlite_master SET rootpage = 1 WHERE name = 'people'",
+        "UPDATE sqlite_master SET sql = 'CREATE VIEW people AS SELECT 2 AS id, ''Grace'' AS name', type = 'view', "
+        "rootpage = 0 WHERE name = 'people'",
+        "UPDATE sqlite_master SET sql = 'CREATE VIEW people AS SELECT 2 AS id, ''Grace'' AS name' WHERE rootpage = 2",
+        "UPDATE sqlite_master SET name = 'other' WHERE name = 'people'",
+        "UPDATE sqlite_master SET sql = 'CREATE TABLE people (id, name DEFAULT (load_extension(''x'')))'",
+        "UPDATE sqlite_master SET sql = NULL WHERE name = 'people'",
+        "INSERT INTO sqlite_master VALUES ('trigger', 't', 'people', 0, 'CREATE TRIGGER t AFTER INSERT ON people BEGIN "
+        "SELECT load_extension(''x''); END')",
+    ],
+)
+def test_a_schema_that_was_rewritten_is_a_verdict_and_no_lie_is_believed(lie):
+    assert not ask(tampered(*PEOPLE, REWRITE, lie), "rowExists", table="people", where={"id": 2, "name": "Grace"})
+
+
 def test_reading_ends_at_a_count_of_steps_and_not_of_seconds(monkeypatch):
     rows = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO t SELECT i FROM n"

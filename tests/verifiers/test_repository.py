@@ -180,6 +180,23 @@ def test_a_bomb_ends_at_the_cap():
     assert "cat-file ended with" in found.found
 
 
+def test_a_repository_that_takes_all_processor_time_counts_against_who_wrote_it(monkeypatch):
+    monkeypatch.setattr(opening, "CPU_SECONDS", 1)
+    objects, tree = {}, b""
+    for _ in range(12):  # folders of sixteen folders, twelve deep, and not one file that would be printed
+        data = b"tree %d\0" % len(tree) + tree
+        name = hashlib.sha1(data).hexdigest()
+        objects[f".git__objects__{name[:2]}__{name[2:]}"] = zlib.compress(data)
+        tree = b"".join(b"40000 %c\0" % letter + bytes.fromhex(name) for letter in b"abcdefghijklmnop")
+    commit = f"tree {name}\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx\n".encode()
+    top = hashlib.sha1(b"commit %d\0" % len(commit) + commit).hexdigest()
+    objects[f".git__objects__{top[:2]}__{top[2:]}"] = zlib.compress(b"commit %d\0" % len(commit) + commit)
+    objects[".git__refs__heads__main"] = f"{top}\n".encode()
+    views = changed(repository([("main", "Start", {"a": "x"})]), **objects)
+    found = evidence(views, "fileAtRef", ref="main", path="a", text="x")
+    assert (found.verdict, "ls-tree ended with" in found.found) == (Verdict.FALSE, True), found.found
+
+
 def test_any_damaged_byte_is_a_verdict():
     dice = random.Random(20261203)
     views = repository([ONE, TWO])

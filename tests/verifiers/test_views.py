@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import random
 import tarfile
 
 import pytest
@@ -68,6 +70,31 @@ def test_a_stream_that_was_cut_is_malformed(cut):
     whole = archive(a_file("a", b"x" * 600)).getvalue()
     with pytest.raises(Malformed, match="not a readable tar"):
         Tree.from_tar(io.BytesIO(whole[:cut]))
+
+
+def test_any_damaged_stream_is_a_tree_or_malformed():
+    dice = random.Random(20261204)
+    whole = Tree({"a": Node("file", b"x" * 700), "d": DIRECTORY, "d/l": Node("symlink", target="../a")}).to_tar()
+    for _ in range(1500):
+        data = bytearray(whole)
+        for _ in range(dice.randrange(1, 6)):
+            place = dice.randrange(len(data))
+            data[place : place + dice.choice((1, 1, 0, 512))] = dice.randbytes(dice.choice((1, 1, 0, 30)))
+        with contextlib.suppress(Malformed):
+            tree = Tree.from_tar(io.BytesIO(bytes(data)))
+            assert not any(path.startswith(("/", "../")) for path in tree)
+
+
+def test_a_sparse_entry_counts_with_what_it_would_become():
+    header = tarfile.TarInfo("a")
+    header.type, header.size = tarfile.GNUTYPE_SPARSE, 512
+    raw = bytearray(header.tobuf(tarfile.GNU_FORMAT))
+    raw[386:398], raw[398:410] = b"%011o\0" % 0, b"%011o\0" % 512
+    raw[483:495] = b"%011o\0" % (1 << 32)
+    raw[148:156] = b" " * 8
+    raw[148:156] = b"%06o\0 " % sum(raw)
+    with pytest.raises(Malformed):
+        Tree.from_tar(io.BytesIO(bytes(raw) + bytes(512) + bytes(1024)))
 
 
 def test_a_folder_is_read_without_following_links(tmp_path):
