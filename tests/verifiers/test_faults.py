@@ -1,0 +1,109 @@
+"""Three-valued verdicts under faults that are injected into the readers, whatever the predicate around them is."""
+
+from __future__ import annotations
+
+import itertools
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verifiers import database, filesystem, repository, scratch
+from verifiers.errors import Lacking, Spoiled, Unreadable
+from verifiers.evaluate import evaluate
+from verifiers.examples import database as sqlite_state
+from verifiers.examples import repository as git_state
+from verifiers.examples import tree_of
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+from verifiers.views import Views
+
+NAMES = "abcd"
+OURS = [Unreadable("x"), OSError(28, "no space"), MemoryError(), RecursionError(), KeyError("x"), ValueError("x")]
+READ = filesystem._data
+
+
+def probe(name):
+    return {"filesystem.fileExists": {"path": name}}
+
+
+PREDICATES = st.recursive(
+    st.sampled_from(NAMES).map(probe),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3).map(lambda some: {"all": some})
+        | st.lists(inner, min_size=1, max_size=3).map(lambda some: {"any": some})
+        | inner.map(lambda one: {"not": one})
+    ),
+    max_leaves=8,
+)
+
+
+def verdict(document, there, faults=None):
+    """Evaluate over a state that holds these files, with readers that fail for some paths."""
+
+    def read(context, path):
+        if path in (faults or {}):
+            raise faults[path]
+        return READ(context, path)
+
+    with mock.patch.object(filesystem, "_data", read):
+        return evaluate(parse(document), Views({"filesystem": tree_of(dict.fromkeys(there, "x"))})).verdict
+
+
+@settings(max_examples=300)
+@given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
+def test_a_fault_of_ours_makes_a_verdict_unknown_or_leaves_it_as_it_is(document, there, faults):
+    assert verdict(document, there, faults) in {Verdict.UNKNOWN, verdict(document, there)}
+
+
+@settings(max_examples=300)
+@given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
+def test_what_is_decided_in_spite_of_a_fault_would_be_so_whatever_was_there(document, there, faults):
+    decided = verdict(document, there, faults)
+    if decided is not Verdict.UNKNOWN:
+        sure = there - faults.keys()
+        for more in itertools.product([False, True], repeat=len(faults)):
+            assert verdict(document, sure | set(itertools.compress(faults, more))) is decided
+
+
+@settings(max_examples=300)
+@given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
+def test_wreckage_never_helps_and_never_leaves_a_verdict_open(document, there, wrecked):
+    left = verdict(document, there, {name: Spoiled("x") for name in wrecked})
+    assert left is not Verdict.UNKNOWN
+    if left is Verdict.TRUE:
+        for more in itertools.product([False, True], repeat=len(wrecked)):
+            assert verdict(document, there - wrecked | set(itertools.compress(wrecked, more))) is Verdict.TRUE
+
+
+@settings(max_examples=100)
+@given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
+def test_what_is_lacking_is_as_if_it_were_not_there(document, there, lacking):
+    assert verdict(document, there, {name: Lacking("x") for name in lacking}) is verdict(document, there - lacking)
+
+
+SQL = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES (1)"])
+GIT = git_state([("main", "Start", {"a": "x"})])
+ASKED = [
+    (SQL, {"sqlite.rowExists": {"table": "t", "where": {"v": 1}}}),
+    (GIT, {"git.fileAtRef": {"repository": "site", "ref": "main", "path": "a", "text": "x"}}),
+]
+BREAKS = [
+    (repository, "scratch_folder", Unreadable("there is no tmpfs")),
+    (repository.shutil, "which", OSError(24, "too many files")),
+    (repository.subprocess, "Popen", OSError(11, "no process")),
+    (repository.tempfile, "mkdtemp", OSError(28, "no space")),
+    (database.sqlite3, "connect", MemoryError()),
+    (database, "_in_memory", OSError(5, "input/output")),
+    (scratch.tempfile, "TemporaryDirectory", OSError(28, "no space")),
+]
+
+
+@pytest.mark.parametrize(("views", "document"), ASKED)
+@pytest.mark.parametrize(("where", "what", "error"), BREAKS, ids=[what for _, what, _ in BREAKS])
+def test_whatever_breaks_on_our_side_nobody_passes_or_fails_by_it(views, document, where, what, error):
+    assert evaluate(parse(document), views).verdict is Verdict.TRUE
+    with mock.patch.object(where, what, side_effect=error):
+        found = {evaluate(parse(one), views).verdict for one in (document, {"not": document})}
+    assert found in ({Verdict.UNKNOWN}, {Verdict.TRUE, Verdict.FALSE}), "unknown on both sides, or not in the way"
