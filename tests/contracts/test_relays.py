@@ -130,6 +130,83 @@ def test_an_answer_comes_after_the_question_has_ended(start):
         assert everything(agent) == b"you said this"
 
 
+def test_a_gateway_that_has_said_all_still_hears(start):
+    heard = []
+
+    def listens(caller):
+        caller.sendall(b"that was all")
+        caller.shutdown(socket.SHUT_WR)
+        heard.append(everything(caller))
+
+    port, _ = start(listens)
+    with dial(port) as agent:
+        assert everything(agent) == b"that was all"
+        agent.sendall(b"not from here")
+        agent.shutdown(socket.SHUT_WR)
+        until(lambda: heard == [b"not from here"])
+
+
+def test_many_connections_at_once_are_kept_apart(start):
+    port, _ = start()
+    with contextlib.ExitStack() as stack:
+        agents = [stack.enter_context(dial(port)) for _ in range(CAP)]
+        said = [os.urandom(100_000) for _ in agents]
+
+        def talk(agent, words):
+            agent.sendall(words)
+            agent.shutdown(socket.SHUT_WR)
+
+        threads = [threading.Thread(target=talk, args=pair) for pair in zip(agents, said, strict=True)]
+        for thread in threads:
+            thread.start()
+        assert [everything(agent) for agent in agents] == said
+        for thread in threads:
+            thread.join()
+
+
+def test_a_thousand_connections_after_each_other_leave_nothing_behind(start):
+    port, process = start()
+    before = descriptors(process.pid)
+    for _ in range(1000):
+        with dial(port) as agent:
+            agent.sendall(b"x")
+            assert agent.recv(1) == b"x"
+    until(lambda: descriptors(process.pid) == before)
+
+
+def descriptors(pid):
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def until(holds, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert holds()
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_bytes_that_come_one_by_one_come_in_order(start, size):
+    port, _ = start()
+    words = bytes(range(1, 251))
+    with dial(port) as agent:
+        for place in range(0, len(words), size):
+            agent.sendall(words[place : place + size])
+        agent.shutdown(socket.SHUT_WR)
+        assert everything(agent) == words
+
+
+def test_a_gateway_that_does_not_read_stops_nobody_else(start):
+    port, _ = start(lambda caller: echo(caller) if caller.recv(1) == b"e" else time.sleep(20))
+    with dial(port) as stuck, dial(port) as agent:
+        stuck.settimeout(0.5)
+        with contextlib.suppress(TimeoutError):
+            stuck.sendall(b"s" + bytes(8 << 20))
+        agent.sendall(b"e" + b"still there?")
+        agent.shutdown(socket.SHUT_WR)
+        assert everything(agent) == b"still there?"
+
+
 def test_a_gateway_that_hangs_up_is_seen(start):
     port, _ = start(lambda caller: caller.sendall(b"bye"))
     with dial(port) as agent:
@@ -205,6 +282,17 @@ def test_it_listens_on_the_loopback_and_nowhere_else(start):
     assert [row[1] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "0A"] == [f"0100007F:{port:04X}"]
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.2", port), 1)
+
+
+def test_it_has_one_port_and_no_name_that_others_could_see(start):
+    port, process = start()
+    own = {str(entry.readlink()) for entry in Path(f"/proc/{process.pid}/fd").iterdir()}
+    inodes = {name[8:-1] for name in own if name.startswith("socket:")}
+    network = Path(f"/proc/{process.pid}/net")
+    ports = [row.split()[1] for kind in ("tcp", "tcp6", "udp", "udp6", "raw") if (network / kind).exists()
+             for row in (network / kind).read_text().splitlines()[1:] if row.split()[9] in inodes]  # fmt: skip
+    assert ports == [f"0100007F:{port:04X}"]
+    assert not [row for row in (network / "unix").read_text().splitlines()[1:] if row.split()[6] in inodes]
 
 
 def test_a_port_that_is_taken_is_an_end_and_not_a_wait(program, tmp_path):
