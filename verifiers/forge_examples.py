@@ -51,7 +51,8 @@ def forge(
     repositories = {name: _repository({"1": one, "2": two})}
     if fork is not None:
         repositories[fork] = {**_repository({}), "parent": name}
-    data = {"schema": SCHEMA, "viewer": "ada", "users": {}, "repositories": repositories}
+    kept_too = {"schema": SCHEMA, "viewer": "ada", "clock": 1_719_824_400, "last_id": 1000}
+    data = {**kept_too, "users": {}, "repositories": repositories}
     state = Node("file", json.dumps(data).encode())
     return Views({"github": Tree({**Tree(kept).under(f"{FOLDER}/{name}.git"), FILE: state})})
 
@@ -84,6 +85,7 @@ def _repository(issues: Mapping[str, Any]) -> dict[str, Any]:
         "private": False,
         "default_branch": "main",
         "parent": None,
+        "labels": {},
         "milestones": {"1": {"title": "v1"}},
         "issues": issues,
     }

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from sandbox.mistakes import answer as answers
-from sandbox.mistakes import filesystem, git, sqlite
+from sandbox.mistakes import filesystem, git, github, sqlite
 from verifiers.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.views import Tree
 
@@ -20,7 +20,7 @@ Kind: TypeAlias = Literal["broken", "mistake"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]
 Break: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_BY_SERVER: Mapping[str, Any] = {"filesystem": filesystem, "git": git, "sqlite": sqlite}
+_BY_SERVER: Mapping[str, Any] = {"filesystem": filesystem, "git": git, "github": github, "sqlite": sqlite}
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,9 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
         raise Malformed(f"{WHAT} names the repository {name!r}, which is not in the final state")
     ((operation, argument),) = ((key, value) for key, value in change.items() if key != "repository")
     trees = {other: tree.below(place(other)) for other in data["repositories"]}
-    if operation == "delete_repository":
-        del data["repositories"][name], trees[name]
+    if operation in _DELETED:
+        for gone in _DELETED[operation](data, name, argument):
+            del data["repositories"][gone], trees[gone]
     elif operation in _BRANCHES:
         git = Repository(trees[name].under(".git"))
         _BRANCHES[operation](git, argument)
@@ -66,17 +67,24 @@ def _commit(git: Repository, change: Mapping[str, Any]) -> None:
 # -- records ---------------------------------------------------------------------------------------------------------
 
 
-def _issue(repository: Record, number: int) -> Record:
-    issue: Record | None = repository["issues"].get(str(number))
-    if issue is None:
-        raise Malformed(f"{WHAT} names number {number}, which is not in the final state")
-    return issue
+def _issue(repository: Record, which: int | str) -> Record:
+    """Give an issue or a pull request by its number, its title, or the branch that it comes from."""
+    for issue in repository["issues"].values():
+        branch = issue["pull"]["head"]["branch"] if issue["pull"] else None
+        if which in {issue["number"], issue["title"], branch, f"{_owner(issue)}:{branch}"}:
+            found: Record = issue
+            return found
+    raise Malformed(f"{WHAT} names {which!r}, which is not in the final state")
 
 
-def _pull(repository: Record, number: int) -> Record:
-    pull: Record | None = _issue(repository, number)["pull"]
+def _owner(issue: Record) -> str:
+    return str(issue["pull"]["head"]["repository"]).partition("/")[0] if issue["pull"] else ""
+
+
+def _pull(repository: Record, which: int | str) -> Record:
+    pull: Record | None = _issue(repository, which)["pull"]
     if pull is None:
-        raise Malformed(f"{WHAT} needs a pull request, and number {number} is an issue")
+        raise Malformed(f"{WHAT} needs a pull request, and {which!r} is an issue")
     return pull
 
 
@@ -105,13 +113,14 @@ def _change_pull(pull: Record, change: Mapping[str, Any], viewer: str, now: str)
 def _new_issue(data: Record, repository: Record, known: Mapping[str, Any]) -> None:
     number, now = records.next_number(repository), clock.written(data["clock"])
     labels = records.labelled(data, repository, known.get("labels", []))
-    issue = records.new_issue(data, number, data["viewer"], now, {**known, "labels": labels})
+    issue = records.new_issue(data, number, known.get("user", data["viewer"]), now, {**known, "labels": labels})
+    if known.get("state") == "closed":
+        records.close(issue, data["viewer"], now)
     repository["issues"][str(number)] = issue
 
 
-def _delete_issue(_data: Record, repository: Record, number: int) -> None:
-    _issue(repository, number)
-    del repository["issues"][str(number)]
+def _delete_issue(_data: Record, repository: Record, which: int | str) -> None:
+    del repository["issues"][str(_issue(repository, which)["number"])]
 
 
 def _comment(data: Record, repository: Record, said: Mapping[str, Any]) -> None:
@@ -126,20 +135,36 @@ def _review(data: Record, repository: Record, said: Mapping[str, Any]) -> None:
     pull["reviews"].append(records.new_review(data, by, clock.written(data["clock"]), known))
 
 
-def _last_of(items: list[Record], what: str) -> None:
+def _drop(items: list[Record], what: str) -> None:
     if not items:
-        raise Malformed(f"{WHAT} takes away a {what}, and there is none")
-    items.pop()
+        raise Malformed(f"{WHAT} takes away {what}, and there are none")
+    items.clear()
 
 
-def _drop_comment(_data: Record, repository: Record, number: int) -> None:
-    _last_of(_issue(repository, number)["comments"], "comment")
+def _drop_comments(_data: Record, repository: Record, which: int | str) -> None:
+    _drop(_issue(repository, which)["comments"], "comments")
 
 
-def _drop_review(_data: Record, repository: Record, number: int) -> None:
-    _last_of(_pull(repository, number)["reviews"], "review")
+def _drop_reviews(_data: Record, repository: Record, which: int | str) -> None:
+    _drop(_pull(repository, which)["reviews"], "reviews")
 
 
+def _itself(_data: Record, name: str, _argument: object) -> list[str]:
+    return [name]
+
+
+def _forks(data: Record, name: str, owner: str) -> list[str]:
+    every = data["repositories"].items()
+    forks = [other for other, record in every if record["parent"] == name and other.startswith(f"{owner}/")]
+    if not forks:
+        raise Malformed(f"{WHAT} takes away the forks of {owner!r}, and there are none")
+    return forks
+
+
+_DELETED: Mapping[str, Callable[[Record, str, Any], list[str]]] = {
+    "delete_repository": _itself,
+    "delete_forks": _forks,
+}
 _BRANCHES: Mapping[str, Callable[[Repository, Any], None]] = {
     "delete_branch": _delete_branch,
     "branch": _branch,
@@ -150,7 +175,7 @@ _RECORDS: Mapping[str, Callable[[Record, Record, Any], None]] = {
     "new_issue": _new_issue,
     "delete_issue": _delete_issue,
     "comment": _comment,
-    "drop_comment": _drop_comment,
+    "drop_comments": _drop_comments,
     "review": _review,
-    "drop_review": _drop_review,
+    "drop_reviews": _drop_reviews,
 }

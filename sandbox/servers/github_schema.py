@@ -23,6 +23,7 @@ _TEXT = {"type": "string", "maxLength": 65536}
 _MAYBE_TEXT = {"type": ["string", "null"], "maxLength": 65536}
 _FLAG = {"type": "boolean"}
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": 100_000}
+_WHICH = {"type": ["integer", "string"]}  # a number, a title, or the branch that a pull request comes from
 _MESSAGE = {"type": "string", "minLength": 1, "maxLength": 4000}
 
 
@@ -115,13 +116,14 @@ STATE = _closed(
 
 CHANGES: dict[str, dict[str, Any]] = {
     "delete_repository": {"const": True},
+    "delete_forks": _LOGIN,  # of this repository, by this account
     "delete_branch": _REF,
     "branch": _closed(["name", "at"], name=_REF, at=_STEPS),
     "commit": _closed(["branch", "files", "message"], branch=_REF, files=_FILES, message=_MESSAGE),
     "issue": {
         **_closed(
             ["number"],
-            number=_NUMBER,
+            number=_WHICH,
             title=_LINE,
             body=_MAYBE_TEXT,
             state={"enum": ["open", "closed"]},
@@ -134,12 +136,20 @@ CHANGES: dict[str, dict[str, Any]] = {
         ),
         "minProperties": 2,
     },
-    "new_issue": _closed(["title"], title=_LINE, body=_MAYBE_TEXT, labels=_list(_LINE), assignees=_list(_LOGIN)),
-    "delete_issue": _NUMBER,
-    "comment": _closed(["number", "body"], number=_NUMBER, body=_TEXT, user=_LOGIN),
-    "drop_comment": _NUMBER,
-    "review": _closed(["number", "state"], number=_NUMBER, state={"type": "string"}, body=_TEXT, user=_LOGIN),
-    "drop_review": _NUMBER,
+    "new_issue": _closed(
+        ["title"],
+        title=_LINE,
+        body=_MAYBE_TEXT,
+        labels=_list(_LINE),
+        assignees=_list(_LOGIN),
+        user=_LOGIN,
+        state={"enum": ["open", "closed"]},
+    ),
+    "delete_issue": _WHICH,
+    "comment": _closed(["number", "body"], number=_WHICH, body=_TEXT, user=_LOGIN),
+    "drop_comments": _WHICH,
+    "review": _closed(["number", "state"], number=_WHICH, state={"type": "string"}, body=_TEXT, user=_LOGIN),
+    "drop_reviews": _WHICH,
 }
 MUTATIONS = {
     "oneOf": [_closed(["repository", name], repository=_NAME, **{name: schema}) for name, schema in CHANGES.items()]

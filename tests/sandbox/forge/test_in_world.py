@@ -70,7 +70,7 @@ def test_a_solution_is_proved_and_its_mutants_fail():
         {"issue": {"number": 2, "merged": False}},
         {"branch": {"name": "main", "at": "main~1"}},
         {"issue": {"number": 1, "state": "open"}},
-        {"drop_review": 2},
+        {"drop_reviews": 2},
     ):
         mutant = {"name": "m", "server": "github", "change": {"repository": "ada/site", **change}}
         assert prover.mutated(TASK, proved, mutant).verdict is Verdict.FALSE

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.mistakes import answer, filesystem, git, sqlite
+from sandbox.mistakes import answer, filesystem, git, github, sqlite
 from sandbox.mistakes.make import mutants
 from sandbox.mistakes.texts import other, wrong
 from sandbox.servers import SERVERS
@@ -17,7 +17,7 @@ from verifiers.examples import database, files, repository
 from verifiers.verdict import Verdict
 from verifiers.views import Tree
 
-NAMESPACES = {"answer": answer, "filesystem": filesystem, "git": git, "sqlite": sqlite}
+NAMESPACES = {"answer": answer, "filesystem": filesystem, "git": git, "github": github, "sqlite": sqlite}
 KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in NAMESPACES)
 
 
@@ -104,3 +104,24 @@ def test_nothing_was_changed_so_hardly_anything_can_be_wrong():
 def test_a_wrong_text_is_another_text(text):
     assert all(mistake != text for _, mistake in wrong(text))
     assert text.strip().casefold() not in {other(text).strip().casefold(), ""}
+
+
+def test_typical_mistakes_on_a_forge_follow_from_what_the_solution_changed():
+    server = SERVERS["github"]
+    commits = [{"branch": "main", "message": "Begin", "files": {"a": "1"}}]
+    site = {"commits": commits, "issues": [{"title": "Menu"}, {"title": "Other"}]}
+    before = after = server.seed({"users": [{"login": "ada"}], "repositories": {"ada/site": site}})
+    for change in (
+        {"issue": {"number": 1, "state": "closed", "labels": ["bug"]}},
+        {"comment": {"number": 1, "body": "Done"}},
+        {"new_issue": {"title": "New 2", "labels": ["bug"]}},
+        {"commit": {"branch": "main", "files": {"a": "2"}, "message": "More"}},
+        {"branch": {"name": "fix", "at": "main~1"}},
+    ):
+        after = server.mutate(after, {"repository": "ada/site", **change})
+    assert made(github, before, after) == {
+        *("left-out", "state", "labels", "comment", "made", "wrong-case", "off-by-one"),
+        *("commit-too-many", "another-one-changed"),
+    }
+    for name, change in github.mistakes(before, after):
+        assert dict(server.mutate(after, change)) != dict(after), name

@@ -204,8 +204,8 @@ def verdict(tree, name, **arguments):
         ({"issue": {"number": 1, "milestone": None}}, "issueMilestone", {"issue": 1, "title": "v1"}),
         ({"new_issue": {"title": "Again"}}, "issueCount", {"count": 2}),
         ({"delete_issue": 1}, "issueState", {"issue": 1, "state": "open"}),
-        ({"drop_comment": 7}, "issueCommented", {"number": 7, "contains": "Done"}),
-        ({"drop_review": 4}, "prReviewed", {"pull": 4, "state": "APPROVED"}),
+        ({"drop_comments": 7}, "issueCommented", {"number": 7, "contains": "Done"}),
+        ({"drop_reviews": 4}, "prReviewed", {"pull": 4, "state": "APPROVED"}),
     ],
 )
 def test_a_spoiled_state_no_longer_has_what_it_had(change, name, arguments):
@@ -229,8 +229,8 @@ def test_a_spoiled_state_can_have_too_much():
         {"repository": "ada/site", "delete_branch": "gone"},
         {"repository": "ada/site", "issue": {"number": 9, "state": "open"}},
         {"repository": "ada/site", "issue": {"number": 1, "merged": True}},
-        {"repository": "ada/site", "drop_comment": 1},
-        {"repository": "ada/site", "drop_review": 1},
+        {"repository": "ada/site", "drop_comments": 1},
+        {"repository": "ada/site", "drop_reviews": 1},
         {"repository": "ada/site", "fly": True},
     ],
 )
