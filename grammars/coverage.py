@@ -1,17 +1,20 @@
 """How much there is in a grammar: skeletons, instances, phrasings, solution paths and mutants of each template.
 
 Instances are counted in bits, by drawing: each draw tells how many values its parameters could have had, and the share
-of draws that the constraints throw away is taken off. The figure of a template is that of its poorest skeleton.
+of draws that the constraints throw away is taken off. The figure of a template is that of its poorest skeleton. Draws
+that are nearly the same task (`grammars.duplicates`) are counted too: there should be none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
 from grammars.derivation import of_template
+from grammars.duplicates import Neighbours, Sketch
 from grammars.grammar import Category, Difficulty, Grammar, Skeleton, Template
 from grammars.sample import Draw, draw
 from verifiers import predicate as predicates
@@ -27,37 +30,65 @@ class Coverage:
         template: `server/name`.
         category: of its tasks.
         skeletons: for each difficulty, how many skeletons can be drawn at it.
-        unseen: how many of all of them are not in `seen`.
+        unseen: how many of all of them are neither live nor seen.
+        live: how many are in a live cohort.
+        seen: how many were published, or served to somebody who could read them.
         bits: log2 of the number of instances of its poorest skeleton.
         phrasings: how many ways there are to say the goal.
         solutions: how many reference solutions each task has.
         mutants: the fewest mutants that a task of it has.
         steps: the largest share of max_steps that a reference solution takes.
         tries: how many draws one kept draft takes on average; near 1 is good.
+        near: how many of the draws were nearly another one.
     """
 
     template: str
     category: Category
     skeletons: dict[Difficulty, int]
     unseen: int
+    live: int
+    seen: int
     bits: float
     phrasings: int
     solutions: int
     mutants: int
     steps: float
     tries: float
+    near: int
 
 
-def check(grammar: Grammar, *, seen: Collection[str] = (), seed: int = 0) -> list[Coverage]:
+def check(grammar: Grammar, *, seen: Collection[str] = (), live: Collection[str] = (), seed: int = 0) -> list[Coverage]:
     """Draw from every skeleton at every difficulty and report by template.
+
+    Args:
+        grammar: what to draw from.
+        seen: ids of the skeletons that were published or served.
+        live: ids of the skeletons that are in a cohort.
+        seed: of the draws.
 
     Raises:
         Malformed: a skeleton cannot be drawn from, or makes a predicate that is none; the message says which and why.
     """
-    return [_coverage(grammar, template, seen, seed) for template in grammar.templates.values()]
+    seen = frozenset(seen)
+    return [_coverage(grammar, template, seen, frozenset(live) - seen, seed) for template in grammar.templates.values()]
 
 
-def _coverage(grammar: Grammar, template: Template, seen: Collection[str], seed: int) -> Coverage:
+def runway(coverage: Iterable[Coverage], monthly: Mapping[str, int]) -> dict[str, float]:
+    """Say for how many months each category's unseen skeletons last.
+
+    Args:
+        coverage: of all templates of one server.
+        monthly: for each category, how many tasks of that server a cohort takes.
+    """
+    unseen: Counter[str] = Counter()
+    for one in coverage:
+        unseen[one.category] += one.unseen
+    return {category: unseen[category] / count for category, count in monthly.items() if count}
+
+
+def _coverage(
+    grammar: Grammar, template: Template, seen: Collection[str], live: Collection[str], seed: int
+) -> Coverage:
     found = list(of_template(grammar.server, template))
     draws = [made for skeleton in found for made in _draws(grammar, skeleton, seed)]
     tasks = [(made.draft.task, made.draft.provenance) for made in draws]
@@ -68,7 +99,9 @@ def _coverage(grammar: Grammar, template: Template, seen: Collection[str], seed:
         template=f"{grammar.server}/{template.name}",
         category=template.category,
         skeletons={level: sum(level in one.difficulties for one in found) for level in template.difficulties},
-        unseen=sum(one.id not in seen for one in found),
+        unseen=sum(one.id not in seen and one.id not in live for one in found),
+        live=sum(one.id in live for one in found),
+        seen=sum(one.id in seen for one in found),
         bits=max(0.0, min(made.bits for made in draws) - math.log2(tries)),
         phrasings=len(template.phrasings),
         solutions=len(template.steps.solutions),
@@ -77,7 +110,13 @@ def _coverage(grammar: Grammar, template: Template, seen: Collection[str], seed:
             len(way["calls"]) / task["max_steps"] for task, provenance in tasks for way in provenance["solutions"]
         ),
         tries=tries,
+        near=_near(draws),
     )
+
+
+def _near(draws: Iterable[Draw]) -> int:
+    neighbours = Neighbours()
+    return sum(neighbours.join(made.draft.id, Sketch.of(made.draft.task)) is not None for made in draws)
 
 
 def _draws(grammar: Grammar, skeleton: Skeleton, seed: int) -> Iterator[Draw]:

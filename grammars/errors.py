@@ -38,3 +38,9 @@ class Exhausted(GrammarError):
     """The grammar has no unseen skeleton left for this stratum."""
 
     kind: ClassVar[Kind] = "refused"
+
+
+class Refused(GrammarError):
+    """What was asked for would change nothing, or break a rule."""
+
+    kind: ClassVar[Kind] = "refused"

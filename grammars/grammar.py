@@ -105,6 +105,7 @@ class Grammar:
         digest: SHA-256 over the canonical form of everything that it was made from, in lower-case hex.
         templates: by name.
         tools: for each server, the tools that may be listed.
+        public: whether it is shipped, so that anybody can draw from it.
     """
 
     server: str
@@ -112,6 +113,7 @@ class Grammar:
     digest: str
     templates: Mapping[str, Template] = field(repr=False)
     tools: Mapping[str, tuple[str, ...]] = field(repr=False)
+    public: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,14 +45,24 @@ def load(
         NotFound: there is nothing at that place.
         Malformed: a file cannot be understood; the message names file, template and field.
     """
+    files, dictionaries = texts(source)
+    return parse(files, dictionaries, tools=tools, predicates=predicates, public=source in library())
+
+
+def texts(source: Path | str) -> tuple[dict[str, str], dict[str, str]]:
+    """Read the files of a grammar and the dictionaries that it may use, the shipped ones and its own, by name.
+
+    Raises:
+        NotFound: there is nothing at that place.
+        Malformed: a file is no text.
+    """
     path = LIBRARY / source if isinstance(source, str) and source in library() else Path(source)
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     if not files or not all(file.is_file() for file in files):
         raise NotFound(f"there is no grammar at {path}; the shipped ones are {', '.join(library())}")
-    dictionaries = _read_all(sorted((LIBRARY / DICTIONARIES).glob("*.yaml")))
     own = path if path.is_dir() else path.parent
-    dictionaries |= _read_all(sorted((own / DICTIONARIES).glob("*.yaml")))
-    return parse(_read_all(files, suffix=True), dictionaries, tools=tools, predicates=predicates)
+    dictionaries = [*(LIBRARY / DICTIONARIES).glob("*.yaml"), *(own / DICTIONARIES).glob("*.yaml")]  # its own win
+    return _read_all(files, suffix=True), _read_all(dictionaries)
 
 
 def _read_all(files: Sequence[Path], *, suffix: bool = False) -> dict[str, str]:
@@ -68,8 +78,9 @@ def parse(
     *,
     tools: Collection[str] | None = None,
     predicates: Collection[str] | None = None,
+    public: bool = False,
 ) -> Grammar:
-    """Make a grammar from the texts of its files and dictionaries, by name.
+    """Make a grammar from the texts of its files and dictionaries, by name; a shipped one is public.
 
     Raises:
         Malformed: a file cannot be understood; the message names file, template and field.
@@ -81,12 +92,12 @@ def parse(
     for name, document in documents.items():
         for key, entries in as_map(document.get("dictionaries"), f"{name}: dictionaries").items():
             lists[key] = _dictionary(entries, f"{name}: dictionaries.{key}")
-    grammar = _grammar(documents, lists)
+    grammar = _grammar(documents, lists, public=public)
     check_skeletons(grammar, skeletons(grammar), tools=tools, predicates=predicates)
     return grammar
 
 
-def _grammar(documents: Mapping[str, dict[str, Any]], lists: _Lists) -> Grammar:
+def _grammar(documents: Mapping[str, dict[str, Any]], lists: _Lists, *, public: bool) -> Grammar:
     names = {document["grammar"] for document in documents.values()}
     if len(names) != 1:
         raise Malformed(f"{', '.join(documents)}: one folder holds one grammar, and these name {sorted(names)}")
@@ -100,6 +111,7 @@ def _grammar(documents: Mapping[str, dict[str, Any]], lists: _Lists) -> Grammar:
         digest=_digest(documents, lists),
         templates=templates,
         tools=_tools(documents),
+        public=public,
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from grammars.duplicates import Sketch
+from grammars.grammar import Grammar
 from grammars.surroundings import Around
 from quarterturn import devset
 from quarterturn.supply import Supply
@@ -50,7 +51,7 @@ def fill(
     turns = [turn for turn in house.months.turns() if turn.finished]
     seed = draw_seed(turns[-1].month.plus(1), house.vault, who=author) if turns else os.urandom(32)
     waited = [r for r in _ready(house) if not turns or r.created_at < turns[-1].started_at]
-    supply = Supply(house.grammars, house.vault, house.drafts, BoxProver(box))
+    supply = Supply(grammars(house, who=author), house.vault, house.drafts, BoxProver(box))
     return supply.fill(
         missing,
         seed,
@@ -60,6 +61,11 @@ def fill(
         barred={*_spent(house), *(record.skeleton_tag for record in waited)},
         on_done=on_done,
     )
+
+
+def grammars(house: House, *, who: str) -> dict[str, Grammar]:
+    """Give the grammars that tasks are drawn from: the home's own where it has one, else the shipped, public ones."""
+    return {**house.grammars, **house.imported.in_force(who=who, why="draw tasks")}
 
 
 def around(house: House, *, who: str) -> Around:

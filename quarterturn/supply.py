@@ -109,7 +109,7 @@ class Supply:
         pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
 
     def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:
-        self._store.keep(draft, admission, author=author, public_grammar=True)
+        self._store.keep(draft, admission, author=author, public_grammar=self._grammars[line.stratum.server].public)
         tally.count(draft, admission)
         line.failures = 0 if admission.ok else line.failures + 1
         if line.failures >= MOST_FAILURES:

@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from grammars.grammar import Grammar
+from grammars.imported import Imported
 from grammars.load import library, load
 from grammars.store import Drafts
 from quarterturn import clock, migrations, settings
@@ -108,6 +109,11 @@ class House:
     def grammars(self) -> Mapping[str, Grammar]:
         """The shipped, public grammars by server."""
         return shipped_grammars()
+
+    @cached_property
+    def imported(self) -> Imported:
+        """The grammars of its own."""
+        return Imported(self.vault, tool_table(), CATALOGUE)
 
     @cached_property
     def drafts(self) -> Drafts:

@@ -201,6 +201,12 @@ class Vault:
             sealed = [(row.name, row.sealed(), blobs.context(row.name, row.created_at)) for row in rows]
         return {name.removeprefix(prefix): unseal(data, context, self._ring) for name, data, context in sealed}
 
+    def blob_names(self, prefix: str) -> list[str]:
+        """List the names that begin with `prefix`, in order; nothing is opened."""
+        query = select(BlobRow.name).where(col(BlobRow.name).startswith(prefix, autoescape=True))
+        with Session(self._engine) as session:
+            return sorted(session.exec(query).all())
+
     def has_blob(self, name: str, session: Session | None = None) -> bool:
         """Say whether something is kept under a name; nothing is opened."""
         if session is not None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterturn.choices import Category, Difficulty
-from quarterturn.cli.options import Json
+from quarterturn.cli.options import HOME, Home, Json, Who
 from quarterturn.cli.output import Output
+
+if TYPE_CHECKING:
+    from grammars.grammar import Grammar
 
 Source = Annotated[str, typer.Argument(help="A shipped grammar's name, a folder or a file.")]
 
@@ -18,6 +21,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs."""
     grammar = typer.Typer(help="Grammars: where tasks come from.")
     grammar.command("list")(grammar_list)
+    grammar.command("import")(grammar_import)
     grammar.command("check")(grammar_check)
     grammar.command("sample")(grammar_sample)
     app.add_typer(grammar, name="grammar")
@@ -39,22 +43,58 @@ def grammar_list(as_json: Json = False) -> None:
     Output(as_json=as_json).result(data, *lines)
 
 
-def grammar_check(source: Source, as_json: Json = False) -> None:
+def grammar_check(
+    source: Source,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="Count what this home has used, and for how long the rest lasts.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a file changes.")] = False,
+    as_json: Json = False,
+) -> None:
     """Read a grammar strictly, draw from every skeleton, and say how much there is in it."""
-    from dataclasses import asdict
+    from contextlib import ExitStack
 
-    from grammars.coverage import check
-    from grammars.load import load
-    from sandbox.servers import tool_table
-    from verifiers.catalogue import CATALOGUE
+    from quarterturn import grammarcheck
+    from quarterturn.cli.secrets import open_house
+    from quarterturn.report import Report
 
-    coverage = check(load(_source(source), tools=tool_table(), predicates=CATALOGUE))
-    lines = [f"{'template':<40} {'skeletons':>9} {'bits':>6} {'phrasings':>9} {'solutions':>9} {'mutants':>7}"]
-    lines += [
-        f"{c.template:<40} {c.unseen:>9} {c.bits:>6.1f} {c.phrasings:>9} {c.solutions:>9} {c.mutants:>7}"
-        for c in coverage
-    ]
-    Output(as_json=as_json).result([asdict(c) for c in coverage], *lines)
+    out, chosen = Output(as_json=as_json), _source(source)
+    with ExitStack() as stack:
+        house = stack.enter_context(open_house(home)) if home else None
+
+        def use(grammar: Grammar) -> grammarcheck.Used:
+            return grammarcheck.used(house, grammar) if house else grammarcheck.Used()
+
+        def show(found: Report) -> None:
+            out.again(found.data, *found.lines, ok=found.ok)
+
+        if watch:
+            grammarcheck.watch(Path(chosen), show, use)
+        grammar = grammarcheck.read(chosen)
+        found = grammarcheck.report(grammar, use(grammar))
+    out.result(found.data, *found.lines, ok=found.ok)
+
+
+def grammar_import(
+    source: Annotated[Path, typer.Argument(help="A folder or a file.")],
+    who: Who,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Seal a grammar of your own in the vault; from now on its server's tasks are drawn from it."""
+    from grammars.imported import Source as Texts
+    from grammars.load import texts
+    from quarterturn.cli.secrets import open_house
+
+    read = Texts(*texts(source))
+    with open_house(home) as house:
+        grammar = house.imported.keep(read, who=who)
+    data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}
+    Output(as_json=as_json).result(
+        data,
+        f"{grammar.server}: {len(grammar.templates)} templates, version {grammar.version}, sealed",
+        f"Nothing of it is left in the home in the open; keep {source} where only you can read it, or remove it.",
+    )
 
 
 def grammar_sample(

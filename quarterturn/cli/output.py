@@ -36,6 +36,13 @@ class Output:
         if not ok:
             raise typer.Exit(otherwise)
 
+    def again(self, data: Any, *lines: str, ok: bool = True) -> None:
+        """Say an outcome of which there will be more: each is an object on its own line, or a page of sentences."""
+        if self.as_json:
+            print(json.dumps({"ok": ok, "data": data}, sort_keys=True), flush=True)
+        else:
+            print("\n".join(["", *map(shown, lines)]), flush=True)
+
     def say(self, line: str) -> None:
         """Say something on the way, to standard error."""
         print(shown(line), file=sys.stderr, flush=True)

@@ -1,0 +1,79 @@
+"""A benchmark's own grammars, kept as secret as its tasks."""
+
+from datetime import UTC, datetime
+
+import pytest
+from sqlmodel import SQLModel
+
+from grammars.errors import Malformed, Refused
+from grammars.imported import Imported, Source
+from sandbox.servers import tool_table
+from vault.db import open_engine
+from vault.keys import FileKeyRing
+from vault.store import Vault
+from vault.tables import AccessRow, BlobRow, TaskRow
+from verifiers.catalogue import CATALOGUE
+
+TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow)]
+TOOLS = {"filesystem.write_file", *(f"filesystem.t{number}" for number in range(1, 10))}
+
+
+@pytest.fixture
+def engine(tmp_path):
+    engine = open_engine(f"sqlite:///{tmp_path / 'quarterturn.db'}")
+    SQLModel.metadata.create_all(engine, tables=TABLES)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def vault(engine, tmp_path):
+    ring = FileKeyRing.create(tmp_path / "keys" / "ring.json", None)
+    return Vault(engine, ring, lambda: datetime(2026, 12, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def imported(vault):
+    known = {*tool_table(), *TOOLS}
+    return Imported(vault, known, CATALOGUE)
+
+
+@pytest.fixture
+def source(small):
+    return Source({"small.yaml": small}, {})
+
+
+def test_an_import_is_in_force_from_then_on_and_not_public(imported, source, vault):
+    assert imported.servers() == {}
+    imported.keep(source, who="ada")
+    assert imported.servers() == {"filesystem": 1}
+    grammar = imported.in_force(who="ada", why="draw tasks")["filesystem"]
+    assert set(grammar.templates) == {"note"}
+    assert not grammar.public
+    assert [entry.why for entry in vault.access_log()] == ["draw tasks"]
+
+
+def test_a_later_import_takes_its_place_and_the_same_one_is_refused(imported, source, small):
+    imported.keep(source, who="ada")
+    with pytest.raises(Refused, match="the one in force already"):
+        imported.keep(source, who="ada")
+    imported.keep(Source({"small.yaml": small.replace("version: 1", "version: 2")}, {}), who="ada")
+    assert imported.servers() == {"filesystem": 2}
+    assert imported.in_force(who="ada", why="draw")["filesystem"].version == 2
+
+
+def test_what_cannot_be_understood_is_not_kept(imported, small):
+    wrong = Source({"small.yaml": small.replace("filesystem.write_file, arg", "filesystem.write_fil, arg")}, {})
+    with pytest.raises(Malformed, match="write_fil"):
+        imported.keep(wrong, who="ada")
+    assert imported.servers() == {}
+
+
+def test_no_word_of_it_reaches_the_database_or_a_repr(imported, source, engine):
+    imported.keep(source, who="ada")
+    assert "fileTextEquals" not in repr(source)
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql("SELECT * FROM vault_blob").all()
+    assert rows
+    kept = b"".join(cell if isinstance(cell, bytes) else str(cell).encode() for row in rows for cell in row)
+    assert b"the low ones of" not in kept

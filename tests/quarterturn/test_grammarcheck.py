@@ -1,0 +1,84 @@
+"""Grammars from the command line: counted for a home, watched beside an editor, imported and drawn from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from grammars.load import LIBRARY
+from quarterturn import grammarcheck, stock
+from quarterturn.wiring import House, shipped_grammars
+
+
+@pytest.fixture
+def mine(tmp_path):
+    folder = tmp_path / "mine"
+    shutil.copytree(LIBRARY / "sqlite", folder)
+    text = (folder / "archive.yaml").read_text().replace("is getting long", "has grown too long for anybody")
+    (folder / "archive.yaml").write_text(text)
+    return folder
+
+
+def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say):
+    data = say("grammar", "check", "git", "--home", home, "--json").data
+    assert data["server"] == "git"
+    assert data["runway_months"]["composition"] > 12
+    assert {one["live"] + one["seen"] + one["near"] for one in data["templates"]} == {0}
+
+
+def test_what_a_home_has_used_is_counted(home, monkeypatch):
+    house = House(home, None)
+    grammar = shipped_grammars()["git"]
+    tag = house.vault.tag("skeleton", "git/glance:staged")
+    monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
+    use = grammarcheck.used(house, grammar)
+    assert use.live == {"git/glance:staged"}
+    lines = grammarcheck.report(grammar, use).lines
+    assert any(line.split()[:4] == ["git/glance", "5", "1", "0"] for line in lines)
+    house.close()
+
+
+def test_a_watched_grammar_is_checked_again_when_a_file_changes(mine):
+    command = [f"{sys.prefix}/bin/quarterturn", "grammar", "check", str(mine), "--watch", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert json.loads(process.stdout.readline())["ok"]
+        file = mine / "ask.yaml"
+        text = file.read_text()
+        file.write_text(text.replace("category:", "categorie:", 1))
+        said = json.loads(process.stdout.readline())
+        assert not said["ok"]
+        assert "ask.yaml" in said["data"]["error"]
+        file.write_text(text)
+        assert json.loads(process.stdout.readline())["ok"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_public(home, mine, say):
+    said = say("grammar", "import", mine, "--as", "ada", "--home", home, "--json")
+    assert said.data == {"server": "sqlite", "version": 1, "templates": 6}
+    again = say("grammar", "import", mine, "--as", "ada", "--home", home)
+    assert again.code == 8
+    assert "in force already" in again.sentence
+    house = House(home, None)
+    assert not stock.grammars(house, who="ada")["sqlite"].public
+    assert stock.grammars(house, who="ada")["git"].public
+    house.close()
+    left = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"has grown too long for anybody" not in left
+
+
+def test_a_grammar_that_cannot_be_understood_is_not_imported(home, mine, say):
+    (mine / "ask.yaml").write_text("grammar: sqlite\ntemplates: {ask: {category: riddle}}\n")
+    said = say("grammar", "import", mine, "--as", "ada", "--home", home)
+    assert said.code == 2
+    assert "ask.yaml" in said.sentence
