@@ -94,10 +94,16 @@ def keys_list(home: Home = HOME, as_json: Json = False) -> None:
     with open_house(home) as house:
         tasks = len(house.vault.records())
         ring, vkey = house.ring.key_id, house.places.log_vkey.read_text(encoding="utf-8").strip()
+        sender = house.sender
     Output(as_json=as_json).result(
-        {"ring": {"key_id": ring, "protects": f"{tasks} tasks and their evidence"}, "log": {"vkey": vkey}},
-        f"ring  {ring}  protects {tasks} tasks and their evidence",
-        f"log   {vkey}",
+        {
+            "ring": {"key_id": ring, "protects": f"{tasks} tasks and their evidence"},
+            "log": {"vkey": vkey},
+            "endpoint": {"key_id": sender.key_id, "public": sender.public_pem},
+        },
+        f"ring      {ring}  protects {tasks} tasks and their evidence",
+        f"log       {vkey}",
+        f"endpoint  {sender.key_id}  signs what hosted endpoints are sent: {house.places.endpoint_pem}",
     )
 
 

@@ -10,6 +10,7 @@ import hashlib
 import queue
 import secrets
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ from sandbox.endpoint.forward import READY
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.gateway.process import ENVIRONMENT
 
-PATIENCE = 20.0
+PATIENCE = 20
 
 
 class Callbacks:
@@ -58,6 +59,8 @@ class Callbacks:
                 start_new_session=True,
             )
             theirs.close()
+        patience = struct.pack("@ll", PATIENCE, 0)  # a process that reads no more shall not hold us up
+        self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
         self._thread = threading.Thread(target=self._listen, name="callbacks", daemon=True)
         self._thread.start()
         try:

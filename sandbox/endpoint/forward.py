@@ -43,6 +43,7 @@ BODY_SECONDS = 10.0
 REPLY_SECONDS = 60.0
 CPU_SECONDS = 24 * 3600
 CHUNK = 64 * 1024
+METHODS = ("GET", "POST", "DELETE")  # what MCP over streamable HTTP uses
 READY = b"ready"
 
 _PATH = re.compile(rb".*/run/([A-Za-z0-9_-]{43})(/(?:task|mcp|answer))", re.DOTALL)
@@ -128,7 +129,7 @@ class Forwarder:
             await send({"type": "http.response.body", "body": body})
 
     async def _answered(self, scope: Message, receive: Receive) -> Answer:
-        found = _PATH.fullmatch(scope["raw_path"])
+        found = _PATH.fullmatch(scope["raw_path"]) if scope["method"] in METHODS else None
         run = self._run_of(found[1]) if found else None
         if run is None or found is None:
             return _error(404, b"no run is served here")

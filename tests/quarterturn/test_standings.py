@@ -108,3 +108,20 @@ def test_a_figure_over_nothing_is_a_dash():
     assert text[1].split()[:2] == ["1", "none"]
     assert " -  " in text[1]
     assert standings.table([]) == ["no run of this month is finished"]
+
+
+def test_a_track_that_is_given_the_sunset_cohort_alone_is_ranked_on_it_by_itself():
+    hosted = [
+        (record(n, f"host-{n}", track="endpoint"), results(n, 0, sunset=passes)[:6]) for n, passes in ((1, 0), (2, 6))
+    ]
+    board = standings.lines([*hosted, (record(3, "sealed"), results(3, 9))], SUNSET)
+    assert {line.name: line.rank for line in board} == {"host-2": 1, "host-1": 2, "sealed": 1}
+    assert {line.whole.attempted for line in board if line.track == "endpoint"} == {6}
+    assert [row.split()[-1] for row in standings.table(board)[1:]] == ["docker", "endpoint", "endpoint"]
+
+
+def test_a_hosted_run_whose_worlds_had_no_official_box_has_no_rank():
+    run = record(1, "host", track="endpoint", official=False)
+    (line,) = standings.lines([(run, results(1, 0, sunset=6)[:6])], SUNSET)
+    assert (line.rank, line.note, line.track) == (None, "unofficial", "endpoint")
+    assert standings.table([line])[1].endswith("endpoint, unofficial")

@@ -68,6 +68,7 @@ def test_every_other_way_says_the_same_and_hears_no_body(callbacks, gateway, tmp
             f"/run/{token}", f"/run/{token}/%6dcp", f"/RUN/{token}/mcp", "/run//mcp", "/", "/task", f"/{token}/mcp",
         ]  # fmt: skip
         said = {str(call(callbacks, path, b"x" * 100)) for path in paths}
+        said |= {str(call(callbacks, f"/run/{token}/mcp", b"x", method=name)) for name in ("PUT", "TRACE", "OPTIONS")}
         assert len(said) == 1
         assert "404" in said.pop()
         assert heard.requests == []
@@ -177,6 +178,14 @@ def test_its_death_is_known(callbacks, gateway, tmp_path):
             callbacks.admit(tmp_path)
         with pytest.raises(Lost, match="gone"):
             callbacks.forget(token)
+
+
+def test_a_process_that_stands_still_holds_nobody_up(callbacks, tmp_path, monkeypatch):
+    monkeypatch.setattr("sandbox.endpoint.callbacks.PATIENCE", 0.1)
+    token, _ = callbacks.admit(tmp_path)
+    os.kill(callbacks._process.pid, signal.SIGSTOP)
+    with pytest.raises(Lost, match="does not answer"):
+        callbacks.forget(token)
 
 
 def test_where_it_listens_must_be_a_place_and_free(callbacks):
