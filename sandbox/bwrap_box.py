@@ -98,6 +98,11 @@ class BwrapPlace:
         self._process, self._runner = process, runner
         self._heard = b""
 
+    @property
+    def pid(self) -> int:
+        """The process whose network namespace it is."""
+        return self._process.pid
+
     def ready(self) -> None:
         """Wait until all is ready.
 
@@ -190,6 +195,7 @@ class BwrapBox:
 
     name = "bwrap"
     official = False
+    walls = Walls  # around an agent; a positive control of the self-check leaves one out
 
     def __init__(self, environments: Path | None = None) -> None:
         self._environments = (environments or Path(sys.prefix)).resolve()
@@ -282,7 +288,7 @@ class BwrapBox:
         return walls
 
     def _agent(self, program: Program, limits: Limits) -> Walls:
-        walls = Walls(uid=policy.AGENT_UID, tmpfs=limits.tmpfs, network=False)
+        walls = self.walls(uid=policy.AGENT_UID, tmpfs=limits.tmpfs, network=False)
         walls.bind(self._environments / "agents", AGENTS)
         walls.environment({"PATH": policy.AGENT_PATH} | policy.agent_environment(program))
         if program.folder is not None:

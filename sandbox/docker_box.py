@@ -58,7 +58,7 @@ class DockerBox:
         runtime: str | None = None,
     ) -> None:
         self._world_image, self._relay_image, self._agent_image = world_image, relay_image, agent_image
-        self._runtime = runtime
+        self.runtime = runtime
         self._engine = Engine()
         self._images = Images(self._engine)
         self._making = threading.Lock()
@@ -199,7 +199,7 @@ class DockerBox:
             self._create(walled, undo).start()
 
     def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
-        container = self._engine.create(walled.document(self._runtime))
+        container = self._engine.create(walled.document(self.runtime))
         undo.callback(container.remove)
         return container
 

@@ -71,6 +71,15 @@ class Container:
             return Facts(running=True)
         return Facts(running=False, exit_code=state.get("ExitCode"), out_of_memory=bool(state.get("OOMKilled")))
 
+    def pid(self) -> int:
+        """Give the process that it is on this machine, while it runs.
+
+        Raises:
+            Unavailable: the engine cannot be asked.
+        """
+        with asked("looking at a container"):
+            return int(self.engine.api.inspect_container(self.id)["State"]["Pid"])
+
     def had_too_little_memory(self, since: int) -> bool:
         """Ask for what the engine noted since then: it says so of a container only once that has ended."""
         wanted = {"container": self.id, "event": "oom"}

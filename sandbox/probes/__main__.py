@@ -23,7 +23,7 @@ from sandbox.probes.wires import PATIENCE
 
 MODULES = (network, foreign, kernel, files, resources)
 PORT = 8700
-ATTEMPT_SECONDS = 30
+ATTEMPT_SECONDS = 60
 
 
 def make(name: str, function: Attempt, control: dict[str, Any]) -> Ending:
@@ -72,7 +72,7 @@ def main(names: list[str]) -> None:
         sys.stdout.write(json.dumps({"reached": reached()}) + "\n")
         sys.stdout.flush()
     control = lowered.read()
-    for name in names or ATTEMPTS:
+    for name in [name for name in names if not name.startswith("--")] or ATTEMPTS:  # marks are for whoever looks at us
         outcome, detail = make(name, ATTEMPTS[name], control)
         sys.stdout.write(json.dumps({"name": name, "outcome": outcome, "detail": detail[:200]}) + "\n")
         sys.stdout.flush()

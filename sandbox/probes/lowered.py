@@ -17,7 +17,8 @@ from typing import Any
 
 from sandbox.probes.calls import raw
 
-PR_SET_KEEPCAPS, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 8, 22, 24, 38
+PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 8, 22, 24, 38
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
 CAPABILITY_VERSION = 0x20080522
 CAPABILITIES = range(41)
 
@@ -32,10 +33,8 @@ def read() -> dict[str, Any]:
 def lower(without: dict[str, Any], filters: list[str]) -> None:
     """Take on every wall but those that are to be left out."""
     for name, value in without.get("limits", {}).items():
-        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
     os.environ.update(without.get("environment", {}))
-    if not without.get("walls", True):
-        return
     kept = sum(1 << number for number in without.get("capabilities", ()))
     libc = ctypes.CDLL(None, use_errno=True)
     for number in CAPABILITIES:
@@ -47,7 +46,10 @@ def lower(without: dict[str, Any], filters: list[str]) -> None:
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
     low, high = kept & 0xFFFFFFFF, kept >> 32
-    raw("capset", struct.pack("<II", CAPABILITY_VERSION, 0), struct.pack("<6I", low, low, 0, high, high, 0))
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # a change of user closed /proc/self to ourselves
+    raw("capset", struct.pack("<II", CAPABILITY_VERSION, 0), struct.pack("<6I", low, low, low, high, high, high))
+    for number in without.get("capabilities", ()):
+        libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number, 0, 0)  # so that a program which it starts has it too
     if without.get("new-privileges"):
         return
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

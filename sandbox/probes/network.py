@@ -6,13 +6,14 @@ lie in other ranges: for those the kernel is asked for a route, which sends noth
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
 import struct
 from pathlib import Path
 
-from sandbox.probes.ending import Ending, attempt, blocked, escaped, setting
+from sandbox.probes.ending import REFUSED, Ending, attempt, blocked, escaped, setting
 from sandbox.probes.wires import PATIENCE, interfaces, reaches, routed, routes, sends
 
 RESOLVERS = ("127.0.0.1", "127.0.0.11", "127.0.0.53")  # ours, an engine's, systemd's
@@ -20,6 +21,7 @@ QUERY = bytes.fromhex("abcd01000001000000000000") + b"\x06canary\x07example\x00"
 FAMILIES = range(1, 64)
 SIOCGIFFLAGS, SIOCSIFFLAGS = 0x8913, 0x8914
 AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK = 16, 17, 38, 40
+UNKNOWN = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.ESOCKTNOSUPPORT, errno.EPROTOTYPE, errno.EINVAL)
 ICMP_ECHO, ICMPV6_ECHO = bytes.fromhex("0800f7ff00000000"), bytes.fromhex("8000000000000000")
 
 
@@ -254,7 +256,9 @@ def opens(family: int, kind: int, protocol: int = 0) -> Ending:
     try:
         socket.socket(family, kind, protocol).close()
     except OSError as error:
-        return blocked(error.strerror)
+        if error.errno in (*REFUSED, *UNKNOWN):
+            return blocked(error.strerror)
+        return escaped(error.strerror)
     return escaped("the socket was created")
 
 
@@ -314,7 +318,7 @@ def _abstract_sockets() -> Ending:
 
 @attempt("gateway-socket")
 def _gateway_socket() -> Ending:
-    places = [place for place in ("/gw", "/gw/gateway.sock") if Path(place).exists()]
+    places = ["/gw"] if Path("/gw").exists() else []
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     places += [place for place in mounts if place.startswith("/gw")]
     return escaped(", ".join(places)) if places else blocked("not in sight")

@@ -23,7 +23,7 @@ from sandbox.probes.ending import Ending, attempt, blocked, bounded, escaped, se
 
 MIB = 1 << 20
 PAGE = b"x" * 4096
-SPINNERS = 4
+SPINNERS = 8
 F_SETPIPE_SZ = 1031
 
 
@@ -107,7 +107,7 @@ def _memory_files() -> Ending:
     def take(took: Callable[[int], None]) -> None:
         while True:
             file = os.memfd_create("quarterturn")
-            took(os.write(file, b"x" * MIB))
+            took(os.write(file, b"x" * 4 * MIB))
 
     return hogs(_memory_goal(), take)
 
@@ -138,12 +138,12 @@ def _socket_buffers() -> Ending:
                 except BlockingIOError:
                     continue
 
-    return hogs(_memory_goal(), take)
+    return hogs(int(setting("SOCKETS", str(256 * MIB))), take)
 
 
 @attempt("locked-memory")
 def _locked_memory() -> Ending:
-    size = int(setting("LOCKED", str(MIB)))
+    size = int(setting("LOCKED", str(MIB // 2)))
     with mmap.mmap(-1, size) as pages:
         place = ctypes.addressof(ctypes.c_char.from_buffer(pages))
         made, said = raw("mlock", place, size)

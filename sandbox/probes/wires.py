@@ -67,7 +67,7 @@ def reaches(family: int, kind: int, address: tuple[str, int], *, fast: bool = Fa
             if kind == socket.SOCK_DGRAM:
                 sock.send(b"x")  # a refusal of the first is told to the second
             return escaped(f"answered with {sock.recv(64)[:16]!r}")
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):  # under way
             return escaped("no answer, but no refusal either")
         except OSError as error:
             return blocked(error.strerror)

@@ -31,7 +31,7 @@ class Without:
         capabilities: those that are kept.
         root: whether it runs as root.
         privileges: whether new privileges may be had.
-        limits: rlimits that are set otherwise.
+        limits: rlimits that are lifted, by the names of prlimit(1).
         environment: variables for the attempt.
         setting: where it is made: in a place without the walls that a process can put up for itself (`lowered`), in one
             that shares the processes of the machine, outside of any box, or alone in a place with tenfold caps.
@@ -44,7 +44,7 @@ class Without:
     capabilities: tuple[str, ...] = ()
     root: bool = False
     privileges: bool = False
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     setting: Setting = "lowered"
 
@@ -248,7 +248,10 @@ FILES: dict[str, tuple[str, Without | str]] = {
         "a submission is copied without its sockets and pipes, and the rest has none",
         Without("the submission's folder holds a pipe"),
     ),
-    "private-files": ("none of the host's files is mounted", Without("a file of ours stands in /mnt")),
+    "private-files": (
+        "none of the host's files is mounted",
+        Without("a file of ours stands in /mnt, or it is root", root=True),
+    ),
     "writable-mounts": (
         "everything but memory of a size is read-only",
         Without("a root that can be written", root=True),
@@ -263,19 +266,19 @@ RESOURCES: dict[str, tuple[str, Without | str]] = {
     "memory-files": (GROUP, Without(TENFOLD)),
     "pipe-buffers": (
         f"{GROUP}, RLIMIT_NOFILE, and the kernel's cap for a user",
-        Without(TENFOLD, capabilities=("SYS_RESOURCE",), limits={"NOFILE": 10240}),
+        Without(TENFOLD, capabilities=("SYS_ADMIN",), limits=("nofile",)),
     ),
-    "socket-buffers": (f"{GROUP}, RLIMIT_NOFILE", Without(TENFOLD, limits={"NOFILE": 10240})),
-    "locked-memory": ("RLIMIT_MEMLOCK", Without(TENFOLD, limits={"MEMLOCK": 10 << 20})),
+    "socket-buffers": (f"{GROUP}, RLIMIT_NOFILE", Without(TENFOLD, limits=("nofile",))),
+    "locked-memory": ("RLIMIT_MEMLOCK", Without(TENFOLD, limits=("memlock",))),
     "processes": (f"{GROUP}, or RLIMIT_NPROC", Without(TENFOLD)),
     "threads": (f"{GROUP}, or RLIMIT_NPROC", Without(TENFOLD)),
     "fork-bomb": (f"{GROUP}, or RLIMIT_NPROC", Without(TENFOLD, setting="alone")),
     "disk": ("a tmpfs with a size", Without(TENFOLD)),
     "inodes": (f"{GROUP}, or a tmpfs with a number of files", Without(TENFOLD, setting="alone")),
-    "sparse-file": ("RLIMIT_FSIZE", Without("RLIMIT_FSIZE is lifted", limits={"FSIZE": -1})),
-    "open-files": ("RLIMIT_NOFILE", Without(TENFOLD, limits={"NOFILE": 10240})),
-    "core-dump": ("RLIMIT_CORE", Without("RLIMIT_CORE is lifted; nothing is dumped", limits={"CORE": 1 << 20})),
-    "message-queue": ("RLIMIT_MSGQUEUE", Without("RLIMIT_MSGQUEUE is lifted", limits={"MSGQUEUE": 1 << 20})),
+    "sparse-file": ("RLIMIT_FSIZE", Without("RLIMIT_FSIZE is lifted", limits=("fsize",))),
+    "open-files": ("RLIMIT_NOFILE", Without(TENFOLD, limits=("nofile",))),
+    "core-dump": ("RLIMIT_CORE", Without("RLIMIT_CORE is lifted; nothing is dumped", limits=("core",))),
+    "message-queue": ("RLIMIT_MSGQUEUE", Without("RLIMIT_MSGQUEUE is lifted", limits=("msgqueue",))),
     "raise-limits": ("no CAP_SYS_RESOURCE", Without(capabilities=("SYS_RESOURCE",))),
     "priority": ("no CAP_SYS_NICE", Without(capabilities=("SYS_NICE",))),
     "never-killed": ("no CAP_SYS_RESOURCE", Without(capabilities=("SYS_RESOURCE",))),

@@ -1,0 +1,176 @@
+"""Boxes with lowered walls, for positive controls alone: no submission is ever run in one.
+
+What stays: the namespaces, the relay, the box's way of starting and ending a place. What goes is listed at each box.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from sandbox import policy
+from sandbox.box import Box, Limits, Place, Program
+from sandbox.bwrap import Walls
+from sandbox.bwrap_box import BwrapBox, BwrapPlace
+from sandbox.docker.engine import Container
+from sandbox.docker.place import DockerPlace
+from sandbox.docker.walls import Walled
+from sandbox.docker_box import DockerBox
+
+CAPABILITIES: Mapping[str, int] = {  # linux/capability.h; none of them reaches beyond the namespaces of a place
+    "DAC_OVERRIDE": 1,
+    "DAC_READ_SEARCH": 2,
+    "SETGID": 6,
+    "SETUID": 7,
+    "SETPCAP": 8,
+    "NET_BIND_SERVICE": 10,
+    "NET_ADMIN": 12,
+    "NET_RAW": 13,
+    "SYS_CHROOT": 18,
+    "SYS_PTRACE": 19,
+    "SYS_ADMIN": 21,
+    "SYS_NICE": 23,
+    "SYS_RESOURCE": 24,
+    "MKNOD": 27,
+}
+LIFTED = {"nofile": 10240, "core": 1 << 20, "fsize": 1 << 41, "memlock": 10 << 16, "msgqueue": 400_000}
+RESOLVER = b"nameserver 192.0.2.53\n"
+ENGINE, PRIVATE, DEVICE, GATEWAY = "/run/docker.sock", "/mnt", "/dev/kvm", "/gw"
+
+
+def grantable() -> list[str]:
+    """Name those of the capabilities that we have ourselves, and so can leave to a place."""
+    status = Path("/proc/self/status").read_text().split("CapBnd:")[1].split()[0]
+    return [name for name, number in CAPABILITIES.items() if int(status, 16) >> number & 1]
+
+
+class Lowered(Protocol):
+    """A box with lowered walls."""
+
+    def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
+        """Make an agent's place (`sandbox.box.Places`)."""
+        ...
+
+    def process(self, place: Any) -> int:
+        """Name a process that is in the place's network namespace."""
+        ...
+
+
+def lowered(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Lowered | None:
+    """Give the lowered twin of a box, or None where it has none.
+
+    Args:
+        box: the box.
+        sockets: the folder of the gateway's socket, which the agent will see.
+        folder: the submission's folder, which the agent may write as root.
+        shared: lower nothing but the PID namespace.
+    """
+    if isinstance(box, DockerBox) and box.runtime is None:
+        return LoweredDocker(sockets, folder, shared=shared)
+    return LoweredBwrap(sockets, folder, shared=shared) if isinstance(box, BwrapBox) else None
+
+
+class OpenWalls(Walls):
+    """A bwrap that keeps some capabilities and its user, loads no filter, and leaves its root writable."""
+
+    def add(self, *words: str | Path | int) -> None:
+        """Append words, but for the filter and what makes things read-only in the end."""
+        if {"--seccomp", "--remount-ro"} & set(words[:1]):
+            return
+        if words and str(words[-1]) == "/etc/resolv.conf":
+            words = (*words[:-2], self.data(RESOLVER), words[-1])
+        super().add(
+            *("--bind-data" if word == "--ro-bind-data" else "0644" if word == "0444" else word for word in words)
+        )
+
+    def _limited(self, program: Sequence[str], limits: Limits, *, grouped: bool) -> list[str]:
+        caps = policy.rlimits(limits, grouped=grouped) | LIFTED
+        return ["/usr/bin/prlimit", *(f"--{name}={value}" for name, value in caps.items()), "--", *program]
+
+
+class SharedWalls(Walls):
+    """A bwrap in the PID namespace of whoever started it."""
+
+    def add(self, *words: str | Path | int) -> None:
+        """Append words, but for those that make the namespace."""
+        super().add(*(word for word in words if word not in ("--unshare-pid", "--as-pid-1")))
+
+
+class LoweredBwrap(BwrapBox):
+    """The bwrap box with `OpenWalls` around the agent, and stand-ins for what should never be there."""
+
+    def __init__(self, sockets: Path, folder: Path, *, shared: bool) -> None:
+        super().__init__()
+        self._sockets, self._folder, self._shared = sockets, folder, shared
+        self.walls = SharedWalls if shared else OpenWalls
+
+    def process(self, place: BwrapPlace) -> int:
+        """Name the place's own process."""
+        return place.pid
+
+    def _agent(self, program: Program, limits: Limits) -> Walls:
+        walls = super()._agent(program, limits)
+        if self._shared:
+            return walls
+        for name in grantable():
+            walls.add("--cap-add", f"CAP_{name}")
+        walls.add("--hostname", "control", "--bind", self._folder, self._folder)
+        walls.tmpfs("/usr/share", limits.tmpfs)
+        walls.tmpfs("/dev/shm", limits.tmpfs)  # noqa: S108 - in the place
+        walls.folder(PRIVATE)
+        walls.add("--perms", "0644", "--file", walls.data(b"a stand-in\n"), f"{PRIVATE}/secret")
+        walls.bind(self._sockets, GATEWAY)
+        walls.bind(self._sockets / "gateway.sock", ENGINE)
+        walls.add("--dev-bind", "/dev/null", DEVICE)
+        return walls
+
+
+class LoweredDocker(DockerBox):
+    """The Docker box whose agents are root in there, with no filter of ours or the engine's, and a root to write."""
+
+    def __init__(self, sockets: Path, folder: Path, *, shared: bool) -> None:
+        super().__init__()
+        self._sockets, self._folder, self._shared = sockets, folder, shared
+
+    def process(self, place: DockerPlace) -> int:
+        """Name the relay's process."""
+        return place.relay.container.pid()
+
+    def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
+        document = walled.document()
+        if walled.uid == policy.RELAY_UID:
+            document["Hostname"] = "control"
+        elif self._shared:
+            document["HostConfig"]["PidMode"] = "host"
+        else:
+            self._lower(document)
+        container = self._engine.create(document)
+        undo.callback(container.remove)
+        return container
+
+    def _lower(self, document: dict[str, Any]) -> None:
+        host = document["HostConfig"]
+        own = self._folder.parent  # beside the probes, so that it goes with them
+        (own / "resolv.conf").write_bytes(RESOLVER)
+        (own / "hosts").write_bytes(b"127.0.0.1 localhost\n")
+        caps = {limit["Name"]: limit["Hard"] for limit in host["Ulimits"]} | LIFTED
+        document |= {"Entrypoint": [], "User": "0:0"}
+        host |= {
+            "ReadonlyRootfs": False,
+            "CapAdd": grantable(),
+            "SecurityOpt": ["seccomp=unconfined"],
+            "IpcMode": "private",
+            "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
+            "Devices": [{"PathOnHost": "/dev/null", "PathInContainer": DEVICE, "CgroupPermissions": "rw"}],
+        }
+        laid = {
+            f"{self._folder}": str(self._folder),
+            f"{own / 'resolv.conf'}": "/etc/resolv.conf",
+            f"{own / 'hosts'}": "/etc/hosts",
+            f"{self._sockets}": GATEWAY,
+            f"{self._sockets / 'gateway.sock'}": ENGINE,
+        }
+        kept = [bind for bind in host["Binds"] if bind.split(":")[1] not in laid.values()]
+        host["Binds"] = [*kept, *(f"{source}:{place}" for source, place in laid.items())]

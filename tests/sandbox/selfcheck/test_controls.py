@@ -1,0 +1,168 @@
+import base64
+import json
+import os
+import resource
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from sandbox import seccomp
+from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import DockerBox
+from sandbox.errors import Unavailable
+from sandbox.fake_box import FakeBox
+from sandbox.selfcheck import controls, wire
+from sandbox.selfcheck.catalogue import APART, ROWS, Without
+from sandbox.selfcheck.lowering import CAPABILITIES, grantable
+
+BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
+TOGETHER = [name for name, row in ROWS.items() if not row.apart]
+BEYOND = {"SYS_TIME": 25, "SYS_MODULE": 16, "SYS_BOOT": 22, "SYS_RAWIO": 17, "SYSLOG": 34, "SYS_PACCT": 20}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("box", BOXES)
+def test_without_its_one_control_each_attempt_gets_through(box):
+    found = controls.controls(box(), TOGETHER)
+    assert [name for name, through in found.items() if not through] == []
+    ungrantable = CAPABILITIES.keys() - set(grantable())
+    for name in TOGETHER:
+        positive = ROWS[name].positive
+        harmless = isinstance(positive, Without) and not set(positive.capabilities) & ungrantable
+        assert (name in found) == harmless, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("box", BOXES)
+def test_a_cap_that_is_lifted_tenfold_is_the_one_that_was_met(box, name):
+    assert controls.controls(box(), [name]) == {name: True}
+
+
+def test_every_positive_control_is_one_or_says_why_not():
+    for name, row in ROWS.items():
+        said = str(row.positive)
+        assert len(said) > 8, name
+        if isinstance(row.positive, Without):
+            assert set(row.positive.calls) <= seccomp.NUMBERS.keys(), name
+            assert set(row.positive.capabilities) <= CAPABILITIES.keys(), name
+
+
+def test_what_would_change_the_kernel_keeps_its_filter_and_no_capability():
+    changing = {"set-time", "load-module", "unload-module", "kexec", "reboot", "swap", "accounting", "io-ports"}
+    for name in changing:
+        positive = ROWS[name].positive
+        assert positive.other_errno, name
+        assert not positive.capabilities, name
+    assert not set(CAPABILITIES.values()) & set(BEYOND.values())
+
+
+def opened(text):
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+def test_a_control_leaves_out_one_rule_and_keeps_the_others():
+    said = opened(controls.document({"bpf": Without(calls=("bpf",)), "tcp": Without()}))
+    whole, less = (bytes.fromhex(text) for text in said["filters"])
+    assert whole == seccomp.program()
+    assert len(whole) - len(less) == 2 * 8  # the comparison, and its answer
+    assert said["without"]["tcp"]["filter"] == 0
+    assert said["without"]["bpf"]["filter"] == 1
+    assert said["without"]["bpf"]["limits"]["nofile"] == 1024
+
+
+def test_the_other_errno_is_all_that_differs():
+    said = opened(controls.document({"reboot": ROWS["reboot"].positive}))
+    whole, other = (bytes.fromhex(text) for text in said["filters"])
+    assert len(whole) == len(other)
+    assert sum(a != b for a, b in zip(whole, other, strict=True)) == 1
+
+
+def test_a_box_without_a_lowered_twin_has_no_controls_inside():
+    assert controls.controls(FakeBox(), ["tcp", "bpf"]) == {}
+
+
+def test_nothing_is_asked_of_a_machine_where_nothing_is_wanted(monkeypatch):
+    monkeypatch.setattr(wire, "require", lambda: pytest.fail("it was"))
+    assert controls.controls(FakeBox(), ["x32-call"]) == {}
+
+
+def test_controls_need_root_and_their_programs(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Unavailable, match="run them as root"):
+        wire.require()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Unavailable, match="ip, nsenter, unshare: install Debian's iproute2"):
+        wire.require()
+
+
+def sleeper():
+    """A process in a network namespace of its own."""
+    words = ["unshare", "--net", "sh", "-c", "ip link set lo up; echo there; exec sleep 60"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"there\n"
+    return process
+
+
+ASK = """
+import socket, json
+from sandbox.probes.wires import ways_out, interfaces
+said = socket.create_connection(("198.51.100.9", 443), 3).recv(10).decode()
+print(json.dumps([interfaces(), ways_out(), said]))
+"""
+
+
+@pytest.mark.parametrize("control", [True, False])
+def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_control(control):
+    environment = dict(os.environ) | ({"PROBE_CONTROL": "x"} if control else {})
+    with sleeper() as place:
+        try:
+            with wire.wired(place.pid):
+                words = ["nsenter", f"--net=/proc/{place.pid}/ns/net", sys.executable, "-c", ASK]
+                done = subprocess.run(words, env=environment, capture_output=True, timeout=30, check=False)
+        finally:
+            place.kill()
+    assert done.stderr == b""
+    interfaces, ways, said = json.loads(done.stdout)
+    assert said == "here"
+    assert interfaces == [wire.WIRE]
+    assert ways == ("" if control else ways) and bool(ways) is not control
+
+
+def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
+    with sleeper() as place:
+        try:
+            with wire.wired(place.pid):
+                enter = ["nsenter", f"--net=/proc/{place.pid}/ns/net"]
+                flush = [*enter, "ip", "address", "replace", "10.9.8.7/24", "dev", wire.WIRE]
+                subprocess.run([*enter, "ip", "-4", "address", "flush", "dev", wire.WIRE], check=True)
+                subprocess.run(flush, check=True)
+                words = [*enter, sys.executable, "-c", "from sandbox.probes.wires import ways_out; print(ways_out())"]
+                done = subprocess.run(
+                    words, env=dict(os.environ) | {"PROBE_CONTROL": "x"}, capture_output=True, timeout=30, check=True
+                )
+        finally:
+            place.kill()
+    assert b"interface quarterturn0" in done.stdout
+
+
+def test_the_machines_own_namespace_sees_nothing_of_a_wire():
+    before = sorted(os.listdir("/sys/class/net"))
+    with sleeper() as place:
+        try:
+            with wire.wired(place.pid):
+                assert wire.FAR not in os.listdir("/sys/class/net")
+                assert wire.WIRE not in os.listdir("/sys/class/net")
+        finally:
+            place.kill()
+    assert wire.WIRE not in before
+
+
+def test_our_own_limits_can_be_lifted_that_far():
+    from sandbox.selfcheck.lowering import LIFTED
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert hard == resource.RLIM_INFINITY or hard >= LIFTED["nofile"]
