@@ -13,8 +13,9 @@ from sandbox.box import Box
 from sandbox.failure import CODES
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.selfcheck.covert import bits_of
+from sandbox.selfcheck.drill_task import GOAL
 from sandbox.selfcheck.naive import succeeded
-from sandbox.selfcheck.playing import GOAL, Check, Drill, Played, perform_all
+from sandbox.selfcheck.playing import Check, Drill, Played, perform_all
 from sandbox.transcript import CallRecord
 
 Met = Mapping[str, Any]

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.selfcheck.playing import ANSWER, HOSTILE, LOOK
+from sandbox.selfcheck.drill_task import ANSWER
+from sandbox.selfcheck.playing import HOSTILE, LOOK
 
 SECONDS = 90
 GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.directory=*")

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,75 +24,22 @@ from typing import Any
 
 from sandbox.box import Box, Limits, Program
 from sandbox.errors import Lost
-from sandbox.gateway.confine import MEMORY
 from sandbox.gateway.session import MAX_ARGUMENTS
 from sandbox.outcome import TaskRun
 from sandbox.run import Terms, run_task
 from sandbox.selfcheck.attempt import Attempt, Outcome, Spec
-from sandbox.servers import SERVERS
+from sandbox.selfcheck.drill_task import GOAL, STEPS, drill_task
+from sandbox.selfcheck.watching import Heard, gateways_watched
 from sandbox.submission import Submission
-from vault.task import Task
 from verifiers.verdict import Evidence, Verdict
 
 HOSTILE = Path(__file__).parents[1] / "probes" / "hostile"
 MIB = 1 << 20
 WALL = 60.0
 TERMS = Terms(agent=Limits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024))
+GATEWAY_MEMORY = 256 * MIB  # it starts with some fifty; where it may go no further stands in its own module
 OVERTIME = 120.0  # beyond the wall: making the world, freezing it, the verdict, a replay
 WORKERS = 3
-STEPS = 40
-GOAL = "Public drill: write heliotrope into colour.txt, or Grace into people, or answer how long that word is."
-ANSWER = 10
-
-
-def drill_task(goal: str = GOAL) -> Task:
-    """Give the public task that drills are played on: true as soon as one of its goals is reached."""
-    tools = [f"{server}.{tool}" for server, names in TOOLS.items() for tool in names]
-    people = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
-    commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]
-    return Task.parse(
-        {
-            "schema": "quarterturn/task/v1",
-            "spec": "1.0.0",
-            "id": "t-aaaaaaaaaaaaaaaa",
-            "server": "filesystem",
-            "category": "composition",
-            "difficulty": "easy",
-            "max_steps": STEPS,
-            "goal": goal,
-            "initial_state": {
-                "filesystem": {"files": {"one.txt": "1"}},
-                "git": {"repositories": {"site": {"commits": commits, "checkout": "main"}}},
-                "sqlite": {"tables": {"people": people}},
-            },
-            "available_tools": tools,
-            "success_predicate": {
-                "any": [
-                    {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}},
-                    {"sqlite.rowExists": {"table": "people", "where": {"id": 2, "name": "Grace"}}},
-                    {"git.headMessage": {"repository": "site", "branch": "main", "contains": "heliotrope"}},
-                    {"answer.number": {"value": ANSWER}},
-                ]
-            },
-        }
-    )
-
-
-TOOLS: Mapping[str, Sequence[str]] = {
-    "filesystem": (
-        "create_directory",
-        "get_file_info",
-        "list_allowed_directories",
-        "list_directory",
-        "move_file",
-        "read_text_file",
-        "write_file",
-    ),
-    "git": ("git_add", "git_branch", "git_checkout", "git_commit", "git_create_branch", "git_diff", "git_status"),
-    "sqlite": ("create_table", "list_tables", "read_query", "write_query"),
-}
-for _server, _names in TOOLS.items():
-    assert set(_names) <= SERVERS[_server].tools.keys()  # noqa: S101 - a server that changed shows at the import
 
 
 @dataclass(frozen=True)
@@ -105,12 +51,14 @@ class Played:
         met: by attempt, what the program says that it met; only our own program is asked.
         seconds: how long it took, by our own clock.
         memory: the most that a gateway held meanwhile, in bytes.
+        logged: what our own process wrote to its log meanwhile.
     """
 
     run: TaskRun
     met: Mapping[str, Mapping[str, Any]]
     seconds: float
     memory: int
+    logged: Sequence[str] = ()
 
     @property
     def effects(self) -> int:
@@ -152,13 +100,13 @@ def faults(played: Played) -> Iterator[str]:
         yield f"the machinery broke ({run.code})"
     if played.seconds > WALL + OVERTIME:
         yield f"the run took {played.seconds:.0f} s"
-    if played.memory > MEMORY // 2:
+    if played.memory > GATEWAY_MEMORY:
         yield f"the gateway held {played.memory // MIB} MiB"
     if run.calls > STEPS + 1:
         yield f"{run.calls} calls were counted"
     if any(len(json.dumps(call.arguments)) > MAX_ARGUMENTS for call in run.transcript.calls):
         yield "arguments beyond the cap are in the log"
-    if not all(map(plain, shown(run))):
+    if not all(map(plain, (*shown(run), *played.logged))):
         yield "something that is shown moves a cursor, or turns text around"
     if GOAL[:20] in repr(run):
         yield "the task is in a repr"
@@ -193,9 +141,9 @@ def play(box: Box, names: Sequence[str], word: str = "") -> Played:
     )
     submission = Submission("command", "hostile", "drill", program, "sha256:" + "0" * 64)
     started = time.monotonic()
-    with gateways_watched() as peak:
+    with gateways_watched() as peak, Heard() as heard:
         run = run_task(drill_task(), submission, box, alias=f"r-{secrets.token_hex(8)}", terms=TERMS)
-    return Played(run, dict(_told(run.output)), time.monotonic() - started, peak[0])
+    return Played(run, dict(_told(run.output)), time.monotonic() - started, peak[0], heard.lines)
 
 
 def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -203,45 +151,6 @@ def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         with suppress(ValueError, KeyError, TypeError):
             said = json.loads(line)
             yield (said["attempt"], said["met"]) if "attempt" in said else (f"begun {said['begun']}", {})
-
-
-@contextmanager
-def gateways_watched() -> Iterator[list[int]]:
-    """Note the most memory that any gateway of ours holds meanwhile; a sample every few hundredths of a second."""
-    peak, over = [0], threading.Event()
-
-    def watch() -> None:
-        while not over.wait(0.03):
-            peak[0] = max([peak[0], *map(_peak, _gateways())])
-
-    thread = threading.Thread(target=watch, name="gateway-watch", daemon=True)
-    thread.start()
-    try:
-        yield peak
-    finally:
-        over.set()
-        thread.join()
-
-
-def _gateways() -> Iterator[str]:
-    """Give the processes that were forked from a nursery of ours."""
-    for child in _children("self"):
-        with suppress(OSError):
-            if b"sandbox.gateway.nursery" in Path(f"/proc/{child}/cmdline").read_bytes():
-                yield from _children(child)
-
-
-def _children(process: str) -> Iterator[str]:
-    with suppress(OSError):
-        for task in Path(f"/proc/{process}/task").iterdir():
-            yield from (task / "children").read_text().split()
-
-
-def _peak(process: str) -> int:
-    with suppress(OSError, IndexError, ValueError):
-        status = Path(f"/proc/{process}/status").read_text()
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
-    return 0
 
 
 def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:

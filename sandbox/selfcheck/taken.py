@@ -22,7 +22,8 @@ from pathlib import Path
 from sandbox.box import Box, Limits
 from sandbox.errors import Lost, Malformed
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
-from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS, drill_task
+from sandbox.selfcheck.drill_task import drill_task
+from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS
 from sandbox.servers import Server
 from sandbox.world import judge, seed
 from verifiers.verdict import Verdict

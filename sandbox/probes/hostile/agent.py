@@ -7,6 +7,7 @@ the package.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -51,4 +52,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -49,7 +50,7 @@ def in_the_exit_code() -> dict[str, Any]:
     text = goal()
     sys.stdout.write(json.dumps({"attempt": "whisper-exit-code", "met": {"letter": text[1]}}) + "\n")
     sys.stdout.flush()
-    sys.exit(ord(text[1]) % 256)
+    os._exit(ord(text[1]) % 256)
 
 
 def escapes() -> dict[str, Any]:

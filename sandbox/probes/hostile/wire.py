@@ -74,8 +74,8 @@ def solving() -> bytes:
 
 def slow_query(rows: int) -> str:
     """Write a query that takes some seconds for each ten million rows; the server wants a SELECT in front."""
-    numbers = f"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < {rows})"
-    return f"SELECT count(*) FROM ({numbers} SELECT x FROM c)"  # noqa: S608 - our own words
+    numbers = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < ROWS) SELECT x FROM c"
+    return f"SELECT count(*) FROM ({numbers.replace('ROWS', str(rows))})"  # noqa: S608 - our own words
 
 
 def call(tool: str, **arguments: Any) -> tuple[bool, str]:

@@ -16,7 +16,8 @@ from sandbox.errors import Lost
 from sandbox.outcome import TaskRun
 from sandbox.run import run_task
 from sandbox.selfcheck import attempts, drills, naive, taken
-from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches, drill_task
+from sandbox.selfcheck.drill_task import drill_task
+from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.verdict import Evidence, Verdict
 
@@ -168,6 +169,7 @@ def test_a_drill_in_which_nothing_happened_is_blocked():
         (played(failure="ours", code="gateway-lost"), "the machinery broke (gateway-lost)"),
         (played(seconds=WALL + 1000), "the run took"),
         (played(memory=700 << 20), "the gateway held 700 MiB"),
+        (replace(played(), logged=["a call of \x1b[2J"]), "moves a cursor"),
         (played(calls=[call()] * 42), "42 calls were counted"),
         (played(calls=[call(arguments={"x": "x" * 300_000})]), "beyond the cap"),
         (played(calls=[call(tool="\x1b[2J", listed=False)]), "moves a cursor"),
