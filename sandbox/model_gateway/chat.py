@@ -42,13 +42,10 @@ _SHOWN = Tagged(
     },
 )
 _REPLIED = Tagged("type", {"text": Object({"text": needed(TEXT)}), "refusal": Object({"refusal": needed(TEXT)})})
+_CALLED = Object({"name": needed(NAME), "arguments": needed(TEXT), "parsed_arguments": left_out()})
 _CALL = Tagged(
     "type",
-    {
-        "function": Object(
-            {"id": needed(NAME), "function": needed(Object({"name": needed(NAME), "arguments": needed(TEXT)}))}
-        )
-    },
+    {"function": Object({"id": needed(NAME), "function": needed(_CALLED), "index": left_out()})},
 )
 _TOLD = Object({"content": needed(ByKind(TEXT, ListOf(_SAID))), "name": passed(NAME)})
 _MESSAGE = Tagged(
@@ -64,6 +61,7 @@ _MESSAGE = Tagged(
                 "name": passed(NAME),
                 "tool_calls": passed(ListOf(_CALL)),
                 "annotations": left_out(),
+                "parsed": left_out(),
                 "reasoning_content": left_out(),
                 "audio": refused(OUTPUT),
                 "function_call": refused("use tool_calls"),

@@ -28,7 +28,7 @@ from sandbox.model_gateway.shape import (
 from sandbox.model_gateway.wire import Document, Grant, Piece, Usage, Wire, count
 
 _CACHE: dict[str, Field] = {"cache_control": refused(CACHE)}
-_TEXT = Object({"text": needed(TEXT), "citations": left_out()} | _CACHE)
+_TEXT = Object({"text": needed(TEXT), "citations": left_out(), "parsed_output": left_out()} | _CACHE)
 _IMAGE = Object(
     {
         "source": needed(

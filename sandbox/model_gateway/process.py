@@ -79,6 +79,9 @@ class ModelGateway:
             except OSError as error:
                 session.kill()
                 raise Unavailable(f"the model process does not take a session: {error}") from error
+            except BaseException:
+                session.kill()
+                raise
         return session
 
     def check(self, model: str) -> bool:

@@ -18,7 +18,7 @@ from sandbox.model_gateway.link import Reader
 from sandbox.transcript import ModelCall, ModelOutcome
 
 MAX_CALLS = 10_000
-MAX_TOTAL = 256 * 1024 * 1024
+MAX_TOTAL = 128 * 1024 * 1024
 
 _BEGIN = {"begin": int, "wire": str, "model": str, "repeats": int, "request": dict}
 _END = {

@@ -42,7 +42,9 @@ _CONTENT = Tagged(
     {
         "input_text": Object({"text": needed(TEXT)}),
         "input_image": _IMAGE,
-        "output_text": Object({"text": needed(TEXT), "annotations": left_out(), "logprobs": left_out()}),
+        "output_text": Object(
+            {"text": needed(TEXT), "annotations": left_out(), "logprobs": left_out(), "parsed": left_out()}
+        ),
         "refusal": Object({"refusal": needed(TEXT)}),
     },
 )
@@ -66,7 +68,10 @@ _INPUT = Tagged(
             }
             | _ECHO
         ),
-        "function_call": Object({"call_id": needed(NAME), "name": needed(NAME), "arguments": needed(TEXT)} | _ECHO),
+        "function_call": Object(
+            {"call_id": needed(NAME), "name": needed(NAME), "arguments": needed(TEXT), "parsed_arguments": left_out()}
+            | _ECHO
+        ),
         "function_call_output": Object(
             {"call_id": needed(NAME), "output": needed(ByKind(TEXT, ListOf(_SHOWN)))} | _ECHO
         ),

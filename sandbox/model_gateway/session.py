@@ -32,7 +32,7 @@ from sandbox.model_gateway.wire import Document, Grant, Usage, Wire
 from sandbox.model_gateway.wires import BY_NAME
 from sandbox.transcript import ModelOutcome
 
-MAX_LOG = 64 * 1024 * 1024
+MAX_LOG = 16 * 1024 * 1024
 MAX_TOGETHER = 8
 MAX_WAITING = 64
 MAX_JUDGED = 3
@@ -191,10 +191,11 @@ class Session:
     def _write_down(self, call: _Call, repeats: int) -> None:
         history = call.request.get(call.wire.history)
         fresh = {call.wire.history: history[repeats:]} if isinstance(history, list) else {}
+        sent = call.document | fresh
         entry = {"begin": call.number, "wire": call.wire.name, "model": call.request["model"], "repeats": repeats}
-        self._log(entry | {"request": call.document | fresh})
+        self._log(entry | {"request": sent})
         self._earlier[call.wire.name] = call.request
-        self._logged += len(json.dumps(fresh))
+        self._logged += len(json.dumps(sent))
 
     # -- what comes back ----------------------------------------------------------------------------------------------
 

@@ -31,10 +31,9 @@ def _load(name):
 stubs = _load("stub")
 
 
-def a_spec(url, wire="openai", **changes):
+def a_spec(address, wire="openai", **changes):
+    url = f"{address}/v1" if wire == "openai" else address
     known = {"name": "stub", "wire": wire, "url": url, "models": ["small", "large"], "tokens": 100_000, "requests": 50}
-    if wire == "openai":
-        known["url"] = f"{url}/v1"
     return UpstreamSpec(**known | changes)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,76 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, told):
     assert "heliotrope" in shown
     assert [call.repeats for call in run.transcript.model_calls] == ([0, 2, 4] if wire == "openai" else [0, 1, 3])
     assert type(run).from_json(json.loads(json.dumps(run.as_json()))) == run
+
+
+def below(root):
+    """Give the processes that a process has started, and theirs."""
+    children = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(folder.name))
+    found = list(children.get(root, []))
+    for pid in found:  # it grows while it is walked
+        found += children.get(pid, [])
+    return found
+
+
+def holds(pid, secret):
+    """Say whether a process has some bytes in its memory, its variables or its arguments."""
+    folder = Path("/proc", str(pid))
+    if secret in (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes():
+        return True
+    spans = [line.split()[0].split("-") for line in (folder / "maps").read_text().splitlines() if " r" in line]
+    with (folder / "mem").open("rb", buffering=0) as memory:
+        for low, high in spans:
+            with suppress(OSError, ValueError, OverflowError):
+                memory.seek(int(low, 16))
+                if secret in memory.read(int(high, 16) - int(low, 16)):
+                    return True
+    return False
+
+
+@pytest.mark.box
+def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
+    """Looked for while the upstream has the request: in the agent, its relay, its world and its gateway."""
+    key, found, lines = "test-key-" + os.urandom(8).hex(), {}, {}
+
+    def say(seen):
+        for pid in below(os.getpid()):
+            with suppress(OSError):
+                lines[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found[pid] = holds(pid, key.encode())
+        return told.stubs.Turn(text="2")
+
+    upstream = stub(say=say)
+    with ModelGateway(told.a_spec(upstream.url), key) as models:
+        run = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
+        model = models._process.pid
+    assert run.transcript.model_calls[0].outcome == "ok"
+    others = {pid for pid, has in found.items() if has}
+    assert others == ({model} if os.geteuid() == 0 else set())  # who is not root may look into none of them
+    for part in ("agent.py", "relay.py", "init.py", "sandbox.gateway.nursery"):
+        assert any(part in line for line in lines.values()), part
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_an_upstream_that_is_down_is_a_failure_of_ours_and_each_try_is_in_the_log(stub, told):
+    upstream = stub({"fault": "status:503*"})
+    with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
+        run = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
+    assert (run.failure, run.code, run.attempts) == ("ours", "upstream-down", 3)
+    assert run.verdict is Verdict.UNKNOWN
+    for one in (run, *run.earlier):
+        assert {call.outcome for call in one.transcript.model_calls} == {"down"}
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_request_that_an_upstream_refuses_is_the_agent_s_own_failure(stub, told):
+    upstream = stub({"fault": "status:400"}, {"fault": "status:400"}, {"fault": "status:400"})
+    with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
+        run = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
+    assert (run.failure, run.code, run.attempts, run.verdict) == (None, "finished", 1, Verdict.FALSE)
+    assert [call.outcome for call in run.transcript.model_calls] == ["refused"]

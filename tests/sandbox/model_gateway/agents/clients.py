@@ -34,10 +34,7 @@ def chat(client):
     call = message.tool_calls[0]
     yield "call", [call.function.name, json.loads(call.function.arguments)]
     answer = {"role": "tool", "tool_call_id": call.id, "content": "painted"}
-    history = [*ASKED, message.model_dump(exclude={"parsed"}), answer]
-    for one in history[1]["tool_calls"]:
-        one["function"].pop("parsed_arguments", None)
-        one.pop("index", None)
+    history = [*ASKED, message.model_dump(), answer]
     yield "after", client.chat.completions.create(**ask | {"messages": history}).choices[0].message.content
     yield "broken", caught(lambda: list(client.chat.completions.create(**ask, stream=True)) and "no", openai.APIError)
     yield "refused", caught(lambda: client.chat.completions.create(**ask, user="me"), openai.BadRequestError)
