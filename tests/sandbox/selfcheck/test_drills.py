@@ -61,28 +61,23 @@ def test_the_same_programs_get_through_where_somebody_was_careless():
 @pytest.mark.engine
 def test_an_image_leaves_nothing_in_its_layers_or_volumes(tmp_path):
     box = DockerBox()
-    for name, programs in (("first", "stay-in-folders"), ("second", LOOK)):
+    tags = [f"quarterturn-test-hostile-{name}" for name in ("first", "second")]
+    for tag, programs in zip(tags, ("stay-in-folders", LOOK), strict=True):
+        arguments = [f"BASE={AGENT_IMAGE}", f"ATTEMPTS={programs}"]
         build = [
             "docker",
             "build",
             "-q",
+            "--network=none",
             "-t",
-            f"quarterturn-test-hostile-{name}",
-            "--build-arg",
-            f"BASE={AGENT_IMAGE}",
+            tag,
+            *(f"--build-arg={argument}" for argument in arguments),
         ]
-        build += [
-            "--build-arg",
-            f"ATTEMPTS={programs}",
-            "-f",
-            str(ROOT / "examples/agents/hostile/Dockerfile"),
-            str(ROOT),
-        ]
-        subprocess.run(build, capture_output=True, timeout=300, check=True)
+        file = ROOT / "examples" / "agents" / "hostile" / "Dockerfile"
+        subprocess.run([*build, "-f", str(file), str(HOSTILE)], capture_output=True, timeout=300, check=True)
     try:
-        said = [said_by(box, f"quarterturn-test-hostile-{name}") for name in ("first", "second")]
+        said = [said_by(box, tag) for tag in tags]
     finally:
-        tags = [f"quarterturn-test-hostile-{name}" for name in ("first", "second")]
         subprocess.run(["docker", "image", "rm", "-f", *tags], capture_output=True, timeout=60, check=False)
     assert set(said[0]["stay-in-folders"]["written"]) >= {"/keep", "/srv/keep", "/tmp"}
     assert "/layer" not in said[0]["stay-in-folders"]["written"]
