@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import textwrap
 from typing import Any
 
 from sandbox.forge.bare import Entry
@@ -18,6 +17,7 @@ from sandbox.forge.web import Answer
 
 FILE, LINK, FOLDER = "100644", "120000", "040000"
 LINE = 60  # characters in a line of base64
+BIGGEST = 1 << 20  # bytes of a file whose content is shown
 
 
 def get_contents(call: Call) -> Answer:
@@ -68,8 +68,11 @@ def _file(repo: Repo, entry: Entry, ref: str, data: bytes) -> dict[str, Any]:
     described = _described(repo, entry, ref)
     if entry.mode == LINK:
         return described | {"target": data.decode("utf-8", "replace")}
+    if len(data) > BIGGEST:
+        return described | {"content": "", "encoding": "none"}
     text = base64.b64encode(data).decode()
-    return described | {"content": "".join(f"{line}\n" for line in textwrap.wrap(text, LINE)), "encoding": "base64"}
+    lines = (text[at : at + LINE] for at in range(0, len(text), LINE))
+    return described | {"content": "".join(f"{line}\n" for line in lines), "encoding": "base64"}
 
 
 def put_contents(call: Call) -> Answer:

@@ -97,9 +97,7 @@ def get(call: Call) -> Answer:
 def create(call: Call) -> Answer:
     """POST /user/repos."""
     login = call.login
-    short = re.sub(r"[^A-Za-z0-9._-]", "-", call.take("name", str, "").strip())
-    if not _NAME.fullmatch(short) or short in {".", ".."}:
-        raise invalid("Repository", "name", "missing_field" if not short else "invalid")
+    short = _name(call, "")
     if call.state.has(f"{login}/{short}"):
         taken = "name already exists on this account"
         raise custom("Repository", taken, whole="Repository creation failed.", field="name")
@@ -110,6 +108,14 @@ def create(call: Call) -> Answer:
     if call.take("auto_init", bool, default=False):
         _readme(call, repo)
     return Answer(201, full(repo, login), {"Location": repo_api(repo.name)})
+
+
+def _name(call: Call, default: str) -> str:
+    """Give the name that a new repository is to have; what no name may hold becomes a dash."""
+    short = re.sub(r"[^A-Za-z0-9._-]", "-", call.take("name", str, default).strip())
+    if not _NAME.fullmatch(short) or short in {".", ".."}:
+        raise invalid("Repository", "name", "missing_field" if not short else "invalid")
+    return short
 
 
 def _made(call: Call, name: str, known: Record) -> Repo:
@@ -150,7 +156,7 @@ def _existing(old: Repo, owner: str) -> Repo | None:
 
 
 def _forked(call: Call, old: Repo, owner: str) -> Repo:
-    base = call.take("name", str, None) or old.short
+    base = _name(call, old.short)
     name, number = f"{owner}/{base}", 0
     while call.state.has(name):
         number += 1

@@ -26,7 +26,6 @@ from sandbox.forge import (
     search_issues,
     users,
 )
-from sandbox.forge.bare import GitFailed
 from sandbox.forge.call import Call, Handler
 from sandbox.forge.errors import ApiError, not_found
 from sandbox.forge.state import State
@@ -130,23 +129,26 @@ class Forge:
         self._used += 1
         route, parts = _found(request)
         page = f"{DOCS}/{route.page}" if route else DOCS
-        writes = request.method != "GET"
         try:
-            call = self._call(request, parts)
-            if route is None:
-                raise not_found()
-            if writes:
-                self._state.tick()
-            answer = route.handler(call)
-            if writes:
-                self._state.save()
+            answer = self._answered(request, route, parts)
         except ApiError as error:
             self._state.forget()
             answer = Answer(error.status, error.body(page))
-        except GitFailed:
+        except Exception:  # a full disk, or a defect of ours: nothing of it may stay
             self._state.forget()
             answer = Answer(500, {"message": "Server Error"})
         return Answer(answer.status, answer.body, {**answer.headers, **self._limit_headers(request)})
+
+    def _answered(self, request: Request, route: Route | None, parts: dict[str, str]) -> Answer:
+        call = self._call(request, parts)
+        if route is None:
+            raise not_found()
+        if request.method == "GET":
+            return route.handler(call)
+        self._state.tick()
+        answer = route.handler(call)
+        self._state.save()
+        return answer
 
     def _call(self, request: Request, parts: dict[str, str]) -> Call:
         viewer = self._viewer(request)
@@ -190,6 +192,8 @@ def _body(request: Request) -> dict[str, Any]:
         return {}
     try:
         body = json.loads(request.data)
+        # Half of a surrogate pair, which no file can hold as UTF-8, becomes a question mark.
+        body = json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         raise ApiError(400, "Problems parsing JSON") from None
     if not isinstance(body, dict):

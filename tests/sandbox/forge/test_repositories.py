@@ -83,6 +83,12 @@ def test_a_fork_that_finds_its_name_taken_gets_another(forge):
     assert forge("POST", "/repos/bob/tool/forks", status=202)["full_name"] == "ada/tool-1"
 
 
+def test_no_name_leads_out_of_the_forge(forge):
+    forge("POST", "/user/repos", {"name": ".."}, status=422)
+    forge("POST", "/repos/bob/tool/forks", {"name": ".."}, status=422)
+    assert forge("POST", "/repos/bob/tool/forks", {"name": "../../x"}, status=202)["full_name"] == "ada/..-..-x"
+
+
 def test_an_empty_repository_is_not_forked(forge):
     assert "Empty repositories cannot be forked" in forge("POST", "/repos/ada/empty/forks", status=403)["message"]
 

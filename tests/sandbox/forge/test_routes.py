@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -82,6 +83,31 @@ def test_a_failure_halfway_leaves_nothing(forge, monkeypatch):
     assert (answer.status, answer.body) == (500, {"message": "Server Error"})
     assert forge.state() == before
     forge("GET", "/repos/ada/site", status=404)
+
+
+def test_half_of_a_surrogate_pair_is_kept_out(forge):
+    data = json.dumps({"title": "a\ud800b"}).encode()
+    answer = forge.forge(Request("POST", f"{R}/issues", {}, forge.headers, data))
+    assert (answer.status, answer.body["title"]) == (201, "a?b")
+    assert forge.state()["repositories"]["acme/site"]["issues"]["6"]["title"] == "a?b"
+
+
+def test_a_disk_that_is_full_is_told_and_leaves_nothing(forge, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(State, "save", full)
+    answer = forge.forge(Request("POST", f"{R}/issues", {}, forge.headers, b'{"title": "t"}'))
+    assert answer.status == 500
+    monkeypatch.undo()
+    forge("GET", f"{R}/issues/6", status=404)
+
+
+def test_no_byte_of_an_address_reaches_git_as_an_option(forge):
+    for query in ("sha=--all", "sha=main&path=--all", "sha=main%00", "path=a%00b", "sha=@{u}", "sha=main~1", "sha=:/x"):
+        answer = forge.forge(Request("GET", f"{R}/commits", dict(parse_qsl(query)), forge.headers))
+        assert answer.status in {200, 404, 500}
+        assert answer.status != 200 or answer.body == []
 
 
 def test_what_one_forge_wrote_the_next_reads(forge):
