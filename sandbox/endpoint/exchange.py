@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 import h11
 
 from sandbox.endpoint.address import Exceptions, Pinned
+from sandbox.errors import Malformed
 
 CONNECT_SECONDS = 10.0
 MAX_HEAD = 16 * 1024
@@ -204,10 +205,16 @@ def tls(exceptions: Exceptions) -> ssl.SSLContext:
     """Make what checks certificates: the machine's authorities, and a test's own if there is one.
 
     Made by hand: the library's default would write session keys to a file that the environment names.
+
+    Raises:
+        Malformed: the test's file holds no certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_default_certs()
     if exceptions.authority is not None:
-        context.load_verify_locations(exceptions.authority)
+        try:
+            context.load_verify_locations(exceptions.authority)
+        except ssl.SSLError:
+            raise Malformed(f"{exceptions.authority} holds no certificates; give some as PEM") from None
     return context

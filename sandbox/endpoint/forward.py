@@ -114,6 +114,8 @@ class Forwarder:
 
     async def connection(self, run: Run) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Ask the runner for a connection to a run's gateway."""
+        if run.digest not in self._runs:  # it ended while the body came
+            raise ConnectionError
         future: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
         run.waiting.append(future)
         self._control.send(b"?" + run.digest)

@@ -107,6 +107,17 @@ def test_who_is_on_a_run_that_ends_is_cut_off(callbacks, gateway, tmp_path):
         leave.set()
 
 
+def test_a_body_that_outlives_its_run_reaches_nobody(callbacks, gateway, tmp_path):
+    with gateway(tmp_path) as heard:
+        token, _ = callbacks.admit(tmp_path)
+        with socket.create_connection(("127.0.0.1", callbacks.port), timeout=60) as raw:
+            raw.sendall(f"POST /run/{token}/mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab".encode())
+            callbacks.forget(token)
+            raw.sendall(b"cd")
+            assert raw.recv(65536).startswith(b"HTTP/1.1 404 ")
+    assert heard.requests == []
+
+
 def test_a_gateway_that_is_gone_is_said_to_be(callbacks, gateway, tmp_path):
     with gateway(tmp_path):
         token, _ = callbacks.admit(tmp_path)

@@ -15,6 +15,7 @@ import pytest
 
 from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
 from sandbox.endpoint.exchange import Caps, Exchange, tls
+from sandbox.errors import Malformed
 
 pytestmark = pytest.mark.own_network
 
@@ -180,6 +181,12 @@ def test_it_can_be_cancelled_at_any_moment(served, authority, context):
         exchange.cancel()
         assert exchange.wait(0).status is None
         over.set()
+
+
+def test_an_authority_must_be_one(tmp_path):
+    (tmp_path / "empty.pem").write_text("-----BEGIN NOTHING-----\n")
+    with pytest.raises(Malformed, match="holds no certificates"):
+        tls(Exceptions(authority=tmp_path / "empty.pem"))
 
 
 def test_nobody_listening_is_theirs_and_no_way_out_is_ours(authority):
