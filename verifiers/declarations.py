@@ -77,9 +77,10 @@ SPELLINGS = Spellings()
 
 def declared(name: str, declaration: str) -> Declared | None:
     """Give the column that a declaration makes, or None where it has no type that can be understood."""
-    text = _squeezed(declaration)
+    text = " " + _squeezed(declaration)
     end = _END.search(text)
     spelled, rest = (text[: end.start()], text[end.start() :]) if end else (text, "")
+    spelled = spelled.strip()
     if not _TYPE.fullmatch(spelled):
         return None
     serial, key = spelled in _SERIAL, " primary key" in rest

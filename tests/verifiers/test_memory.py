@@ -1,0 +1,79 @@
+"""What is asked of a knowledge graph."""
+
+import json
+
+import pytest
+
+from verifiers.evaluate import evaluate
+from verifiers.examples import memory_graph
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+from verifiers.views import Node, Tree, Views
+
+ANN = ("Ann", "person", ["likes tea", "is 40"])
+BOB = ("Bob", "person", [])
+
+
+def holds(views, name, /, **arguments):
+    return evaluate(parse({f"memory.{name}": arguments}), views).verdict is Verdict.TRUE
+
+
+def test_a_relation_has_a_direction_and_ends_that_are_there():
+    tied = {"relationType": "knows"}
+    views = memory_graph([ANN, BOB], [("Ann", "knows", "Bob")])
+    assert holds(views, "relationExists", source="Ann", target="Bob", **tied)
+    assert not holds(views, "relationExists", source="Bob", target="Ann", **tied)
+    loose = memory_graph([ANN], [("Ann", "knows", "Bob")])
+    assert not holds(loose, "relationExists", source="Ann", target="Bob", **tied)
+    assert not holds(loose, "noDanglingRelations")
+
+
+def test_observations_are_word_for_word_unless_a_part_is_asked_for():
+    views = memory_graph([ANN], [])
+    assert not holds(views, "observationExists", name="Ann", observation="Likes tea")
+    assert holds(views, "observationMatches", name="Ann", text="TEA")
+    assert holds(views, "observationsEqual", name="Ann", observations=["is 40", "likes tea"])
+    assert not holds(views, "observationsEqual", name="Ann", observations=["likes tea"])
+
+
+def test_of_an_entity_that_is_there_twice_nothing_can_be_said():
+    views = memory_graph([ANN, ("Ann", "robot", [])], [])
+    assert not holds(views, "observationExists", name="Ann", observation="likes tea")
+    assert holds(views, "entityCount", count=2)
+    assert not holds(views, "entitiesEqual", names=["Ann"])
+
+
+def test_no_file_is_an_empty_graph():
+    assert holds(Views({"memory": Tree({})}), "entityCount", count=0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"\xff",
+        b"5",
+        b'{"type": "other"}',
+        b'{"type": "entity", "name": "Ann"}',
+        b'{"type": "entity", "name": 5, "entityType": "x", "observations": []}',
+        b'{"type": "entity", "name": "Ann", "entityType": "x", "observations": [5]}',
+        b'{"type": "relation", "from": "Ann", "to": null, "relationType": "x"}',
+        b"[" * 100_000,
+    ],
+)
+def test_wreckage_counts_against_the_agent_on_either_side_of_a_not(content):
+    views = Views({"memory": Tree({"memory.jsonl": Node("file", content)})})
+    probe = {"memory.entityExists": {"name": "Ann"}}
+    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
+    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+
+
+def test_a_link_in_place_of_the_file_is_wreckage():
+    views = Views({"memory": Tree({"memory.jsonl": Node("symlink", target="/etc/passwd")})})
+    assert evaluate(parse({"not": {"memory.entityExists": {"name": "Ann"}}}), views).verdict is Verdict.FALSE
+
+
+def test_an_empty_line_and_other_keys_do_not_count():
+    lines = [{"type": "entity", "name": "Ann", "entityType": "x", "observations": [], "more": 1}, None]
+    text = "\n\n".join(json.dumps(line) if line else "" for line in lines)
+    assert holds(Views({"memory": Tree({"memory.jsonl": Node("file", text.encode())})}), "entityExists", name="Ann")
