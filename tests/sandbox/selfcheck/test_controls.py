@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -129,7 +130,7 @@ def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_contr
     interfaces, ways, said = json.loads(done.stdout)
     assert said == "here"
     assert interfaces == [wire.WIRE]
-    assert ways == ("" if control else ways) and bool(ways) is not control
+    assert bool(ways) is not control
 
 
 def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
@@ -137,7 +138,7 @@ def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
         try:
             with wire.wired(place.pid):
                 enter = ["nsenter", f"--net=/proc/{place.pid}/ns/net"]
-                flush = [*enter, "ip", "address", "replace", "10.9.8.7/24", "dev", wire.WIRE]
+                flush = [*enter, "ip", "address", "replace", "127.9.8.7/32", "dev", wire.WIRE]
                 subprocess.run([*enter, "ip", "-4", "address", "flush", "dev", wire.WIRE], check=True)
                 subprocess.run(flush, check=True)
                 words = [*enter, sys.executable, "-c", "from sandbox.probes.wires import ways_out; print(ways_out())"]
@@ -150,15 +151,13 @@ def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
 
 
 def test_the_machines_own_namespace_sees_nothing_of_a_wire():
-    before = sorted(os.listdir("/sys/class/net"))
     with sleeper() as place:
         try:
             with wire.wired(place.pid):
-                assert wire.FAR not in os.listdir("/sys/class/net")
-                assert wire.WIRE not in os.listdir("/sys/class/net")
+                names = {path.name for path in Path("/sys/class/net").iterdir()}
         finally:
             place.kill()
-    assert wire.WIRE not in before
+    assert not names & {wire.WIRE, wire.FAR}
 
 
 def test_our_own_limits_can_be_lifted_that_far():

@@ -16,7 +16,8 @@ from sandbox.errors import Lost
 from sandbox.probes import __main__ as probes
 from sandbox.probes import calls, foreign
 from sandbox.selfcheck.catalogue import ROWS
-from sandbox.selfcheck.inside import ATTEMPTS, PROBES, run
+from sandbox.selfcheck.inside import ATTEMPTS, run
+from sandbox.selfcheck.probing import PROBES
 from sandbox.selfcheck.suite import selfcheck
 
 BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
