@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.forge import diff, issues, merging, records, users
+from sandbox.forge import diff, issue_shapes, merging, records, users
 from sandbox.forge.call import Call
 from sandbox.forge.commits import commit
 from sandbox.forge.errors import custom, forbidden, invalid
@@ -65,7 +65,7 @@ def simple(repo: Repo, record: Record, viewer: str | None) -> dict[str, Any]:
         "statuses_url": repo_api(repo.name, f"/statuses/{pull['head']['sha']}"),
     }
     return {
-        **issues.shared(repo, record),
+        **issue_shapes.shared(repo, record),
         "url": home,
         "id": pull["id"],
         "node_id": node_id("PullRequest", pull["id"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from sandbox.forge import issues, query
+from sandbox.forge import issue_shapes, query
 from sandbox.forge.call import Call
 from sandbox.forge.paging import found
 from sandbox.forge.query import within
@@ -43,7 +43,7 @@ def issues_and_pulls(call: Call) -> Answer:
     }
     newest = sorted(hits, key=ranks["created"], reverse=True)
     ordered = in_order(call, asked, newest, ranks)
-    return found(call, ordered, lambda hit: {**issues.issue(*hit), "score": 1.0}, search_type="lexical")
+    return found(call, ordered, lambda hit: {**issue_shapes.issue(*hit), "score": 1.0}, search_type="lexical")
 
 
 def _texts(record: Record, fields: set[str]) -> Iterator[str]:
