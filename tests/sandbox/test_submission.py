@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox import submission
+from sandbox.box import Program
+from sandbox.endpoint.address import parse
 from sandbox.errors import Malformed, NotFound, Refused
 
 DIGEST = "sha256:" + "ab" * 32
@@ -161,3 +163,11 @@ def test_the_reference_agent_cannot_be_submitted(tmp_path):
     with pytest.raises(Refused, match="handed the solutions"):
         submission.must_be_submittable(oracle)
     submission.must_be_submittable(submission.command("sleep 1", submitter="ada"))
+
+
+def test_an_endpoint_is_its_url_in_its_one_form_and_has_no_program_of_ours():
+    made = submission.endpoint(parse("https://Agent.Example.org:443/tasks"), submitter="me")
+    assert (made.kind, made.name, made.program, made.submittable) == ("endpoint", "agent-example-org", Program(), True)
+    same = submission.endpoint(parse("https://agent.example.org/tasks"), submitter="you", name="other")
+    another = submission.endpoint(parse("https://agent.example.org/other"), submitter="me")
+    assert made.digest == same.digest != another.digest
