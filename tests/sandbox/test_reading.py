@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost
 from sandbox.prover import BoxProver
 from sandbox.reading import WRECKAGE, read_back, snapshot
@@ -19,8 +20,6 @@ from verifiers.predicate import parse
 from verifiers.snapshot import FILE
 from verifiers.verdict import Verdict
 from verifiers.views import DIRECTORY, Node, Tree, Views
-
-pytestmark = pytest.mark.box
 
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
 STOCK = {"columns": [["id", "serial primary key"], ["item", "text"], ["price", "numeric"]], "rows": [[1, "lamp", 5]]}
@@ -63,6 +62,7 @@ def said_of(server, tree, predicate):
     return evaluate(parse(predicate), Views({server.name: tree})).verdict
 
 
+@pytest.mark.box
 def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
     proved = BoxProver(BwrapBox()).prove(
         a_task({"all": [TRUTH, {"redis.hashEquals": {"key": "h", "fields": {"f": "v"}}}]}), [], None
@@ -70,6 +70,7 @@ def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
     assert proved.verdict is Verdict.TRUE
 
 
+@pytest.mark.box
 def test_what_was_written_is_read_back_and_a_statement_that_fails_leaves_nothing():
     proved = played(
         "insert into stock (item, price) values ('pen', 0.5); update stock set price = 6 where id = 1",
@@ -108,6 +109,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.box
 @pytest.mark.slow
 def test_the_agents_role_is_nobody_special():
     calls = [{"tool": "postgres.execute", "arguments": {"sql": statement}} for statement in REFUSED]
@@ -141,6 +143,7 @@ LYING = [
 ]
 
 
+@pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.parametrize("sql", LYING)
 def test_what_only_looks_like_a_row_of_the_table_is_none(sql):
@@ -176,6 +179,7 @@ HIDING = [
 ]
 
 
+@pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.parametrize("sql", HIDING)
 def test_what_would_hide_or_stop_the_look_does_neither(sql):
@@ -184,6 +188,7 @@ def test_what_would_hide_or_stop_the_look_does_neither(sql):
     assert proved.verdict is Verdict.TRUE
 
 
+@pytest.mark.box
 @pytest.mark.slow
 def test_more_than_anybody_looks_at_counts_against_the_agent():
     """Eighty megabytes that compress to almost nothing."""
@@ -210,6 +215,7 @@ def left():
     return kept["tree"].below("postgres")
 
 
+@pytest.mark.box
 def test_a_cluster_is_left_whole_and_without_its_seed(left):
     assert "seed.sql" not in left
     assert left["cluster/PG_VERSION"].data.strip().isdigit()
@@ -228,11 +234,13 @@ HOSTILE = {
 }
 
 
+@pytest.mark.box
 def test_what_was_written_beside_the_data_is_not_obeyed(left):
     tree = Tree({**left, **{path: Node("file", data) for path, data in HOSTILE.items()}})
     assert said_of(POSTGRES, read(POSTGRES, tree), TRUTH) is Verdict.TRUE
 
 
+@pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["cluster/global/pg_control", "cluster/PG_VERSION", "cluster"])
 def test_a_cluster_that_cannot_be_read_is_wreckage_and_not_our_failure(left, path):
@@ -242,6 +250,7 @@ def test_a_cluster_that_cannot_be_read_is_wreckage_and_not_our_failure(left, pat
     assert said_of(POSTGRES, tree, {"not": LIE}) is Verdict.FALSE
 
 
+@pytest.mark.box
 @pytest.mark.slow
 def test_a_folder_that_holds_nothing_is_wreckage(left):
     for server, predicate in ((POSTGRES, LIE), (REDIS, {"redis.keyExists": {"key": "x"}})):
@@ -249,30 +258,35 @@ def test_a_folder_that_holds_nothing_is_wreckage(left):
         assert said_of(server, tree, {"not": predicate}) is Verdict.FALSE
 
 
+@pytest.mark.box
 @pytest.mark.slow
 def test_a_dump_that_is_none_is_wreckage():
     tree = read(REDIS, Tree({"dump.rdb": Node("file", b"REDIS0011nonsense")}))
     assert json.loads(tree[FILE].data) == WRECKAGE
 
 
+@pytest.mark.box
 def test_a_reader_that_reads_nothing_at_all_is_ours():
     broken = replace(REDIS, reader=("/bin/false",))
     with pytest.raises(Lost, match="the reader of redis"):
         read(broken, REDIS.seed({}))
 
 
+@pytest.mark.box
 def test_a_reader_that_does_not_end_is_not_waited_for():
     slow = replace(REDIS, reader=("/bin/sleep", "600"))
     with pytest.raises(Lost):
         read(slow, REDIS.seed({}), seconds=0.5)
 
 
+@pytest.mark.box
 def test_only_what_a_predicate_looks_at_is_read_back():
     tree = Tree({"postgres": DIRECTORY, "redis": DIRECTORY, **REDIS.seed({}).under("redis")})
     task = Task.parse(a_task({"answer.equals": {"text": "x"}}))
     assert read_back(BwrapBox(), task, tree, Terms().world) == tree
 
 
+@pytest.mark.box
 def test_no_file_of_the_folder_passes_for_what_its_reader_says():
     forged = {"keys": {"a": {"type": "string", "value": "lie", "left": None}}}
     tree = Tree(
@@ -286,3 +300,16 @@ def test_no_file_of_the_folder_passes_for_what_its_reader_says():
     after = read_back(BwrapBox(), Task.parse(a_task(probe)), tree, Terms().world)
     assert sorted(after.below("redis")) == [FILE]
     assert said_of(REDIS, after.below("redis"), probe) is Verdict.TRUE
+
+
+@pytest.mark.engine
+def test_containers_read_back_what_containers_left():
+    both = {"all": [{"postgres.rowCount": {"table": "stock", "count": 2}}, {"redis.keyCount": {"count": 3}}]}
+    calls = [
+        {"tool": "postgres.execute", "arguments": {"sql": "insert into stock (item) values ('pen')"}},
+        {"tool": "redis.hset", "arguments": {"name": "b", "key": "f", "value": "2"}},
+    ]
+    prover = BoxProver(DockerBox())
+    assert prover.prove(a_task(both), [], None).verdict is Verdict.FALSE
+    proved = prover.prove(a_task(both), calls, None)
+    assert (proved.errors, proved.verdict) == (0, Verdict.TRUE)
