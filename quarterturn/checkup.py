@@ -7,15 +7,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from quarterturn import rooms
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import HallError
 from quarterturn.report import Report
+from quarterturn.running import Progress
 from quarterturn.wiring import House
+from sandbox import selfcheck
+from sandbox.box import Box
 from sandbox.errors import SandboxError
-from sandbox.selfcheck import selfcheck
+from sandbox.selfcheck import Attempt, covert, wire
 
 Finding = tuple[bool, str]
 
@@ -38,19 +42,43 @@ def machine(home: Path) -> Report:
     )
 
 
-def attack(box_name: BoxName) -> Report:
-    """Try to get out of a box, from inside.
+def attack(box_name: BoxName, out: Progress, *, controls: bool) -> Report:
+    """Try to get out of a box, from inside, in every way that we know.
+
+    Args:
+        box_name: which box.
+        out: where progress goes.
+        controls: whether each attempt is also made without the control that stops it.
 
     Raises:
-        Unavailable: the box cannot be had.
+        Unavailable: the box cannot be had, or this machine does not let us make controls.
         Lost: the suite did not run to its end, so it proves nothing.
     """
+    if controls:
+        wire.require()
     box = choose_box(box_name)
-    attempts = selfcheck(box)
-    escaped = sum(attempt.outcome == "escaped" for attempt in attempts)
-    lines = [f"{a.outcome:<8} {a.group:<10} {a.name:<20} {a.control}" for a in attempts]
-    lines.append(f"{len(attempts)} attempts in the {box.name} box, {escaped} escaped")
-    return Report({"box": box.name, "attempts": [asdict(attempt) for attempt in attempts]}, lines, not escaped)
+    with out.progress(f"attacking the {box.name} box", len(selfcheck.attempts())) as advance:
+        made = selfcheck.attack(box, controls=controls, done=lambda _: advance(1))
+    return Report({"box": box.name, "attempts": [_shown(one, controls) for one in made]}, *_judged(box, made))
+
+
+def _shown(attempt: Attempt, controls: bool) -> dict[str, Any]:  # noqa: FBT001 - as it was asked for
+    shown = asdict(attempt)
+    if not controls:
+        del shown["control_succeeded"]
+    return shown
+
+
+def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
+    """Give a line for each attempt with what it comes to, and whether the wall holds."""
+    escaped = [one for one in made if one.outcome == "escaped"]
+    unproved = [one.name for one in made if one.control_succeeded is False]
+    lines = [f"{one.outcome:<8} {one.group:<11} {one.name:<22} {one.control}" for one in made]
+    lines += [f"{one.name} got out: {one.detail}" for one in escaped]
+    lines += [f"{name} was stopped without its control too, so it proves nothing here" for name in unproved]
+    lines.append(f"{len(made)} attempts in the {box.name} box, {len(escaped)} escaped")
+    lines.append(f"What we say ourselves carries at most {covert.total(covert.ceiling()):.0f} bits a month and run.")
+    return lines, not escaped
 
 
 def _python() -> Finding:

@@ -74,17 +74,25 @@ def init(
 
 def doctor(
     attack: Annotated[bool, typer.Option("--attack", help="Run the attack suite inside a box.")] = False,
+    with_controls: Annotated[
+        bool,
+        typer.Option(
+            "--with-controls", help="With --attack: make each attempt once more without what stops it (root)."
+        ),
+    ] = False,
     box: Annotated[BoxName, typer.Option("--box", help="Which box to attack.")] = "auto",
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
     """Say what this machine has and lacks, and what works without it."""
     from quarterturn import checkup
+    from quarterturn.errors import Malformed
 
-    found = checkup.attack(box) if attack else checkup.machine(home)
-    Output(as_json=as_json).result(
-        found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"]
-    )
+    if with_controls and not attack:
+        raise Malformed("--with-controls belongs to --attack: give both")
+    out = Output(as_json=as_json)
+    found = checkup.attack(box, out, controls=with_controls) if attack else checkup.machine(home)
+    out.result(found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"])
 
 
 def keys_list(home: Home = HOME, as_json: Json = False) -> None:

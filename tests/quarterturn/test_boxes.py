@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,25 +106,74 @@ def test_a_broken_home_is_a_finding_and_not_the_doctors_end(there, say, home):
     assert "'benchmark' is wrong" in said.data["home"]["detail"]
 
 
+@pytest.fixture
+def suite(monkeypatch):
+    """Attempts that a test makes up, in the place of the suite."""
+
+    def put(*made):
+        def attack(box, *, controls, done):
+            for attempt in made:
+                done(attempt)
+            return [
+                replace(attempt, control_succeeded=attempt.control_succeeded if controls else None) for attempt in made
+            ]
+
+        monkeypatch.setattr(checkup.selfcheck, "attack", attack)
+        monkeypatch.setattr(checkup.wire, "require", lambda: None)
+
+    return put
+
+
 @pytest.mark.parametrize(("outcome", "code"), [("blocked", 0), ("bounded", 0), ("escaped", 1)])
-def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, monkeypatch):
+def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, suite):
     there()
-    attempt = Attempt("egress-canary", "network", "a namespace", outcome, "what it met")
-    monkeypatch.setattr(checkup, "selfcheck", lambda box: [attempt])
+    suite(Attempt("egress-canary", "network", "a namespace", outcome, "what it met"))
     said = say("doctor", "--attack", "--box", "bwrap", "--json")
     assert (said.code, said.object["ok"]) == (code, code == 0)
-    assert said.data["box"] == "bwrap"
-    assert said.data["attempts"] == [
-        {"name": "egress-canary", "group": "network", "control": "a namespace", "outcome": outcome}
-        | {"detail": "what it met"}
-    ]
+    assert said.data == {
+        "box": "bwrap",
+        "attempts": [
+            {"name": "egress-canary", "group": "network", "control": "a namespace", "outcome": outcome}
+            | {"detail": "what it met"}
+        ],
+    }
 
 
+def test_with_controls_each_attempt_says_whether_its_control_got_through(there, say, suite):
+    there()
+    suite(
+        Attempt("tcp", "network", "no route", "blocked", "", control_succeeded=True),
+        Attempt("udp", "network", "no route", "blocked", "", control_succeeded=False),
+        Attempt("x32-call", "kernel", "seccomp", "blocked", "", control_succeeded=None),
+    )
+    said = say("doctor", "--attack", "--box", "bwrap", "--with-controls", "--json")
+    assert [attempt["control_succeeded"] for attempt in said.data["attempts"]] == [True, False, None]
+    told = say("doctor", "--attack", "--box", "bwrap", "--with-controls").out
+    assert "udp was stopped without its control too" in told
+    assert "bits a month" in told
+
+
+def test_controls_are_refused_where_nobody_can_make_them(there, say, monkeypatch):
+    there()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    said = say("doctor", "--attack", "--box", "bwrap", "--with-controls", "--json")
+    assert said.code == 6
+    assert "run them as root, or leave them out" in said.err
+
+
+def test_controls_without_an_attack_are_a_mistake(there, say):
+    there()
+    assert say("doctor", "--with-controls").code == 2
+
+
+@pytest.mark.slow
 @pytest.mark.box
 def test_the_wall_of_this_machine_holds(say):
     said = say("doctor", "--attack", "--box", "bwrap", "--json")
     assert said.code == 0, said.out
     assert not [attempt for attempt in said.data["attempts"] if attempt["outcome"] == "escaped"]
+    assert len(said.data["attempts"]) >= 140
+    assert "attacking the bwrap box" in said.err
 
 
 VERBS = [
