@@ -1,0 +1,85 @@
+"""The gateway holds one task and no key: its memory is read, as nobody whom it talks to ever could."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sandbox.gateway import NURSERY, GatewaySpec, listen, listing, start
+from vault.keys import FileKeyRing
+from vault.task import Task
+
+
+@pytest.fixture
+def begun(channel, tmp_path):
+    """A gateway that serves one task while its runner holds a key ring and another task."""
+    NURSERY.close()  # so that it is started, and not only used, by a process that has something to hide
+    spec = GatewaySpec("r-1", "find the kingfisher", listing(["filesystem.read_text_file"]), ("filesystem",), 5)
+    gateway = start(spec, channel[0], listen(tmp_path))
+    gateway.ready(60)
+    yield int(handle(gateway._pidfd)["Pid"])
+    gateway.kill()
+
+
+def handle(pidfd: int) -> dict[str, str]:
+    lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines()
+    return dict(line.split(":\t") for line in lines)
+
+
+def memory(pid: int) -> Iterator[bytes]:
+    """Give the readable mappings of a process, one by one."""
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as source:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            bounds, modes = line.split()[:2]
+            first, last = (int(part, 16) for part in bounds.split("-"))
+            if modes.startswith("r"):
+                with suppress(OSError, ValueError, OverflowError):
+                    source.seek(first)
+                    yield source.read(last - first)
+
+
+def holds(pid: int, *words: bytes) -> list[bytes]:
+    pages = list(memory(pid))
+    assert sum(map(len, pages)) > 1 << 20, "its memory could be read"
+    return [word for word in words if any(word in page for page in pages)]
+
+
+def test_no_key_and_no_other_task_is_in_a_gateways_memory(tmp_path, monkeypatch, request):
+    canary, other = secrets.token_bytes(32), f"the-{secrets.token_hex(16)}-of-margarethe"
+    ring = FileKeyRing.create(tmp_path / "ring.json", b"test-" + canary.hex().encode())
+    wrapped = ring.wrap(canary, b"context")
+    held = [canary, other, ring, wrapped, Task]
+    monkeypatch.setenv("QUARTERTURN_PASSPHRASE", "test-" + canary.hex())
+    pid = request.getfixturevalue("begun")
+    secret = (canary, canary.hex().encode(), other.encode())
+    assert holds(os.getpid(), *secret) == list(secret), "whoever has them can be seen to"
+    for suspect in (pid, NURSERY._process.pid) if os.geteuid() == 0 else ():  # it lets nobody but root read it
+        assert holds(suspect, *secret) == []
+        assert holds(suspect, b"find the kingfisher") == ([b"find the kingfisher"] if suspect == pid else [])
+    assert held
+
+
+def test_a_gateway_is_no_child_of_its_runner_and_its_nursery_was_executed(begun):
+    nursery = NURSERY._process.pid
+    parents = {
+        pid: int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in (begun, nursery)
+    }
+    assert parents == {begun: nursery, nursery: os.getpid()}
+    assert b"sandbox.gateway.nursery" in Path(f"/proc/{nursery}/cmdline").read_bytes()
+    assert set(Path(f"/proc/{nursery}/environ").read_bytes().strip(b"\0").split(b"\0")) <= {
+        f"PATH={os.defpath}".encode(),
+        b"LC_ALL=C.UTF-8",
+    }
+
+
+def test_every_descriptor_of_a_gateway_is_one_that_it_was_handed_or_made(begun):
+    links = sorted(str(link.readlink()) for link in Path(f"/proc/{begun}/fd").iterdir())
+    kinds = [link.partition(":")[0] if ":" in link else link for link in links]
+    # The world's channel, the report, the listener; and of its own loop a poll and a pair to wake it.
+    assert set(kinds) == {"/dev/null", "anon_inode", "socket"}, links
+    assert (kinds.count("anon_inode"), kinds.count("socket")) == (1, 5), links
