@@ -87,11 +87,6 @@ def _asked_for(call: Call, found: Commit) -> bool:
     return (not since or date >= since) and (not until or date <= until)
 
 
-def get_commit(call: Call) -> Answer:
-    """GET /repos/{owner}/{repo}/commits/{ref}, without its files."""
-    return Answer(200, commit(call.repo, call.repo.git.commit(_named(call))))
-
-
 def _named(call: Call) -> str:
     sha = call.repo.git.resolve(call.parts["ref"])
     if sha is None:

@@ -67,7 +67,6 @@ ROUTES = (
     Route("GET", f"{R}/contents/{{path*}}", contents.get_contents, "repos/contents#get-repository-content"),
     Route("PUT", f"{R}/contents/{{path*}}", contents.put_contents, "repos/contents#create-or-update-file-contents"),
     Route("GET", f"{R}/commits", commits.list_commits, "commits/commits#list-commits"),
-    Route("GET", f"{R}/commits/{{ref}}", commits.get_commit, "commits/commits#get-a-commit"),
     Route(
         "GET",
         f"{R}/commits/{{ref*}}/status",
