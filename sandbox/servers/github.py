@@ -254,6 +254,7 @@ def _date(date: str) -> str:
 
 _RECORDED = load("github")
 _PACKAGE = f"{PROGRAMS}/npm/node_modules/@modelcontextprotocol/server-github/dist/index.js"
+_PYTHON = f"{PROGRAMS}/python/git/bin/python"  # for its standard library alone
 GITHUB = Server(
     name="github",
     package=_RECORDED.package,
@@ -267,5 +268,5 @@ GITHUB = Server(
     mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
-    backend=Backend(command=("/usr/bin/env", "python3", "-I", f"{FORGE}/sandbox/forge", f"{DATA}/{ROOT}", SOCKET)),
+    backend=Backend((_PYTHON, "-I", "-S", f"{FORGE}/sandbox/forge", f"{DATA}/{ROOT}", SOCKET)),
 )
