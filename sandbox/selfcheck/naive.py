@@ -10,7 +10,9 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import secrets
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +27,9 @@ from typing import Any
 from sandbox.selfcheck.drill_task import ANSWER
 from sandbox.selfcheck.playing import HOSTILE, LOOK
 
+DAEMON = "stay-as-daemon"
 SECONDS = 90
+TASK = {"alias": "r-1", "goal": "x y z", "max_steps": 1, "tools": []}
 GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.directory=*")
 
 
@@ -82,6 +86,13 @@ class Careless:
             base.execute(query)
         return ""
 
+    def do_git_diff(self, repo_path: str, target: str) -> str:
+        """Have git compare with whatever is named."""
+        Path(repo_path).mkdir(parents=True, exist_ok=True)
+        for words in (["init", "-q"], ["diff", target]):
+            subprocess.run(["git", *GIT, *words], cwd=repo_path, capture_output=True, timeout=SECONDS, check=False)
+        return ""
+
     def do_git_status(self, repo_path: str) -> str:
         """Have git look, with the configuration that lies there."""
         subprocess.run(["git", *GIT, "status"], cwd=repo_path, capture_output=True, timeout=SECONDS, check=False)
@@ -102,7 +113,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Give the task."""
-        self._reply({"alias": "r-1", "goal": "x y z", "max_steps": 1, "tools": []})
+        self._reply(TASK)
 
     def do_POST(self) -> None:
         """Carry out whatever it is."""
@@ -164,14 +175,17 @@ def _play(name: str) -> Careless:
         world.met = _said([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url).get(name, {})
         world.met["solved"] = world.solved
         world.met["canary"] = (world.root / "files" / "canary").exists()
+        world.met["hook"] = (world.root / "repos" / "site" / ".git" / "hooks" / "post-checkout").exists()
         world.met["verdict"] = (world.root / "files" / "verdict.json").exists()
     return world
 
 
 def _said(command: list[str], url: str = "http://127.0.0.1:9") -> dict[str, Any]:
     environment = {"PATH": os.defpath, "QUARTERTURN_URL": url}
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=SECONDS, check=False)
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    with tempfile.TemporaryFile() as output:  # not a pipe, which a daemon would hold open
+        subprocess.run(command, env=environment, stdout=output, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").splitlines()
     said = [json.loads(line) for line in lines if line.startswith('{"attempt"')]
     return {line["attempt"]: line["met"] for line in said}
 
@@ -185,9 +199,33 @@ def _stays(name: str) -> bool:
         system = [part for place in ("/usr", "/bin", "/lib", "/lib64") if Path(place).exists()
                   for part in ("--ro-bind", place, place)]  # fmt: skip
         mounts = ["--bind", f"{reused}/tmp", "/tmp", "--bind", f"{reused}/etc", "/etc", "--proc", "/proc"]  # noqa: S108
-        place = ["bwrap", "--unshare-all", *system, *mounts, "--ro-bind", str(HOSTILE), "/agent"]
-        _said([*place, "python3", "-B", "/agent/agent.py", name])
-        return bool(_said([*place, "python3", "-B", "/agent/agent.py", LOOK])[LOOK]["places"])
+        apart = ["--unshare-net", "--unshare-ipc"] + ["--unshare-pid"] * (name != DAEMON)
+        word = f"word-{secrets.token_hex(8)}"
+        place = [
+            "bwrap",
+            *apart,
+            *system,
+            *mounts,
+            "--ro-bind",
+            str(HOSTILE),
+            "/agent",
+            "--setenv",
+            "HOSTILE_WORD",
+            word,
+        ]
+        try:
+            _said([*place, "python3", "-B", "/agent/agent.py", name])
+            return bool(_said([*place, "python3", "-B", "/agent/agent.py", LOOK])[LOOK]["places"])
+        finally:
+            _end(word)
+
+
+def _end(word: str) -> None:
+    """End the daemons that bear this word, which nobody else's process has."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cmdline").read_bytes().endswith(f"\0{word}\0".encode()):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _control_characters(world: Careless) -> bool:
@@ -213,15 +251,17 @@ JUDGES: Mapping[str, Judge] = {
     **dict.fromkeys(("json-huge", "json-million-values", "json-nan", "json-infinity", "json-long-number",
                      "json-two-keys", "json-half-surrogate", "json-not-utf-8", "smuggle-length-and-chunks",
                      "smuggle-two-lengths", "smuggle-folded-host", "other-hosts", "other-origins", "huge-arguments",
-                     "answer-twice", "sqlite-view", "sqlite-trigger", "sqlite-computed-column",
+                     "answer-twice", "call-in-flight", "sqlite-view", "sqlite-trigger", "sqlite-computed-column",
                      "sqlite-virtual-table"), _solved),
     **dict.fromkeys(("replayed-request", "unlisted-flood", "calls-at-once", "whisper-tool-names"), _carried_out),
-    **dict.fromkeys(("slow-heads", "slow-bodies"), _held_open),
+    **dict.fromkeys(("slow-heads", "slow-bodies", "thousand-connections"), _held_open),
+    "whisper-answer": lambda world: TASK["goal"] in world.answers,
+    "git-options": lambda world: bool(world.met["hook"]),
     "escapes": _control_characters,
     "git-config": lambda world: bool(world.met["canary"]),
     "verdict-files": lambda world: bool(world.met["verdict"]),
 }  # fmt: skip
-PLACES = ("stay-in-folders", "stay-in-shared-files")
+PLACES = ("stay-in-folders", "stay-in-shared-files", DAEMON)
 
 
 def succeeded(names: Collection[str]) -> dict[str, bool]:
