@@ -10,7 +10,8 @@ The order is the safety property:
 5. the token is forgotten and the connection cut before anything is looked at: from there on nobody is on this run.
 
 An endpoint that refuses, breaks off, redirects or says nothing is an agent that has ended: what it left counts. Only
-where our own machine could not send, or no longer listened, is the engine lost, and the failure ours.
+where our own machine could not send is the engine lost, and the failure ours; what no longer listens for callbacks may
+have been brought down by what it heard, as a relay may.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class EndpointAgent:
             self._killed.wait(max(timeout - (time.monotonic() - started), 0.0))
             outcome = None
         if not self._callbacks.alive():
-            return Facts(running=False, lost=True)
+            return Facts(running=False, relay_died=True)  # it hears the internet: whoever ended it is unknown
         return _facts(outcome)
 
     def output(self) -> str:

@@ -138,12 +138,12 @@ def test_no_way_out_of_this_machine_is_ours(places, gateway, tmp_path):
         agent.kill()
 
 
-def test_callbacks_that_nobody_hears_any_more_are_ours(places, hosted, gateway, tmp_path):
+def test_callbacks_that_nobody_hears_any_more_are_a_fact_like_a_relays_death(places, hosted, gateway, tmp_path):
     over = threading.Event()
     with gateway(tmp_path), hosted(lambda *_: over.wait(60)), listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         callbacks._process.kill()
-        assert ended(agent).lost
+        assert ended(agent) == Facts(running=False, relay_died=True)
         agent.kill()
         with pytest.raises(Lost):
             places(callbacks).place(Program(), tmp_path, LIMITS).start()
