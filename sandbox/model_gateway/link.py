@@ -17,7 +17,7 @@ from typing import Any
 from sandbox.errors import Malformed
 
 LENGTH = struct.Struct(">I")
-MAX_MESSAGE = 24 * 1024 * 1024
+MAX_MESSAGE = 64 * 1024 * 1024  # an answer at its cap, all of it escaped twice
 CHUNK = 64 * 1024
 
 

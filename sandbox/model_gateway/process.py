@@ -101,6 +101,8 @@ class ModelGateway:
                 said = b""
             finally:
                 control.settimeout(None)
+            if not said:
+                self._end()  # or it might answer the next question with this one's answer
         if said not in {b"yes", b"no"}:
             raise Lost("the model process did not say whether the upstream answers")
         return said == b"yes"
@@ -205,3 +207,5 @@ class ModelSession:
             while data := self._log.recv(CHUNK):
                 self._book.feed(data)
         self._broken = not self._book.ended
+        with suppress(OSError):
+            self._log.shutdown(socket.SHUT_RDWR)  # nobody reads on, so nothing more is to be sent to a model

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,7 @@ MAX_TOGETHER = 8
 MAX_WAITING = 64
 MAX_JUDGED = 3
 JUDGE_SECONDS = 20.0
+SAID_NO = frozenset({400, 413, 422})
 
 Emit = Callable[[Mapping[str, Any]], None]
 
@@ -108,9 +110,10 @@ class Session:
         self._together = asyncio.Semaphore(MAX_TOGETHER)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._judging: set[int] = set()
-        self._requests = self._logged = self._judged = 0
+        self._requests = self._logged = 0
         self._earlier: dict[str, Document] = {}
-        self._verdict: ModelOutcome = "refused"
+        self._judged: Counter[bool] = Counter()
+        self._verdicts: dict[bool, ModelOutcome] = {}
 
     async def run(self) -> None:
         """Serve until the gateway is gone, and say that nothing more will come."""
@@ -210,13 +213,12 @@ class Session:
             call.outcome = "ok"
         except Failed as failed:
             call.detail = f"{failed.status}: {failed.detail}"
-            call.outcome = "refused"
-            broke = failed.status is None or call.begun
+            call.outcome = "broke"  # which nobody can settle, unless we find out more before the session is over
+            broke, said_no = failed.status is None or call.begun, failed.status in SAID_NO
             self._fail(call, *_told(failed))
             self._judging.add(call.ident)
             try:
-                call.outcome = "down"  # unless we find out better in time
-                call.outcome = await self._judge(call, broke=broke)
+                call.outcome = await self._judge(call, broke=broke, said_no=said_no)
             finally:
                 self._judging.discard(call.ident)
 
@@ -257,11 +259,12 @@ class Session:
             self._tell_event(call, sse.DONE)
         self._tell(call, {"end": True})
 
-    async def _judge(self, call: _Call, *, broke: bool) -> ModelOutcome:
-        if self._judged < MAX_JUDGED:
-            self._judged += 1
-            self._verdict = await self._judged_anew(call, broke=broke)
-        return self._verdict
+    async def _judge(self, call: _Call, *, broke: bool, said_no: bool) -> ModelOutcome:
+        """Find out whose failure it is, or take the last word on one of its kind: what we ask costs tokens too."""
+        if self._judged[said_no] < MAX_JUDGED:
+            self._judged[said_no] += 1
+            self._verdicts[said_no] = await self._judged_anew(call, broke=broke)
+        return self._verdicts.get(said_no, "broke")
 
     async def _judged_anew(self, call: _Call, *, broke: bool) -> ModelOutcome:
         if broke and await self._works_again(call):
@@ -329,6 +332,6 @@ class Session:
 
 def _told(failed: Failed) -> tuple[int, str]:
     """Give the status and sentence that an agent hears; an upstream's own words may tell of other runs."""
-    if failed.status in (400, 413, 422):
+    if failed.status in SAID_NO:
         return failed.status, f"the upstream refused this request with status {failed.status}"
     return 502, "the upstream did not answer this request"

@@ -209,3 +209,31 @@ def test_whether_an_upstream_answers_can_be_asked(stub, told):
         assert models.check("small")
         upstream.script.append(told.stubs.Turn(fault="status:401*"))
         assert not models.check("small")
+
+
+def test_bad_requests_do_not_hide_that_the_upstream_went_down(desk, stub, told):
+    upstream = stub(*[{"fault": "status:400"}] * 5)
+    task = desk(upstream)
+    for _ in range(5):
+        task.ask(CHAT, told.a_request(CHAT))
+    upstream.script.append(told.stubs.Turn(fault="status:503*"))
+    task.ask(CHAT, told.a_request(CHAT))
+    assert [call.outcome for call in task.finish()] == ["refused"] * 5 + ["down"]
+
+
+def test_what_cannot_be_logged_is_not_sent(desk, stub, told):
+    """Sixteen MiB are kept of a task, and the system prompt is in every request."""
+    upstream = stub()
+    task = desk(upstream, tokens=100_000_000, requests=100)
+    said = [{"role": "system", "content": "x" * 900_000}, {"role": "user", "content": "hi"}]
+    codes = []
+    while len(codes) < 100:
+        said[0]["content"] = f"{len(codes):03}" + said[0]["content"][3:]  # so that nothing is the same as before
+        answer = task.ask(CHAT, {"model": "small", "messages": said})
+        codes.append(answer.status_code)
+        if answer.status_code != 200:
+            break
+    assert codes[-1] == 403
+    assert "logged" in answer.json()["error"]["message"]
+    assert len(upstream.seen) == len(codes) - 1 == len(task.finish())
+    assert 15 <= len(codes) <= 20
