@@ -1,7 +1,8 @@
 """The forge's memory: `state.json` and the repositories beside it, in one folder.
 
 Every change is made on a copy in memory and reaches the disk in one step, after the request that made it succeeded; a
-request that fails leaves nothing in the document, and in git at most objects that nobody names. Names of accounts and repositories are found whatever their case, as on GitHub.
+request that fails leaves nothing in the document, and in git at most objects that nobody names. Names of accounts and
+repositories are found whatever their case, as on GitHub.
 """
 
 from __future__ import annotations

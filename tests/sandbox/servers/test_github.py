@@ -132,8 +132,12 @@ def test_a_fork_begins_with_what_its_parent_has(tmp_path):
     assert document(folder)["repositories"]["bob/copy"]["parent"] == "ada/site"
 
 
-def test_the_same_state_gives_the_same_bytes():
-    assert seed(WORLD).to_tar() == seed(WORLD).to_tar()
+def test_the_same_state_gives_the_same_bytes_whatever_the_order_of_its_keys():
+    fork = {"fork_of": "ada/site", "commits": [{"branch": "idea", "from": "main", "message": "I", "files": {"i": "i"}}]}
+    site = {**SITE, "pulls": [{"title": "Idea", "head": "bob:idea", "base": "main"}]}
+    first = {**WORLD, "repositories": {"ada/site": site, "bob/a": fork}}
+    second = {**WORLD, "repositories": {"bob/a": fork, "ada/site": site}}
+    assert seed(first).to_tar() == seed(second).to_tar()
 
 
 def test_nothing_said_is_a_forge_with_one_account(tmp_path):
@@ -159,7 +163,9 @@ def test_nothing_said_is_a_forge_with_one_account(tmp_path):
         ),
         ({"collaborators": ["eve"]}, "collaborators, names the account 'eve'"),
         ({"statuses": [{"branch": "gone", "state": "success"}]}, "statuses, names the branch 'gone'"),
-        ({"fork_of": "bob/other"}, "is a fork of 'bob/other', which must come before it"),
+        ({"fork_of": "ada/site"}, "is a fork of 'ada/site', which nothing begins"),
+        ({"default_branch": "trunk"}, "default_branch, names the branch 'trunk'"),
+        ({"fork_of": "bob/other"}, "is a fork of 'bob/other', which nothing begins"),
     ],
 )
 def test_a_state_that_contradicts_itself_is_refused_with_the_place(tmp_path, changes, sentence):
