@@ -118,7 +118,7 @@ NETWORK: dict[str, tuple[str, Without | str]] = {
     "icmp": ("no route", Without(WIRE)),
     "icmp-ipv6": ("no route", Without(WIRE)),
     "icmp-raw": ("no CAP_NET_RAW, no route", Without(WIRE, capabilities=("NET_RAW",))),
-    "dns": ("the resolver is 127.0.0.1, where nothing listens", Without("a resolver listens there")),
+    "dns": ("the resolver is 127.0.0.1, where nothing listens", Without(f"{WIRE}, with a resolver at its other end")),
     "dns-outside": ("no route", Without(WIRE)),
     "dns-embedded": ("no engine network, so none of its resolvers", Without("a resolver listens at 127.0.0.11")),
     "dns-tcp": ("no engine network, so none of its resolvers", Without("a resolver listens at 127.0.0.11")),

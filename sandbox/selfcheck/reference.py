@@ -1,0 +1,71 @@
+"""The reference page of the attacks, written from the catalogue: `python -m sandbox.selfcheck.reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from sandbox.selfcheck.catalogue import ROWS, Without
+from sandbox.selfcheck.naive import JUDGES, PLACES
+from sandbox.selfcheck.suite import attempts
+
+HEAD = """# The attacks
+
+This page is written by `python -m sandbox.selfcheck.reference`; a test fails where the two differ.
+
+`quarterturn doctor --attack` makes all of these in a box of yours. Those marked *short* are also made before every
+official run, which takes a second or two and refuses to begin where one of them escapes. Each ends as `blocked` (it was
+refused), `bounded` (it got so far and no further) or `escaped`.
+
+"Blocked" is worth something only where the same program gets through without the one control that should stop it. That
+is the last column, and `--with-controls` makes it: as root, in namespaces of its own, with addresses of the
+documentation ranges alone. What would change the host's kernel is never made unprotected: its filter stays, with
+another errno, and the attempt has to meet that one. Capabilities that reach beyond a namespace are never given.
+
+Where nothing could be reached there is no wire: before anything is sent, interfaces and routes are looked at, and one
+that leads out is an escape by itself. For the addresses of bridges and metadata services the kernel is asked for a
+route, by `connect` on a datagram socket, which sends nothing.
+
+In the `bwrap` box of an ordinary user there are no control groups: what *a control group* alone stops is reported there
+as an escape, and scores made in that box are unofficial.
+"""
+
+GROUPS = {
+    "network": "Network",
+    "kernel": "Kernel",
+    "files": "Files",
+    "resources": "Resources",
+    "gateway": "The gateway",
+    "persistence": "What is left behind",
+    "score": "The score",
+    "covert": "Covert exits",
+}
+
+
+def page() -> str:
+    """Write the page."""
+    return HEAD + "\n" + "\n".join(_tables()) + "\n"
+
+
+def _tables() -> Iterator[str]:
+    for group, title in GROUPS.items():
+        specs = [spec for spec in attempts().values() if spec.group == group]
+        yield f"## {title}: {len(specs)}\n"
+        yield "| attempt | | what stops it | without it |"
+        yield "|---|---|---|---|"
+        for spec in specs:
+            yield f"| `{spec.name}` | {'short' if spec.short else ''} | {spec.control} | {positive(spec.name)} |"
+        yield ""
+
+
+def positive(name: str) -> str:
+    """Say what an attempt's positive control is, or why there is none."""
+    if name in ROWS:
+        said = ROWS[name].positive
+        return str(said) if isinstance(said, Without) else f"none: {said}"
+    careless = name in JUDGES or name in PLACES
+    return "gets through where somebody is careless" if careless else "none: it is judged from outside"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

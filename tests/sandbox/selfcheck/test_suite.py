@@ -1,0 +1,144 @@
+"""The whole suite: what is in it, what its page says, and that it cries out where a control is missing."""
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox import policy
+from sandbox.bwrap import Walls
+from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import DockerBox
+from sandbox.errors import Lost
+from sandbox.fake_box import FakeBox
+from sandbox.selfcheck import Attempt, Spec, apart, attack, attempts, inside, selfcheck, suite
+from sandbox.selfcheck.attempt import catalogue
+from sandbox.selfcheck.reference import GROUPS, page
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "attacks.md"
+WATCHED = ("io-uring", "af-vsock", "write-root", "open-files", "capabilities", "32-bit-program", "tcp")
+
+
+def test_the_page_says_what_the_catalogue_says():
+    assert PAGE.read_text() == page(), "write it anew: python -m sandbox.selfcheck.reference >docs/reference/attacks.md"
+
+
+def test_every_group_has_attempts_and_every_attempt_one_group_and_one_control():
+    specs = attempts().values()
+    assert len(specs) >= 200
+    assert {spec.group for spec in specs} == set(GROUPS)
+    assert all(spec.control for spec in specs)
+    assert sum(spec.short for spec in specs) > 100
+    assert {spec.group for spec in specs if spec.short} == {"network", "kernel", "files", "resources"}
+
+
+def test_no_name_stands_for_two_attempts():
+    parts = [set(part.ATTEMPTS) for part in suite.PARTS]
+    assert len(set.union(*parts)) == sum(map(len, parts))
+    with pytest.raises(ValueError, match="one name"):
+        catalogue(Spec("tcp", "network", "no route"), Spec("tcp", "kernel", "seccomp"))
+
+
+class Unfiltered(Walls):
+    """The walls of a bwrap without the filter."""
+
+    def add(self, *words):
+        if "--seccomp" not in words:
+            super().add(*words)
+
+
+@pytest.mark.box
+@pytest.mark.parametrize(
+    ("walls", "out"),
+    [(Unfiltered, {"io-uring", "af-vsock", "32-bit-program"}), (Walls, set())],
+)
+def test_a_box_with_one_control_less_lets_out_what_that_one_stops(walls, out):
+    box = BwrapBox()
+    box.walls = walls
+    assert {attempt.name for attempt in inside.run(box, WATCHED) if attempt.outcome == "escaped"} == out
+
+
+class Hole(DockerBox):
+    """The Docker box whose agents are root in a root that can be written."""
+
+    def _create(self, walled, undo: contextlib.ExitStack):
+        document = walled.document()
+        if walled.uid == policy.AGENT_UID:
+            document["HostConfig"]["ReadonlyRootfs"] = False
+            document["User"] = "0:0"
+        container = self._engine.create(document)
+        undo.callback(container.remove)
+        return container
+
+
+@pytest.mark.engine
+def test_the_same_of_the_docker_box():
+    names = (*WATCHED, "become-root", "writable-mounts")
+    out = {attempt.name for attempt in inside.run(Hole(), names) if attempt.outcome == "escaped"}
+    assert out == {"write-root", "become-root", "writable-mounts"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "box", [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
+)
+@pytest.mark.parametrize("name", [name for name, row in inside.ROWS.items() if row.apart])
+def test_what_has_a_place_of_its_own_gets_so_far_and_no_further(box, name):
+    outcome, detail = apart.make(box(), name)
+    assert outcome == "bounded", detail
+
+
+class Part:
+    """A part of the suite that a test makes up."""
+
+    def __init__(self, *specs, ends=None, found=None):
+        self.ATTEMPTS = catalogue(*specs)
+        self.ends, self.found = ends or {}, found or {}
+
+    def run(self, box, names):
+        for name in names:
+            if name in self.ends:
+                spec = self.ATTEMPTS[name]
+                yield Attempt(name, spec.group, spec.control, self.ends[name], "")
+
+    def controls(self, box, names):
+        return {name: through for name, through in self.found.items() if name in names}
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    one = Part(
+        Spec("tcp", "network", "no route", short=True),
+        Spec("flood", "gateway", "a cap"),
+        ends={"tcp": "blocked", "flood": "bounded"},
+        found={"tcp": True},
+    )
+    other = Part(Spec("stay", "persistence", "a fresh place"), ends={"stay": "escaped"})
+    monkeypatch.setattr(suite, "PARTS", (one, other))
+    return one, other
+
+
+def test_the_short_form_makes_the_short_ones_and_no_controls(parts):
+    assert [(made.name, made.control_succeeded) for made in selfcheck(None)] == [("tcp", None)]
+
+
+def test_everything_is_told_as_it_ends_with_its_control_where_there_is_one(parts):
+    told = []
+    made = attack(None, controls=True, done=told.append)
+    assert [(one.name, one.control_succeeded) for one in made] == [("tcp", True), ("flood", None), ("stay", None)]
+    assert told == made
+    assert [one.name for one in attack(None, groups={"gateway", "persistence"})] == ["flood", "stay"]
+
+
+def test_what_was_not_made_is_named(parts):
+    one, _ = parts
+    del one.ends["flood"]
+    with pytest.raises(Lost, match="attack on the fake box stopped before flood"):
+        attack(FakeBox())
+
+
+def test_an_attempt_without_controls_says_that_none_was_tried():
+    made = Attempt("tcp", "network", "no route", "blocked", "")
+    assert made.control_succeeded is None
+    assert replace(made, control_succeeded=False) != made
