@@ -175,7 +175,8 @@ class BoxProver:
         """Evaluate the predicate on every mutant that can be made of a proved state."""
         task = Task.parse(document)
         predicate, servers = predicates.parse(task.success_predicate), servers_of(task.document)
-        before = views(seed(task.document), servers, None).states
+        start = read_back(self._box, task, seed(task.document), self._terms.world)
+        before = views(start, servers, None).states
         after = views(proved.state.tree, servers, proved.state.answer)
         found = []
         for mutant in mutants(predicate, before, after.states, after.answer):

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from sandbox.mistakes import answer as answers
-from sandbox.mistakes import filesystem, git, github, sqlite
+from sandbox.mistakes import filesystem, git, github, memory, postgres, redis, sqlite
 from verifiers.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.views import Tree
 
@@ -20,7 +20,8 @@ Kind: TypeAlias = Literal["broken", "mistake"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]
 Break: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_BY_SERVER: Mapping[str, Any] = {"filesystem": filesystem, "git": git, "github": github, "sqlite": sqlite}
+_MODULES = (filesystem, git, github, memory, postgres, redis, sqlite)
+_BY_SERVER: Mapping[str, Any] = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 
 
 @dataclass(frozen=True, slots=True)

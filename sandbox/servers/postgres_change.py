@@ -1,13 +1,15 @@
 """Spoiling a PostgreSQL state for admission's mutants: on what its reader wrote down, with no database started.
 
-A change names a table (`schema` is `public` where it is not given) and one thing to do to it. Values are written as
-PostgreSQL prints them; rows are chosen as a predicate chooses them.
+A change names a table (`schema` is `public` where it is not given) and one thing to do to it, or a schema to drop.
+Values are written as PostgreSQL prints them; rows are chosen as a predicate chooses them (`where`; with `first` only
+the first of them), or by their place from 0 (`row`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from sandbox.errors import Malformed
@@ -19,33 +21,44 @@ from verifiers.views import Tree
 
 _NAME = {"type": "string", "minLength": 1}
 _VALUE = {"type": ["string", "number", "boolean", "null", "array", "object"]}
-_ROW = {"type": "object", "minProperties": 1, "additionalProperties": _VALUE}
+_ROW = {"type": "object", "additionalProperties": _VALUE}
+_CHOICE = {"where": _ROW, "row": {"type": "integer", "minimum": 0}, "first": {"const": True}}
 
 
 def _closed(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
 
 
+def _chosen_and(**properties: Any) -> dict[str, Any]:
+    """Give the schema of something that is done to chosen rows."""
+    both = _closed(**properties) | {"oneOf": [{"required": ["where"]}, {"required": ["row"]}]}
+    return both | {"properties": {**properties, **_CHOICE}}
+
+
 _STEPS: Mapping[str, Any] = {
     "insert": _ROW,
-    "update": _closed(where=_ROW, set=_ROW),
-    "delete": _closed(where=_ROW),
-    "copy": _closed(where=_ROW),
+    "update": _chosen_and(set=_ROW),
+    "add": _chosen_and(column=_NAME, by={"type": "number"}),
+    "delete": _chosen_and(),
+    "copy": _chosen_and(),
     "drop": {"const": True},
     "rename": _NAME,
     "drop_column": _NAME,
     "rename_column": _closed(**{"from": _NAME, "to": _NAME}),
     "add_column": _closed(name=_NAME, type=_NAME),
     "drop_index": _NAME,
+    "drop_indexes": {"const": True},
     "drop_constraint": _NAME,
+    "drop_constraints": {"const": True},
 }
-MUTATIONS = {
+_OF_A_TABLE = {
     "type": "object",
     "required": ["table"],
     "additionalProperties": False,
     "properties": {"table": _NAME, "schema": _NAME, **_STEPS},
     "oneOf": [{"required": [step]} for step in _STEPS],
 }
+MUTATIONS = {"oneOf": [_OF_A_TABLE, _closed(drop_schema=_NAME)]}
 
 
 def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
@@ -63,11 +76,20 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
         database_of(document)
     except VerifierError as error:
         raise Malformed(f"the postgres change needs a state that can be read: {error}") from None
+    if "drop_schema" in change:
+        return written(_without_schema(document, change["drop_schema"]))
     table = _found(document["tables"], change)
     for step, do in _DO.items():
         if step in change:
             do(document["tables"], table, change[step])
     return written(document)
+
+
+def _without_schema(document: dict[str, Any], name: str) -> dict[str, Any]:
+    if name not in document["schemas"]:
+        raise Malformed(f"the postgres change names the schema {name!r}, which is not in the final state")
+    schemas = [schema for schema in document["schemas"] if schema != name]
+    return {**document, "schemas": schemas, "tables": [one for one in document["tables"] if one["schema"] != name]}
 
 
 def _found(tables: list[dict[str, Any]], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,8 +115,16 @@ def _stored(table: Mapping[str, Any], name: str) -> tuple[int, dict[str, Any]]:
     return stored.index(column), column
 
 
-def _chosen(table: Mapping[str, Any], where: Mapping[str, Any]) -> list[list[str | None]]:
-    """Give the rows that have the values of `where`; there has to be one."""
+def _chosen(table: Mapping[str, Any], choice: Mapping[str, Any]) -> list[list[str | None]]:
+    """Give the rows that are chosen; there has to be one."""
+    place = choice.get("row")
+    rows: list[list[str | None]] = _fitting(table, choice["where"]) if place is None else table["rows"][place:][:1]
+    if not rows:
+        raise Malformed("the postgres change chooses rows that are not in the final state")
+    return rows[:1] if "first" in choice else rows
+
+
+def _fitting(table: Mapping[str, Any], where: Mapping[str, Any]) -> list[list[str | None]]:
     base = database_of({"schemas": [], "tables": [table]}).tables[0]
     wanted = []
     for name, value in where.items():
@@ -102,14 +132,11 @@ def _chosen(table: Mapping[str, Any], where: Mapping[str, Any]) -> list[list[str
         known = base.column(name)
         assert known is not None  # noqa: S101 - it was found just now
         wanted.append((place, column["base"], known, value))
-    chosen = [
+    return [
         row
         for row in table["rows"]
         if all(same(cell_of(row[place], kind), value, known) for place, kind, known, value in wanted)
     ]
-    if not chosen:
-        raise Malformed("the postgres change chooses rows that are not in the final state")
-    return chosen
 
 
 def _text(value: Any) -> str | None:
@@ -132,17 +159,26 @@ def _insert(_tables: Any, table: dict[str, Any], values: Mapping[str, Any]) -> N
 
 
 def _update(_tables: Any, table: dict[str, Any], what: Mapping[str, Any]) -> None:
-    for row in _chosen(table, what["where"]):
+    for row in _chosen(table, what):
         _put(table, row, what["set"])
 
 
+def _add(_tables: Any, table: dict[str, Any], what: Mapping[str, Any]) -> None:
+    place, column = _stored(table, what["column"])
+    for row in _chosen(table, what):
+        cell = cell_of(row[place], column["base"])
+        if isinstance(cell, bool | str | None):
+            raise Malformed("the postgres change adds to what is no number")
+        row[place] = str(Decimal(row[place] or "0") + Decimal(repr(what["by"])))
+
+
 def _delete(_tables: Any, table: dict[str, Any], what: Mapping[str, Any]) -> None:
-    for row in _chosen(table, what["where"]):
+    for row in _chosen(table, what):
         table["rows"].remove(row)
 
 
 def _copy(_tables: Any, table: dict[str, Any], what: Mapping[str, Any]) -> None:
-    table["rows"] += [list(row) for row in _chosen(table, what["where"])]
+    table["rows"] += [list(row) for row in _chosen(table, what)]
 
 
 def _drop(tables: list[dict[str, Any]], table: dict[str, Any], _: Any) -> None:
@@ -175,6 +211,13 @@ def _add_column(_tables: Any, table: dict[str, Any], column: Mapping[str, str]) 
         row.append(None)
 
 
+def _bare(part: str) -> Callable[[Any, dict[str, Any], Any], None]:
+    def drop(_tables: Any, table: dict[str, Any], _: Any) -> None:
+        table[part] = []
+
+    return drop
+
+
 def _without(part: str) -> Callable[[Any, dict[str, Any], str], None]:
     def drop(_tables: Any, table: dict[str, Any], name: str) -> None:
         table[part].remove(_entry(table[part], name))
@@ -185,6 +228,7 @@ def _without(part: str) -> Callable[[Any, dict[str, Any], str], None]:
 _DO: Mapping[str, Callable[[list[dict[str, Any]], dict[str, Any], Any], None]] = {
     "insert": _insert,
     "update": _update,
+    "add": _add,
     "delete": _delete,
     "copy": _copy,
     "drop": _drop,
@@ -193,5 +237,7 @@ _DO: Mapping[str, Callable[[list[dict[str, Any]], dict[str, Any], Any], None]] =
     "rename_column": _rename_column,
     "add_column": _add_column,
     "drop_index": _without("indexes"),
+    "drop_indexes": _bare("indexes"),
     "drop_constraint": _without("constraints"),
+    "drop_constraints": _bare("constraints"),
 }

@@ -1,0 +1,91 @@
+"""Mutants of databases, keys and graphs, on what their readers write down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sandbox.mistakes import memory, postgres, redis
+from sandbox.mistakes.make import mutants
+from sandbox.servers import SERVERS
+from verifiers import predicate
+from verifiers.catalogue import CATALOGUE
+from verifiers.evaluate import evaluate
+from verifiers.examples import memory_graph, postgres_database, redis_keys
+from verifiers.verdict import Verdict
+from verifiers.views import Tree
+
+MODULES = {"memory": memory, "postgres": postgres, "redis": redis}
+KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in MODULES)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_predicate_can_be_broken_where_it_holds(name):
+    entry = CATALOGUE[name]
+    holds = entry.example.holds()
+    parsed = predicate.parse({name: dict(entry.example.arguments)})
+    (broken,) = (one for one in mutants(parsed, {}, holds.states, None) if one.kind == "broken")
+    states = dict(holds.states)
+    for server, change in broken.changes:
+        states[server] = SERVERS[server].mutate(states[server], change)
+    assert evaluate(parsed, replace(holds, states=states)).verdict is Verdict.FALSE
+
+
+def made(server, before, after):
+    """Make each mistake, see that it changes something, and give their kinds."""
+    found = list(MODULES[server].mistakes(before, after))
+    for name, change in found:
+        assert dict(SERVERS[server].mutate(after, change)) != dict(after), name
+    return {name.partition(" ")[0] for name, _ in found}
+
+
+STOCK = [["id", "integer primary key"], ["item", "text"], ["price", "numeric"]]
+
+
+def shop(stock, **more):
+    tables = {"stock": STOCK, "other": [["x", "integer"]], **{name: [["what", "text"]] for name in more}}
+    return postgres_database(tables, {"stock": stock, "other": [["1"]], **more}).states["postgres"]
+
+
+def test_typical_mistakes_with_tables_follow_from_what_the_solution_changed():
+    before = shop([["1", "Ada", "5"], ["2", "Bob", "6"], ["3", "Cy", "7"]])
+    after = shop([["1", "Ada", "9"], ["3", "Cy", "7"]], log=[["Done"]])
+    expected = {
+        *("left-out", "row-left-out", "row-doubled", "row-not-removed", "wrong-row"),
+        *("off-by-one", "wrong-case", "other-table-touched"),
+    }
+    assert made("postgres", before, after) == expected
+
+
+def test_typical_mistakes_with_keys_follow_from_what_the_solution_changed():
+    start = {"kept": ("string", "1"), "gone": ("zset", {"a": "1"}), "queue": ("list", ["a", "b"])}
+    done = {
+        "kept": ("string", "1"),
+        "queue": ("list", ["a", "b", "c"]),
+        "user:1": ("hash", {"name": "Ann"}),
+        "rank": ("zset", {"ann": "2"}),
+    }
+    before = redis_keys(start).states["redis"]
+    after = redis_keys(done, left={"user:1": 1000}).states["redis"]
+    kinds = made("redis", before, after)
+    assert {"left-out", "never-runs-out", "last-left-out", "one-too-many", "other-end"} <= kinds
+    assert {"off-by-one", "wrong-case", "not-removed", "other-key-touched"} <= kinds
+
+
+def test_typical_mistakes_with_a_graph_follow_from_what_the_solution_changed():
+    ann = ("Ann", "person", ["likes tea"])
+    before = memory_graph([ann, ("Old", "x", [])], [("Ann", "has", "Old")]).states["memory"]
+    after = memory_graph([("Ann", "person", ["is 40"]), ("Bern", "city", [])], [("Ann", "in", "Bern")]).states["memory"]
+    expected = {
+        *("left-out", "wrong-case", "wrong-type", "not-observed", "not-forgotten"),
+        *("unrelated", "wrong-direction", "still-related", "not-removed"),
+    }
+    assert made("memory", before, after) == expected
+
+
+@pytest.mark.parametrize("server", MODULES)
+def test_of_a_state_that_nobody_read_back_nothing_is_known(server):
+    assert list(MODULES[server].mistakes(Tree({}), Tree({}))) == []
+    seeds = SERVERS[server].seed({})
+    assert list(MODULES[server].mistakes(seeds, seeds)) == []
