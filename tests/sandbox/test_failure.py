@@ -8,14 +8,17 @@ import itertools
 import re
 import typing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from sandbox import box, failure
 from sandbox.failure import AGAIN, CODES, TABLE, Facts, Ruling, Stage, classify
+from sandbox.failure_reference import MEANINGS, REPLAYS, page
 from sandbox.transcript import Ended, UpstreamFact
 from verifiers.verdict import Verdict
 
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "failures.md"
 RUNS, DIED = box.Facts(running=True), box.Facts(running=False, exit_code=3)
 STARVED = box.Facts(running=False, exit_code=137, out_of_memory=True)
 KILLED = box.Facts(running=False, exit_code=137)
@@ -166,6 +169,11 @@ def test_a_budget_that_ran_out_over_a_fault_of_ours_is_not_held_against_anybody(
         assert classify(replace(DONE, ended=ended, servers_lost=1)).blame == "replay"
         assert classify(replace(DONE, ended=ended, servers_lost=1), HELD).blame == "unclear"
         assert classify(replace(DONE, ended=ended, upstream="down")).blame == "ours"
+
+
+def test_the_reference_page_is_written_from_the_table():
+    assert PAGE.read_text() == page(), "write it anew: python -m sandbox.failure_reference >docs/reference/failures.md"
+    assert MEANINGS.keys() == REPLAYS.keys() == AGAIN.keys()
 
 
 def test_no_text_of_anybody_is_among_the_facts():

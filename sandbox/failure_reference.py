@@ -1,0 +1,55 @@
+"""The reference page of failures, written from the table: `python -m sandbox.failure_reference`."""
+
+from __future__ import annotations
+
+import sys
+
+from sandbox.failure import AGAIN, DOUBTS, RETRIES, TABLE
+
+HEAD = """# Ours or theirs
+
+This page is written by `python -m sandbox.failure_reference`; a test fails where the two differ. Why it is so stands in
+[ADR 18](../adr/0018-failures-that-nobody-can-settle.md).
+
+The first row that holds decides, from facts that no agent can write: the engine's events, exit codes, our own timers,
+and how far our own steps came.
+
+| what happened | whose | code |
+|---|---|---|
+"""
+
+MEANINGS = {
+    "ours": f"No agent can bring it about. The task is played again, at most {RETRIES} times.",
+    "theirs": "A fail.",
+    "replay": "Calls can bring it about. The calls that a server saw are played again, at their pace, in a fresh world "
+    "with no agent; the next table says what follows.",
+    "unclear": f"Nobody can say. It is played again too, but a whole run has {DOUBTS} such retries.",
+    None: "The machinery held. The predicate's word counts.",
+}
+
+REPLAYS = {
+    "replay": "breaks after a call of its own",
+    "ours": "cannot be made, or breaks before any call",
+    "unclear": "loses what no call touches",
+    "theirs": "does not end in time",
+    None: "holds",
+}
+
+TAIL = """
+Each time that a task is played again is an exposure, and is kept with the result. Where the retries are used up the
+verdict is *unknown*, and a run with an unknown left is not ranked. Two runs of one submitter with an unknown left, or
+with something unclear, open a review (`quarterturn turn status` names it); a review takes nothing from anybody.
+"""
+
+
+def page() -> str:
+    """Write the page."""
+    rows = [f"| {row.says} | {row.ruling.blame or 'nobody'} | `{row.ruling.code}` |" for row in TABLE]
+    meanings = [f"- **{blame or 'nobody'}**: {meaning}" for blame, meaning in MEANINGS.items()]
+    replays = [f"| {REPLAYS[blame]} | {ruling} |" for blame, ruling in AGAIN.items()]
+    again = ["| the replay | whose |", "|---|---|", *replays]
+    return HEAD + "\n".join([*rows, "", *meanings, "", *again]) + "\n" + TAIL
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
