@@ -61,10 +61,12 @@ HELD = 32
 
 def bounded_body(_: Played, met: Met) -> str:
     """No more of an endless body was taken than what buffers on the way hold."""
-    sent = met.get("sent", 0)
-    return (
-        f"{sent} bytes of one body were taken" if sent > 16 << 20 else "" if met.get("served") else "it serves no more"
-    )
+    if met.get("sent", 0) > IN_BUFFERS:
+        return f"{met['sent']} bytes of one body were taken"
+    return "" if met.get("served") else "an ordinary request was not answered any more"
+
+
+IN_BUFFERS = 16 << 20
 
 
 def refused(played: Played, _: Met) -> str:
