@@ -1,7 +1,6 @@
 """Starts the twin: `python3 -I /opt/forge/sandbox/forge FOLDER SOCKET`.
 
-Writes the line `ready` once it answers. Every write is on the disk before it is answered, so any moment is a good one
-to end it.
+Writes the line `ready` once it answers. Every write is on the disk before it is answered.
 """
 
 from __future__ import annotations

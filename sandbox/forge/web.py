@@ -7,6 +7,7 @@ nothing that one request does can be seen half done by another.
 from __future__ import annotations
 
 import json
+import signal
 import socketserver
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -45,7 +46,10 @@ Application = Callable[[Request], Answer]
 
 
 def serve(application: Application, place: str, ready: Callable[[], object]) -> None:
-    """Answer requests on a unix socket for ever, and say when it begins."""
+    """Answer requests on a unix socket for ever, and say when it begins.
+
+    SIGTERM ends it, but not before a request that is being answered: what that changes is whole, in git and beside it.
+    """
     with socketserver.UnixStreamServer(place, _handler(application)) as server:
         ready()
         server.serve_forever()
@@ -70,7 +74,11 @@ def _handler(application: Application) -> type[BaseHTTPRequestHandler]:
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
             headers = {name.lower(): value for name, value in self.headers.items()}
             data = self.rfile.read(length)
-            self._send(application(Request(self.command, unquote(parts.path), query, headers, data)))
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            try:
+                self._send(application(Request(self.command, unquote(parts.path), query, headers, data)))
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
         def _send(self, answer: Answer) -> None:
             data = answer.encoded()

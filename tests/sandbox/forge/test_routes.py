@@ -6,6 +6,8 @@ import re
 import socket
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -134,19 +136,39 @@ def test_no_module_hides_one_of_the_standard_library(name):
     assert name.startswith("__") or name not in sys.stdlib_module_names
 
 
-def test_it_is_started_alone_and_answers_on_its_socket(forge, tmp_path_factory):
-    place = str(tmp_path_factory.mktemp("s") / "forge.sock")
-    command = [sys.executable, "-I", "-S", str(FORGE), str(forge.folder), place]
+@contextmanager
+def started(folder, place):
+    command = [sys.executable, "-I", "-S", str(FORGE), str(folder), place]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"]}, cwd="/") as process:
         assert process.stdout.readline() == b"ready\n"
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(place)
-            client.sendall(
-                f"GET {R}/contents/docs%2Fa.md HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer world\r\n\r\n".encode()
-            )
-            head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
-        process.terminate()
-        process.wait(30)
-    assert head.startswith((b"HTTP/1.0 200 OK", b"HTTP/1.1 200 OK"))
+        try:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(place)
+                yield process, client
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+HEAD = "HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer world\r\n"
+
+
+def test_it_is_started_alone_and_answers_on_its_socket(forge, tmp_path_factory):
+    with started(forge.folder, str(tmp_path_factory.mktemp("s") / "forge.sock")) as (_, client):
+        client.sendall(f"GET {R}/contents/docs%2Fa.md {HEAD}\r\n".encode())
+        head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.0 200 OK")
     assert b"application/json" in head
     assert json.loads(body)["path"] == "docs/a.md"
+
+
+def test_an_end_in_the_middle_of_a_merge_leaves_all_of_it_or_nothing(forge, tmp_path_factory):
+    git = ["git", "--git-dir", forge.folder / "repositories/acme/site.git", "rev-parse", "main"]
+    before = subprocess.check_output(git)
+    with started(forge.folder, str(tmp_path_factory.mktemp("s") / "forge.sock")) as (process, client):
+        client.sendall(f"PUT {R}/pulls/4/merge {HEAD}Content-Length: 2\r\n\r\n{{}}".encode())
+        time.sleep(0.03)  # somewhere in the middle; wherever it is, the two must agree
+        process.terminate()
+        process.wait(30)
+    merged = forge.state()["repositories"]["acme/site"]["issues"]["4"]["pull"]["merged_at"] is not None
+    assert merged == (subprocess.check_output(git) != before)
