@@ -8,37 +8,32 @@ The gateway is one parser away from a hostile agent, so nothing of it is believe
 4. It is sent under our own terms, and what comes back is rebuilt and handed on as it comes.
 5. What it cost is settled and logged, by the upstream's count or, where a stream broke before that came, by an
    estimate from what was sent and received.
-6. A failure is judged. Where an answer broke off, the same request is made again, for nobody to see: if that works,
-   the upstream `broke` once. Else a request of our own decides: it is `down` if it fails that one too, and else it has
-   `refused` the agent's.
+6. A failure is judged (`sandbox.model_gateway.judge`), after the agent has heard of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.model_gateway import sse
-from sandbox.model_gateway.budget import Budget, Reserved, estimate
+from sandbox.model_gateway.budget import Budget
+from sandbox.model_gateway.call import Call
+from sandbox.model_gateway.judge import SAID_NO, Judge
 from sandbox.model_gateway.link import CHUNK, Reader, pack
 from sandbox.model_gateway.record import repeated
 from sandbox.model_gateway.shape import Unfit
 from sandbox.model_gateway.upstream import Answer, Failed, Upstream
-from sandbox.model_gateway.wire import Document, Grant, Usage, Wire
+from sandbox.model_gateway.wire import Document, Grant, Wire
 from sandbox.model_gateway.wires import BY_NAME
-from sandbox.transcript import ModelOutcome
 
 MAX_LOG = 16 * 1024 * 1024
 MAX_TOGETHER = 8
 MAX_WAITING = 64
-MAX_JUDGED = 3
 JUDGE_SECONDS = 20.0
-SAID_NO = frozenset({400, 413, 422})
 
 Emit = Callable[[Mapping[str, Any]], None]
 
@@ -49,42 +44,6 @@ class _Refused(Exception):
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status, self.sentence = status, sentence
-
-
-@dataclass
-class _Call:
-    """A request that was sent."""
-
-    number: int
-    ident: int
-    wire: Wire
-    request: Document
-    document: Document
-    reserved: Reserved
-    outcome: ModelOutcome = "cut"
-    detail: str = ""
-    usage: Usage = field(default_factory=Usage)
-    pieces: list[list[str]] = field(default_factory=list)
-    begun: bool = False  # the agent has been told a status
-
-    def say(self, pieces: list[tuple[str, str]]) -> None:
-        """Add to what was said, joining what continues."""
-        for kind, text in pieces:
-            if self.pieces and self.pieces[-1][0] == kind != "tool":
-                self.pieces[-1][1] += text
-            else:
-                self.pieces.append([kind, text])
-
-    def cost(self) -> tuple[int, int, bool]:
-        """Give the tokens that were read and written, and whether either is an estimate."""
-        if self.outcome != "ok" and self.usage == Usage() and not self.pieces:
-            return (0, 0, False) if self.outcome != "cut" else (self.reserved.read, 0, True)
-        read = self.reserved.read if self.usage.read is None else self.usage.read
-        received = estimate(sum(len(text.encode()) for _, text in self.pieces))
-        # A count that came before the end (Anthropic's first one) is no count of what was written after it.
-        told = self.usage.written if self.outcome == "ok" else None
-        written = max(received, self.usage.written or 0) if told is None else told
-        return read, written, self.usage.read is None or told is None
 
 
 class Session:
@@ -112,8 +71,7 @@ class Session:
         self._judging: set[int] = set()
         self._requests = self._logged = 0
         self._earlier: dict[str, Document] = {}
-        self._judged: Counter[bool] = Counter()
-        self._verdicts: dict[bool, ModelOutcome] = {}
+        self._judge = Judge(upstream)
 
     async def run(self) -> None:
         """Serve until the gateway is gone, and say that nothing more will come."""
@@ -171,7 +129,7 @@ class Session:
 
     # -- what goes out ------------------------------------------------------------------------------------------------
 
-    def _begin(self, ident: int, wire: Wire, request: Any) -> _Call:
+    def _begin(self, ident: int, wire: Wire, request: Any) -> Call:
         try:
             rebuilt = wire.rebuild(request, self._upstream.spec.models)  # 1
         except Unfit as error:
@@ -187,11 +145,11 @@ class Session:
             raise _Refused(403, f"too little is left of this task's {self._budget.tokens} tokens for this request")
         self._requests += 1
         document = wire.prepared(rebuilt, Grant(reserved.written, self._cache_key))
-        call = _Call(self._requests, ident, wire, rebuilt, document, reserved)
+        call = Call(self._requests, ident, wire, rebuilt, document, reserved)
         self._write_down(call, repeats)  # 3
         return call
 
-    def _write_down(self, call: _Call, repeats: int) -> None:
+    def _write_down(self, call: Call, repeats: int) -> None:
         history = call.request.get(call.wire.history)
         fresh = {call.wire.history: history[repeats:]} if isinstance(history, list) else {}
         sent = call.document | fresh
@@ -202,7 +160,7 @@ class Session:
 
     # -- what comes back ----------------------------------------------------------------------------------------------
 
-    async def _exchange(self, call: _Call) -> None:
+    async def _exchange(self, call: Call) -> None:
         """Send it and hand on what comes (4); then judge it, where it failed (6)."""
         try:
             async with self._upstream.opened(call.wire, call.document) as answer:
@@ -214,15 +172,15 @@ class Session:
         except Failed as failed:
             call.detail = f"{failed.status}: {failed.detail}"
             call.outcome = "broke"  # which nobody can settle, unless we find out more before the session is over
-            broke, said_no = failed.status is None or call.begun, failed.status in SAID_NO
+            begun = call.begun
             self._fail(call, *_told(failed))
             self._judging.add(call.ident)
             try:
-                call.outcome = await self._judge(call, broke=broke, said_no=said_no)
+                call.outcome = await self._judge.outcome(call, failed, begun=begun)
             finally:
                 self._judging.discard(call.ident)
 
-    async def _whole(self, call: _Call, answer: Answer) -> None:
+    async def _whole(self, call: Call, answer: Answer) -> None:
         document = await answer.whole()
         if call.wire.failed(document):
             raise Failed(None, json.dumps(document))
@@ -234,7 +192,7 @@ class Session:
         await self._writer.drain()
         self._tell(call, {"end": True})
 
-    async def _stream(self, call: _Call, answer: Answer) -> None:
+    async def _stream(self, call: Call, answer: Answer) -> None:
         wire, ended = call.wire, False
         async for document in answer.events():
             if document is None:
@@ -259,34 +217,7 @@ class Session:
             self._tell_event(call, sse.DONE)
         self._tell(call, {"end": True})
 
-    async def _judge(self, call: _Call, *, broke: bool, said_no: bool) -> ModelOutcome:
-        """Find out whose failure it is, or take the last word on one of its kind: what we ask costs tokens too."""
-        if self._judged[said_no] < MAX_JUDGED:
-            self._judged[said_no] += 1
-            self._verdicts[said_no] = await self._judged_anew(call, broke=broke)
-        return self._verdicts.get(said_no, "broke")
-
-    async def _judged_anew(self, call: _Call, *, broke: bool) -> ModelOutcome:
-        if broke and await self._works_again(call):
-            return "broke"
-        return "refused" if await self._upstream.answers(call.wire, call.request["model"]) else "down"
-
-    async def _works_again(self, call: _Call) -> bool:
-        """Play a request again that broke, for nobody to see."""
-        try:
-            async with self._upstream.opened(call.wire, call.document, ()) as answer:
-                if not call.request.get("stream"):
-                    return not call.wire.failed(await answer.whole())
-                async for document in answer.events():
-                    if document is None or call.wire.ends(document):
-                        return True
-                    if call.wire.failed(document):
-                        return False
-        except Failed:
-            pass
-        return False
-
-    def _end(self, call: _Call) -> None:
+    def _end(self, call: Call) -> None:
         read, written, estimated = call.cost()  # 5
         self._budget.settle(call.reserved, read, written)
         self._log(
@@ -303,11 +234,11 @@ class Session:
 
     # -- to the gateway -----------------------------------------------------------------------------------------------
 
-    def _tell(self, call: _Call, message: Mapping[str, Any]) -> None:
+    def _tell(self, call: Call, message: Mapping[str, Any]) -> None:
         call.begun = True
         self._write(call.ident, message)
 
-    def _tell_event(self, call: _Call, text: str) -> None:
+    def _tell_event(self, call: Call, text: str) -> None:
         if not call.begun:
             self._tell(call, {"status": 200, "stream": True})
         self._tell(call, {"data": text})
@@ -317,7 +248,7 @@ class Session:
         self._write(ident, {"data": json.dumps(wire.error(status, sentence))})
         self._write(ident, {"end": True})
 
-    def _fail(self, call: _Call, status: int, sentence: str) -> None:
+    def _fail(self, call: Call, status: int, sentence: str) -> None:
         """Tell the agent of a failure, in the stream where there is one already."""
         if not call.begun:
             self._tell_error(call.ident, call.wire, status, sentence)

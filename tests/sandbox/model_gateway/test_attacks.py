@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import ssl
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from sandbox.errors import Malformed
+from sandbox.gateway import NURSERY
 from sandbox.model_gateway.link import Reader, pack
 from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_key
 from sandbox.model_gateway.upstream import MAX_ANSWER
@@ -171,13 +171,10 @@ def test_an_upstream_cannot_write_a_header_or_another_event(desk, stub, told):
 
 
 def processes_of(task):
-    """Find the gateways that live, and the model process of a session."""
-    gateways = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if b"sandbox.gateway.nursery" in (folder / "cmdline").read_bytes():
-                gateways.append(folder)
-    return gateways, Path("/proc", str(task.models._process.pid))
+    """Find the nursery, the gateways that it has given birth to, and the model process of a session."""
+    nursery = NURSERY._process.pid
+    children = Path(f"/proc/{nursery}/task/{nursery}/children").read_text().split()
+    return [Path("/proc", str(pid)) for pid in (nursery, *children)], Path("/proc", str(task.models._process.pid))
 
 
 def holds(folder, secret):

@@ -1,0 +1,56 @@
+"""Whose failure is it, where an upstream gave no answer? Settled by asking it again, and by no word of its own.
+
+Where an answer broke off, the same request is made again, for nobody to see: if that works, the upstream `broke` once.
+Else a request of our own decides: it is `down` if it fails that one too, and else it has `refused` the agent's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from sandbox.model_gateway.call import Call
+from sandbox.model_gateway.upstream import Failed, Upstream
+from sandbox.transcript import ModelOutcome
+
+MAX_JUDGED = 3
+SAID_NO = frozenset({400, 413, 422})
+"""How an upstream says that a request is wrong."""
+
+
+class Judge:
+    """What one task's failures come to. What we ask costs tokens too, so it is asked a few times for each kind."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream, self._turn = upstream, asyncio.Lock()
+        self._asked: Counter[bool] = Counter()
+        self._outcomes: dict[bool, ModelOutcome] = {}
+
+    async def outcome(self, call: Call, failed: Failed, *, begun: bool) -> ModelOutcome:
+        """Find out, or take the last word on a failure of the same kind; `begun` says that part of an answer came."""
+        said_no = failed.status in SAID_NO
+        async with self._turn:
+            if self._asked[said_no] < MAX_JUDGED:
+                self._asked[said_no] += 1
+                self._outcomes[said_no] = await self._found_out(call, broke=failed.status is None or begun)
+            return self._outcomes.get(said_no, "broke")
+
+    async def _found_out(self, call: Call, *, broke: bool) -> ModelOutcome:
+        if broke and await self._works_again(call):
+            return "broke"
+        return "refused" if await self._upstream.answers(call.wire, call.request["model"]) else "down"
+
+    async def _works_again(self, call: Call) -> bool:
+        """Play a request again that broke, for nobody to see."""
+        try:
+            async with self._upstream.opened(call.wire, call.document, ()) as answer:
+                if not call.request.get("stream"):
+                    return not call.wire.failed(await answer.whole())
+                async for document in answer.events():
+                    if document is None or call.wire.ends(document):
+                        return True
+                    if call.wire.failed(document):
+                        return False
+        except Failed:
+            pass
+        return False
