@@ -93,6 +93,8 @@ def create_review(call: Call) -> Answer:
         raise invalid("PullRequestReview", "event", value=event)
     if record["user"] == call.login and event in OWN:
         raise refused(OWN[event])
+    if any(one["state"] == "PENDING" and one["user"] == call.login for one in record["pull"]["reviews"]):
+        raise refused("User can only have one pending review per pull request")
     comments = call.take("comments", list, [])
     if event in {"REQUEST_CHANGES", "COMMENT"} and not body.strip() and not comments:
         raise refused("Body cannot be blank")

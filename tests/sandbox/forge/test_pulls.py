@@ -149,9 +149,11 @@ def test_a_review_that_cannot_be_is_refused(forge, number, body, error):
     assert forge("GET", f"{R}/pulls/{number}/reviews") == []
 
 
-def test_a_review_that_was_not_submitted_is_nobody_elses(forge):
+def test_a_review_that_was_not_submitted_stands_alone(forge):
     forge("POST", f"{R}/pulls/4/reviews", {"body": "later"})
     assert forge("GET", f"{R}/pulls/4/reviews")[0]["state"] == "PENDING"
+    again = forge("POST", f"{R}/pulls/4/reviews", {"event": "APPROVE"}, status=422)
+    assert again["errors"] == ["User can only have one pending review per pull request"]
 
 
 # -- merged ----------------------------------------------------------------------------------------------------------
