@@ -243,7 +243,12 @@ class BwrapBox:
             policy.must_be_readable(program.folder)
 
     def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> BwrapWorld:
-        """Start a world; its servers come up while the caller goes on."""
+        """Start a world; its servers come up while the caller goes on.
+
+        Raises:
+            Unavailable: this machine lacks what one of the servers stands on.
+        """
+        self._must_have(servers)
         walls = Walls(uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
         walls.tmpfs(DATA, limits.tmpfs)
         walls.bind(self._environments / "world", PROGRAMS)
@@ -280,6 +285,16 @@ class BwrapBox:
         made = _place(document, [relay, agent], groups, limits.output)
         made.ready()
         return made
+
+    def _must_have(self, servers: Sequence[Server]) -> None:
+        programs = str(self._environments / "world")
+        for server in servers:
+            for needed in server.backend.needs if server.backend else ():
+                if not Path(needed.replace(PROGRAMS, programs)).exists():
+                    raise Unavailable(
+                        f"the server {server.name} needs {needed.replace(PROGRAMS, programs)}: install Debian's "
+                        "postgresql and redis-tools, and run ./run setup"
+                    )
 
     def _relay(self, sockets: Path) -> Walls:
         walls = Walls(uid=policy.RELAY_UID, tmpfs=0, network=False)

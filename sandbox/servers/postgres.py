@@ -158,6 +158,6 @@ POSTGRES = Server(
     mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
-    backend=Backend((*_CLUSTER, "keep")),
+    backend=Backend((*_CLUSTER, "keep"), needs=(f"{PROGRAMS}/postgres/template.tar",)),
     reader=(*_CLUSTER, "read"),
 )

@@ -86,6 +86,6 @@ REDIS = Server(
     mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
-    backend=Backend((*_STORE, "keep")),
+    backend=Backend((*_STORE, "keep"), needs=("/usr/bin/redis-check-rdb",)),
     reader=(*_STORE, "read"),
 )

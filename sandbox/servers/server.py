@@ -25,10 +25,12 @@ class Backend:
     Attributes:
         command: the argument vector inside a world.
         environment: variables that it needs.
+        needs: files that a machine without our image may lack, as paths inside a world.
     """
 
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
+    needs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,3 +107,26 @@ def test_an_ordinary_user_is_told_to_start_one(bare: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Stop, match="need a Docker engine and none answers"), machine.engine():
         pytest.fail("there is no engine")
+
+
+def test_the_programs_of_the_newest_postgresql_are_found_off_the_path(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "POSTGRES", str(tmp_path / "postgresql"))
+    for version in ("9.6", "15", "17"):
+        folder = tmp_path / "postgresql" / version / "bin"
+        folder.mkdir(parents=True)
+        put(folder, "initdb", "exit 0")
+    assert machine.find("initdb") == str(tmp_path / "postgresql" / "17" / "bin" / "initdb")
+
+
+def test_a_postgresql_that_is_installed_here_makes_no_cluster_of_its_own(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(machine, "POSTGRES", str(tmp_path / "none"))
+    monkeypatch.setattr(machine, "NO_CLUSTER", tmp_path / "etc" / "no.conf")
+    put(bare, "apt-get", f"test -s {tmp_path}/etc/no.conf && echo $* >>{tmp_path}/asked")
+    machine.need(machine.FOR_WORLDS, "a world with databases")
+    assert (tmp_path / "etc" / "no.conf").read_text() == "create_main_cluster = false\n"
+    assert (tmp_path / "asked").read_text().splitlines()[-1].endswith("postgresql redis-tools")

@@ -18,6 +18,7 @@ from sandbox import bwrap
 from sandbox.box import SOCKET_NAME, Limits, Program
 from sandbox.bwrap_box import BwrapBox
 from sandbox.errors import Refused, Unavailable
+from sandbox.servers import SERVERS
 from sandbox.servers.server import Server
 from verifiers.views import DIRECTORY, Node, Tree
 
@@ -215,3 +216,8 @@ def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
     ) as runner:
         assert runner.stdout.read() == b"[]\n"
     assert runner.returncode == 0
+
+
+def test_a_server_whose_backend_is_not_installed_is_named_with_what_to_do(tmp_path):
+    with pytest.raises(Unavailable, match=r"the server postgres needs .*template\.tar: .*run setup"):
+        BwrapBox(tmp_path).world([SERVERS["postgres"]], Tree({}), Limits())
