@@ -33,7 +33,7 @@ def test_a_document_becomes_a_tree():
         ({"all": [EXISTS, {"any": [{}]}]}, r"^\$\.all\[1\]\.any\[0\]: .*exactly one key"),
         ({"filesystem.fileExist": {"path": "a"}}, r'^\$\["filesystem\.fileExist"\]: .*near it: filesystem\.fileExists'),
         ({"sqlite.qqqqqqqqqqqqqqqqq": {}}, r"near it: sqlite\."),
-        ({"postgres.rowExists": {}}, r"near it: sqlite\.rowExists"),
+        ({"postgress.rowExists": {}}, r"near it: postgres\.rowExists"),
         ({"ALL": [EXISTS]}, r"no predicate of this name"),
         ({"filesystem.fileExists": {}}, r'^\$\["filesystem\.fileExists"\]: lacks path'),
         ({"filesystem.fileExists": "a"}, r"must be of type object"),
