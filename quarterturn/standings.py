@@ -2,20 +2,20 @@
 
 Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
-reference agent have no rank. What a board shows of live tasks is rounded
-to half a point.
+reference agent have no rank. What a board shows of live tasks is rounded: figures to half a point, counts that an agent
+can move to their first digit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.tracks import TRACKS, UNOFFICIAL
-from sandbox.score import Figure, Result, Score, rank, score
+from sandbox.score import Figure, Result, Score, rank, roughly, score
 from sandbox.store import RunRecord, RunState
 
 
@@ -85,7 +85,7 @@ def reference_line(name: str, results: Sequence[Result]) -> Line:
 
 
 def table(board: Sequence[Line]) -> list[str]:
-    """Draw the board as text; every figure has its interval and its n."""
+    """Draw the board as text; every figure has its interval."""
     if not board:
         return ["no run of this month is finished"]
     head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'efficiency':<22} {'hallucinated':<22} {'recovery':<22}"
@@ -93,20 +93,21 @@ def table(board: Sequence[Line]) -> list[str]:
 
 
 def rounded(whole: Score) -> dict[str, Any]:
-    """Give a score's figures, each rounded to half a point."""
+    """Give a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed."""
     figures = {name: _figure(getattr(whole, name)) for name in FIGURES}
-    return figures | {"attempted": whole.attempted, "unknown": whole.unknown, "spec": whole.spec}
+    figures["success_rate"]["n"] = whole.attempted
+    return figures | {"attempted": whole.attempted, "unknown": roughly(whole.unknown), "spec": whole.spec}
 
 
 FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
 
 
-def _figure(figure: Figure) -> Mapping[str, float | int | None]:
+def _figure(figure: Figure) -> dict[str, float | int | None]:
     return {
         "value": _half_point(figure.value),
         "low": _half_point(figure.low),
         "high": _half_point(figure.high),
-        "n": figure.n,
+        "n": roughly(figure.n),
     }
 
 

@@ -183,3 +183,9 @@ def _pairs(
         clusters[row.skeleton][0] += hits(row)
         clusters[row.skeleton][1] += trials(row)
     return [(hit, trial) for hit, trial in clusters.values()]
+
+
+def roughly(count: int) -> int:
+    """Round a count to its first digit: 7, 20, 300. What is shown of live tasks says how many, and no more."""
+    step = 10 ** (len(str(count)) - 1)
+    return round(count / step) * step

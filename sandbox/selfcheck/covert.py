@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sandbox.failure import CODES
+from sandbox.score import roughly
 
 HALF_POINTS = 201  # 0, 0.5, … 100
 ROUNDED = 3  # a figure, and the two ends of its interval
@@ -62,7 +63,7 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
         steps: how many calls a task allows at most; with the call too many it counts one more.
     """
     rounded = FIGURES * ROUNDED * math.log2(HALF_POINTS)
-    counts = 3 * math.log2(tasks + 1) + math.log2(tasks * (steps + 1) + 1)
+    counts = 3 * _rough_bits(tasks) + _rough_bits(tasks * (steps + 1))
     endings = math.log2(len(STATES) - 1 + len(CODES))  # a failed run shows one code, another shows its state
     return [
         Channel(
@@ -72,7 +73,7 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
         ),
         Channel(
             "counts beside the figures",
-            "how many tasks passed, were recovered, are unknown, and how many calls were made: whole numbers",
+            "how many tasks passed, were recovered, are unknown, and how many calls were made: rounded to one digit",
             runs * GROUPS * counts,
         ),
         Channel("state and code", "one of four states, and one code of a fixed list", runs * endings),
@@ -85,6 +86,11 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
         Channel("image labels", "never read; a running image cannot be written to", 0.0),
         Channel("the public record", "commitments are salted by us; nothing in them can be chosen", 0.0),
     ]
+
+
+def _rough_bits(most: int) -> float:
+    """Give the bits of a count up to `most` that is rounded to its first digit."""
+    return math.log2(len({roughly(count) for count in range(most + 1)}))
 
 
 def total(channels: Sequence[Channel]) -> float:

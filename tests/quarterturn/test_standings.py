@@ -97,6 +97,7 @@ def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
     assert figure["value"] == pytest.approx(0.29)  # 7 of 24
     assert figure["n"] == 24
     assert figure["low"] < figure["value"] < figure["high"]
+    assert line["whole"]["hallucinated_tool_rate"]["n"] in {*range(10), *range(10, 100, 10), *range(100, 1000, 100)}
     for name in standings.FIGURES:
         for bound in ("value", "low", "high"):
             value = line["whole"][name][bound]

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.interval import Figure
-from sandbox.score import Result, rank, score
+from sandbox.score import Result, rank, roughly, score
 from vault.task import SPEC_VERSION
 from verifiers.verdict import Verdict
 
@@ -108,3 +108,8 @@ def test_a_result_document_says_whether_an_error_was_seen_and_is_plain_json():
     assert document["saw_error"] is True
     assert json.loads(json.dumps(document)) == document
     assert json.dumps(score([PASS]).as_json())
+
+
+@pytest.mark.parametrize(("count", "rough"), [(0, 0), (7, 7), (12, 10), (17, 20), (95, 100), (149, 100), (8200, 8000)])
+def test_a_count_is_shown_by_its_first_digit(count, rough):
+    assert roughly(count) == rough

@@ -1,6 +1,8 @@
 import math
 from pathlib import Path
 
+import pytest
+
 from sandbox.failure import CODES
 from sandbox.selfcheck import drills
 from sandbox.selfcheck.covert import bits_of, ceiling, table, total
@@ -23,6 +25,8 @@ def test_a_channel_is_the_logarithm_of_what_could_be_said():
     named = {channel.name: channel for channel in ceiling(tasks=3, steps=1)}
     assert named["figures"].bits == 2 * 12 * math.log2(201)
     assert named["counts beside the figures"].bits == 2 * (3 * 2 + math.log2(7))
+    many = {channel.name: channel for channel in ceiling(tasks=200, steps=40)}["counts beside the figures"]
+    assert many.bits == pytest.approx(2 * (3 * math.log2(21) + math.log2(36)))
     assert named["state and code"].bits == math.log2(3 + len(CODES))
     assert named["answer"].state == "closed"
     assert named["figures"].state == "bounded"
