@@ -140,6 +140,7 @@ class DockerBox:
             Refused: the image cannot be run behind this wall; the message says why.
             Lost: the relay did not come up.
         """
+        self._engine.await_restart()
         image = self._images.find(program.image or self._agent_image)
         binds, folder = dict(self._laid), None
         if program.folder is not None:
@@ -199,7 +200,8 @@ class DockerBox:
             self._create(walled, undo).start()
 
     def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
-        container = self._engine.create(walled.document(self.runtime))
+        runtime = self.runtime if walled.uid != policy.RELAY_UID else None  # the relay is ours, and opens our socket
+        container = self._engine.create(walled.document(runtime))
         undo.callback(container.remove)
         return container
 

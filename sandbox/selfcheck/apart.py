@@ -16,11 +16,12 @@ from pathlib import Path
 from sandbox.box import Agent, Box, Facts, Limits
 from sandbox.errors import Lost
 from sandbox.selfcheck.attempt import Outcome
-from sandbox.selfcheck.probing import LIMITS, answering, endings, program
+from sandbox.selfcheck.probing import GVISOR, LIMITS, answering, endings, has_sentry, program
 
 Ending = tuple[Outcome, str]
 
 TENFOLD = 10
+KILLED, GAVE_UP = 128 + 9, 2  # the second is gVisor's, where it gets no more of the host
 CPUS = 0.1
 FLOOD = 1 << 30
 SLACK = 1024  # what an output says about how it was cut
@@ -49,15 +50,19 @@ def make(box: Box, name: str, *, lifted: bool = False) -> Ending:
         Lost: it told nothing, and nobody knows why.
         Unavailable: the box cannot be had.
     """
-    caps = replace(limits(lifted=lifted), cpus=LIMITS.cpus) if name != "cpu" else limits(lifted=lifted)
+    caps = limits(lifted=lifted)
+    if name != "cpu":
+        caps = replace(caps, cpus=LIMITS.cpus)
+    if has_sentry(box):
+        caps = replace(caps, memory=GVISOR.memory, pids=GVISOR.pids)
     with _running(box, name, caps) as (agent, mark):
         if name == "never-ending":
-            return _never_ending(agent, mark, kill=not lifted)
+            return _unseen(agent) if has_sentry(box) else _never_ending(agent, mark, kill=not lifted)
         facts = agent.wait(caps.wall)
         agent.kill()
         if name == "log-flood":
             return _flood(agent, facts, LIMITS.output)
-        return _told(agent, facts, name)
+        return _told(agent, facts, name, sentry=has_sentry(box))
 
 
 @contextlib.contextmanager
@@ -73,12 +78,12 @@ def _running(box: Box, name: str, caps: Limits) -> Iterator[tuple[Agent, str]]:
             agent.kill()
 
 
-def _told(agent: Agent, facts: Facts, name: str) -> Ending:
+def _told(agent: Agent, facts: Facts, name: str, *, sentry: bool) -> Ending:
     said = endings(agent.output())
     if name in said:
         return said[name]
-    if facts.out_of_memory:
-        return "bounded", "its place was ended for its memory"
+    if facts.out_of_memory or facts.exit_code == KILLED or (sentry and facts.exit_code == GAVE_UP):
+        return "bounded", "its place was ended for what it took"
     if facts.running:
         return "bounded", "its place was ended at the deadline"
     raise Lost(f"the attempt {name} ended its place with {facts.exit_code} and told nothing, which proves nothing")
@@ -102,6 +107,13 @@ def _never_ending(agent: Agent, mark: str, *, kill: bool) -> Ending:
     agent.kill()
     left = len(_alive(mark))
     return ("escaped" if left or not before else "bounded"), f"{before} processes before the end, {left} after it"
+
+
+def _unseen(agent: Agent) -> Ending:
+    """Judge where gVisor hides its processes from the machine: they are all in one that the engine ends."""
+    running = agent.wait(2).running
+    agent.kill()
+    return ("bounded" if running else "escaped"), "it went on until its place was ended"
 
 
 def _alive(mark: str) -> list[int]:

@@ -288,6 +288,31 @@ RESOURCES: dict[str, tuple[str, Without | str]] = {
 }
 
 APART = ("fork-bomb", "inodes", "cpu", "log-flood", "never-ending")
+HOGS = (
+    "memory",
+    "shared-memory",
+    "system-v-memory",
+    "memory-files",
+    "pipe-buffers",
+    "socket-buffers",
+    "processes",
+    "threads",
+)
+SENTRY = {  # where gVisor stands between: what is got there is of its own kernel, and ends with the place
+    "transparent-socket",
+    "32-bit-call",
+    "device-node",
+    "device-files",
+    "new-privileges",
+    "capabilities",
+    "message-queue",
+    "priority",
+    "never-killed",
+    "processes",
+    "threads",
+    "fork-bomb",
+    "cpu",  # as it counts itself; what counts is the control group around it
+}
 LONG = (
     "proc-sys",
     "sys-tree",

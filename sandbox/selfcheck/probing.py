@@ -8,11 +8,12 @@ import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sandbox import policy
-from sandbox.box import SOCKET_NAME, Limits, Program
+from sandbox.box import SOCKET_NAME, Limits, Places, Program
 from sandbox.scene import socket_folder
 
 PROBES = Path(__file__).parents[1] / "probes"
@@ -25,6 +26,18 @@ GOALS = {  # how much is asked for: more than any box gives, and less than ten t
     "PROBE_TMPFS": str(4 * LIMITS.tmpfs),
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+
+GVISOR = replace(LIMITS, memory=4 * LIMITS.memory, pids=4 * LIMITS.pids)  # its own kernel lives in there too
+
+
+def has_sentry(box: Places) -> bool:
+    """Whether gVisor's kernel stands between the place and ours."""
+    return str(getattr(box, "runtime", None) or "").startswith("runsc")
+
+
+def limits(box: Places) -> Limits:
+    """Give the caps of a place that is attacked."""
+    return GVISOR if has_sentry(box) else LIMITS
 
 
 def program(

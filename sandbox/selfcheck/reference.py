@@ -26,6 +26,10 @@ Where nothing could be reached there is no wire: before anything is sent, interf
 that leads out is an escape by itself. For the addresses of bridges and metadata services the kernel is asked for a
 route, by `connect` on a datagram socket, which sends nothing.
 
+Under gVisor (`DockerBox(runtime="runsc")`, with `--network=host` among that runtime's arguments, which is the host's
+stack in the place's own namespace) a kernel of its own stands between. What is got from that kernel is `bounded`, for
+it ends with the place. Controls are made in the two other boxes.
+
 In the `bwrap` box of an ordinary user there are no control groups: what *a control group* alone stops is reported there
 as an escape, and scores made in that box are unofficial.
 """

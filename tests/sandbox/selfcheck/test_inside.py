@@ -15,7 +15,7 @@ from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost
 from sandbox.probes import __main__ as probes
 from sandbox.probes import calls, foreign
-from sandbox.selfcheck.catalogue import ROWS
+from sandbox.selfcheck.catalogue import HOGS, ROWS
 from sandbox.selfcheck.inside import ATTEMPTS, run
 from sandbox.selfcheck.probing import PROBES
 from sandbox.selfcheck.suite import selfcheck
@@ -171,3 +171,14 @@ def test_an_escape_is_handed_on():
     lines = [{**line, "outcome": "escaped"} if line["name"] == "tcp" else line for line in ALL]
     made = run(Reaching(lines), SHORT)
     assert [attempt.name for attempt in made if attempt.outcome == "escaped"] == ["tcp"]
+
+
+def test_what_is_got_from_gvisors_own_kernel_is_bounded_and_what_is_got_from_ours_is_not():
+    lines = [{**line, "outcome": "escaped"} if line["name"] in ("tcp", "priority") else line for line in ALL]
+    box = Reaching(lines)
+    together = [name for name in SHORT if name not in HOGS]
+    box.runtime = "runsc"
+    made = {attempt.name: attempt.outcome for attempt in run(box, together)}
+    assert (made["tcp"], made["priority"]) == ("escaped", "bounded")
+    box.runtime = "runc"
+    assert {attempt.name for attempt in run(box, together) if attempt.outcome == "escaped"} == {"tcp", "priority"}
