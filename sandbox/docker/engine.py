@@ -36,7 +36,7 @@ REMOVAL_SECONDS = 10.0
 POLL_SECONDS = 0.05
 POOL = 64  # connections that are kept; each container that is attached to has one of its own
 FULL = "no space left on device"
-BROKEN = (DockerException, RequestException, OSError)
+BROKEN = (DockerException, RequestException, OSError, Unavailable)
 
 
 @dataclass(frozen=True)
@@ -97,16 +97,18 @@ class Container:
             self.engine.api.kill(self.id)
 
     def remove(self) -> None:
-        """Kill and remove it, and wait until it is gone; never raises."""
+        """Kill and remove it, and wait until it is gone; never raises. What cannot be removed now is kept for later."""
         deadline = time.monotonic() + REMOVAL_SECONDS
         with contextlib.suppress(*BROKEN):
             while time.monotonic() < deadline:
                 try:
                     self.engine.api.remove_container(self.id, force=True, v=True)
                 except Gone:
+                    self.engine.left.discard(self.id)
                     return
                 except APIError:  # another removal is under way
                     time.sleep(POLL_SECONDS)
+        self.engine.left.add(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class Engine:
     """A local engine, reached when it is first needed."""
 
     def __init__(self) -> None:
+        self.left: set[str] = set()  # containers that could not be removed when it was time
         self._given_up = False
         self._connecting = threading.Lock()
 
@@ -131,10 +134,15 @@ class Engine:
         Raises:
             Unavailable: it does not.
         """
-        knock(self.address)
         with asked("looking at the engine"):
             self.api.ping()
         self._given_up = False
+        self.remove_left()
+
+    def remove_left(self) -> None:
+        """Remove what could not be removed while it did not answer."""
+        for container in tuple(self.left):
+            Container(self, container).remove()
 
     def await_restart(self) -> None:
         """Wait until it answers: at once if it runs, and for a while if it did run before.
@@ -153,6 +161,7 @@ class Engine:
                 time.sleep(POLL_SECONDS * 5)
             else:
                 self._given_up = False
+                self.remove_left()
                 return
 
     @cached_property
@@ -212,12 +221,12 @@ class Engine:
     @property
     def api(self) -> Any:
         """The SDK's client."""
+        knock(self.address)
         with self._connecting:
             return self._client.api
 
     @cached_property
     def _client(self) -> docker.DockerClient:
-        knock(self.address)
         with asked("reaching the engine"):
             client = docker.from_env(timeout=60, max_pool_size=POOL)
         weakref.finalize(self, client.close)

@@ -1,0 +1,419 @@
+"""When what stands around a run fails: engines that are absent, restarted or full, and images that cannot run here.
+
+What would hurt others' containers is done to engines of our own, each with its own data, socket and containerd.
+"""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from quarterturn.cli.exits import exit_code
+from sandbox import submission
+from sandbox.box import SOCKET_NAME, Limits, Program
+from sandbox.docker import engine as engines
+from sandbox.docker.walls import RUNNER_LABEL
+from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.errors import NotFound, Refused, Unavailable
+from sandbox.run import run_set, run_task
+from sandbox.servers import SERVERS
+from vault.task import Task
+from verifiers.verdict import Verdict
+
+pytestmark = pytest.mark.engine
+
+AGENTS = Path(__file__).parents[2] / "examples" / "agents"
+GIB = 1 << 30
+LIMITS = Limits(memory=96 << 20, pids=40, tmpfs=8 << 20)
+
+
+class OwnEngine:
+    """An engine of this test's own, its data in memory of a size; it has no network at all."""
+
+    def __init__(self, size: str) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="qt-engine-"))
+        self.data = self.root / "data"
+        self.data.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.data], check=True)
+        self.host = f"unix://{self.root}/sock"
+        self.process = None
+
+    def start(self) -> None:
+        command = ["dockerd", "--data-root", self.data, "--exec-root", self.root / "exec", "--host", self.host]
+        command += ["--pidfile", self.root / "pid", "--storage-driver", "overlay2", "--bridge=none"]
+        command += ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"]
+        with (self.root / "log").open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + 60
+        while self("version").returncode:
+            assert self.process.poll() is None, (self.root / "log").read_text()[-2000:]
+            assert time.monotonic() < deadline, (self.root / "log").read_text()[-2000:]
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End it, and everything that it runs."""
+        self.process.terminate()
+        self.process.wait(60)
+
+    def crash(self) -> None:
+        """Kill it, and its containerd dies with it; the containers go on for now."""
+        self.process.kill()
+        self.process.wait(60)
+        for left in (self.root / "pid", self.root / "exec" / "containerd" / "containerd.pid"):
+            left.unlink(missing_ok=True)  # where no init collects it, its number seems to be alive
+
+    def load(self, *images: str) -> None:
+        with subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saving:
+            loaded = self("load", stdin=saving.stdout)
+        assert loaded.returncode == 0, loaded.stderr
+
+    def __call__(self, *words: str, **more) -> subprocess.CompletedProcess:
+        command = ["docker", "--host", self.host, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, **more)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.stop()
+        for shim in processes(f"{self.root}/exec"):  # of a crash that nobody cleaned up after
+            subprocess.run(["pkill", "--signal", "KILL", "--parent", str(shim)], check=False)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(shim, signal.SIGKILL)
+        subprocess.run(["umount", "--recursive", "--lazy", self.data], check=False)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def processes(words):
+    """The processes with these words on their command line."""
+    lines = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            lines[int(process.name)] = (process / "cmdline").read_text()
+    return [pid for pid, line in lines.items() if words in line]
+
+
+@contextlib.contextmanager
+def an_engine(size, *images):
+    engine = OwnEngine(size)
+    try:
+        engine.start()
+        engine.load(*images)
+        yield engine
+    finally:
+        engine.close()
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """An engine in which tasks can be played; agents run in the world's image, which has a Python."""
+    with an_engine("2g", RELAY_IMAGE, WORLD_IMAGE) as engine:
+        yield engine
+
+
+@pytest.fixture
+def small():
+    """An engine with one small image, and little room."""
+    with an_engine("48m", RELAY_IMAGE) as engine:
+        yield engine
+
+
+@pytest.fixture
+def sockets(tmp_path):
+    folder = tmp_path / "sockets"
+    folder.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / SOCKET_NAME))
+        listener.listen()
+        yield folder
+
+
+def a_box(engine, monkeypatch, image=WORLD_IMAGE):
+    monkeypatch.setenv("DOCKER_HOST", engine.host)
+    return DockerBox(world_image=image, agent_image=image)
+
+
+def a_task(number=2):
+    return Task.parse(
+        {
+            "schema": "quarterturn/task/v1",
+            "spec": "1.0.0",
+            "id": f"t-aaaaaaaaaaaaaaa{number}",
+            "server": "filesystem",
+            "category": "composition",
+            "difficulty": "easy",
+            "max_steps": 4,
+            "goal": "Write the word heliotrope into colour.txt in /data/files.",
+            "initial_state": {"filesystem": {"files": {"one.txt": "1"}}},
+            "available_tools": [f"filesystem.{tool}" for tool in sorted(SERVERS["filesystem"].tools, reverse=True)][
+                :12
+            ],
+            "success_predicate": {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}},
+        }
+    )
+
+
+RIGHT = """
+gateway = Gateway(os.environ["QUARTERTURN_URL"])
+gateway.initialize()
+arguments = {"path": "/data/files/colour.txt", "content": "heliotrope"}
+gateway.request("tools/call", {"name": "filesystem__write_file", "arguments": arguments})
+"""
+
+
+@pytest.fixture
+def agent(tmp_path):
+    client, _, _ = (AGENTS / "oracle" / "agent.py").read_text().partition("def main()")
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "agent.py").write_text(client + RIGHT)
+    return submission.command(f"python3 {tmp_path / 'ada' / 'agent.py'}", submitter="ada", name="ada")
+
+
+# ---- an engine that goes away ----
+
+
+@pytest.mark.slow
+def test_a_set_goes_on_after_its_engine_was_restarted(whole, agent, monkeypatch):
+    box, done = a_box(whole, monkeypatch), []
+
+    def restart(run):
+        done.append(run)
+        if len(done) == 1:
+            whole.crash()
+            whole.start()
+
+    runs = run_set([a_task(number) for number in range(2, 7)], agent, box, workers=2, on_done=restart)
+    assert [(run.passed, run.code) for run in runs] == [(True, "finished")] * 5
+    assert {run.failure for run in runs} == {None}
+    assert whole("ps", "--all", "--quiet").stdout == ""
+
+
+@pytest.mark.slow
+def test_a_set_ends_with_a_sentence_where_its_engine_stays_away(whole, agent, monkeypatch):
+    monkeypatch.setattr(engines, "RESTART_SECONDS", 1.0)
+    box = a_box(whole, monkeypatch)
+    try:
+        with pytest.raises(Unavailable, match=r"no Docker engine answers at unix://.*start one") as raised:
+            run_set([a_task(n) for n in range(2, 7)], agent, box, on_done=lambda _: whole.crash())
+    finally:
+        whole.start()
+    assert exit_code(raised.value) == 6
+    assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
+    for left in whole("ps", "--all", "--quiet").stdout.split():
+        whole("rm", "--force", left)
+
+
+def test_an_agent_whose_engine_is_restarted_is_lost_and_no_failure_of_its_own(small, sockets, monkeypatch):
+    box = a_box(small, monkeypatch, RELAY_IMAGE)
+    place = box.place(Program(command=("/relay", "9", "/gw")), sockets, LIMITS)
+    agent = place.start()
+    small.crash()
+    try:
+        assert agent.wait(10).lost
+    finally:
+        small.start()
+        place.close()
+    facts = agent.wait(0)
+    assert (facts.running, facts.exit_code, facts.lost) == (False, None, True)
+
+
+def test_a_full_disk_is_named_with_what_to_do(small, sockets, monkeypatch):
+    box = a_box(small, monkeypatch, RELAY_IMAGE)
+    box.check()
+    with contextlib.suppress(OSError), (small.data / "filling").open("wb") as file:
+        while True:
+            file.write(bytes(4096))
+    with pytest.raises(Unavailable, match=r"no space left on device.*its disk is full: free some") as raised:
+        box.check()
+    assert exit_code(raised.value) == 6
+    with pytest.raises(Unavailable, match="its disk is full"):
+        box.place(Program(command=("/relay",)), sockets, LIMITS)
+    (small.data / "filling").unlink()
+    box.check()
+    assert small("ps", "--all", "--quiet").stdout == ""
+
+
+# ---- images ----
+
+
+def pretend(engine, image, size):
+    """Give an image's layer another size: that of a file in it which is all hole."""
+    [layer] = json.loads(engine("image", "inspect", image).stdout)[0]["RootFS"]["Layers"]
+    engine.stop()
+    known = engine.data / "image" / "overlay2" / "layerdb" / layer.replace(":", "/")
+    (known / "size").write_text(str(size))
+    with (engine.data / "overlay2" / (known / "cache-id").read_text() / "diff" / "weights").open("wb") as file:
+        file.truncate(size)
+    engine.start()
+
+
+@pytest.mark.slow
+def test_an_image_of_five_gigabytes_runs_and_one_beyond_the_cap_is_refused(small, sockets, monkeypatch):
+    pretend(small, RELAY_IMAGE, 5 * GIB)
+    assert json.loads(small("image", "inspect", RELAY_IMAGE).stdout)[0]["Size"] == 5 * GIB
+    box = a_box(small, monkeypatch, RELAY_IMAGE)
+    program = Program(image=RELAY_IMAGE, command=("9",))
+    box.fits(program)
+    place = box.place(program, sockets, LIMITS)
+    try:
+        agent = place.start()
+        assert agent.wait(20).exit_code == 2
+        assert agent.output().startswith("usage: relay")
+    finally:
+        place.close()
+    pretend(small, RELAY_IMAGE, 30 * GIB)
+    with pytest.raises(Refused, match=r"has 30\.0 GiB; at most 20 are run here") as raised:
+        a_box(small, monkeypatch, RELAY_IMAGE).fits(program)
+    assert exit_code(raised.value) == 8
+
+
+@pytest.fixture(scope="module")
+def images():
+    """Images that are what their names say, made of the relay's; `foreign` is for another processor."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        saved = subprocess.run(["docker", "save", RELAY_IMAGE], capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(saved)) as tar:
+            tar.extractall(folder, filter="data")
+        [manifest] = json.loads((folder / "manifest.json").read_text())
+        config = json.loads((folder / manifest["Config"]).read_text())
+        made = {
+            "foreign": config | {"architecture": "arm64"},
+            "mute": config | {"config": {**config["config"], "Entrypoint": None, "Cmd": None}},
+            "greedy": config | {"config": {**config["config"], "Volumes": {"/": {}}}},
+            "hasty": config | {"config": {**config["config"], "Entrypoint": ["/relay"], "Cmd": None}},
+            "hollow": config | {"config": {**config["config"], "Entrypoint": ["/no/such/program"]}},
+        }
+        for kind, changed in made.items():
+            (folder / "config.json").write_text(json.dumps(changed))
+            tags = [f"quarterturn-test-{kind}:latest"]
+            (folder / "manifest.json").write_text(json.dumps([{**manifest, "Config": "config.json", "RepoTags": tags}]))
+            (folder / "repositories").unlink(missing_ok=True)
+            packed = io.BytesIO()
+            with tarfile.open(fileobj=packed, mode="w") as tar:
+                tar.add(folder, ".")
+            subprocess.run(["docker", "load"], input=packed.getvalue(), capture_output=True, check=True)
+        yield {kind: f"quarterturn-test-{kind}:latest" for kind in made} | {"none": "quarterturn-test-none:latest"}
+        subprocess.run(
+            ["docker", "image", "rm", "--force", *(f"quarterturn-test-{kind}" for kind in made)],
+            capture_output=True,
+            check=True,
+        )
+
+
+IMPOSSIBLE = {
+    "none": (NotFound, 3, "the engine has no image .*: build it or pull it first"),
+    "foreign": (Refused, 8, "is for arm64; this engine runs amd64: build it for that"),
+    "mute": (Refused, 8, "names no program: give it an ENTRYPOINT"),
+    "greedy": (Refused, 8, "declares a volume at '/'"),
+}
+
+
+@pytest.mark.parametrize("kind", IMPOSSIBLE)
+def test_an_image_that_cannot_run_here_is_refused_before_anything_starts(images, kind):
+    error, code, sentence = IMPOSSIBLE[kind]
+    box = DockerBox()
+    with pytest.raises(error, match=sentence) as raised:
+        box.fits(Program(image=images[kind]))
+    assert exit_code(raised.value) == code
+
+
+@pytest.mark.parametrize("kind", ["none", "foreign", "mute"])
+def test_the_command_line_says_so_in_one_sentence_with_its_code(images, kind):
+    _, code, sentence = IMPOSSIBLE[kind]
+    done = a_command("run", "--image", images[kind])
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert sentence.rpartition("; ")[2].rpartition(".*")[2].split(":")[-1].strip() in " ".join(done.stderr.split())
+
+
+def test_an_absent_engine_is_one_sentence_on_the_command_line_too(tmp_path):
+    done = a_command("run", "--image", "anything", DOCKER_HOST=f"unix://{tmp_path}/nobody.sock")
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "no Docker engine answers" in " ".join(done.stderr.split())
+
+
+def a_command(*words, **environment):
+    command = [str(Path(sys.executable).with_name("quarterturn")), *words, "--as", "ada"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+@pytest.mark.parametrize(("kind", "code"), [("hasty", 2), ("hollow", 127)])
+def test_an_image_that_ends_at_once_fits_and_is_its_own_failure(images, sockets, kind, code):
+    box = DockerBox()
+    box.fits(Program(image=images[kind]))
+    place = box.place(Program(image=images[kind]), sockets, LIMITS)
+    try:
+        assert place.start().wait(20).exit_code == code
+    finally:
+        place.close()
+    hasty = submission.image(images[kind], submitter="ada", resolve=box.digest)
+    run = run_task(a_task(), hasty, box, alias="r-hasty")
+    assert (run.verdict, run.passed, run.failure, run.attempts) == (Verdict.FALSE, False, None, 1)
+
+
+def test_a_name_that_comes_to_mean_another_image_changes_no_run(images, sockets):
+    box = DockerBox()
+    made = submission.image(images["hasty"], submitter="ada", resolve=box.digest)
+    subprocess.run(["docker", "tag", WORLD_IMAGE, images["hasty"]], check=True)
+    try:
+        place = box.place(made.program, sockets, LIMITS)
+        try:
+            assert place.start().wait(20).exit_code == 2
+        finally:
+            place.close()
+    finally:
+        subprocess.run(["docker", "tag", made.digest, images["hasty"]], check=True)
+
+
+# ---- a runner that was killed ----
+
+RUNNER = """
+import sys, time
+sys.path[:0] = {path!r}
+from sandbox import submission
+from sandbox.docker_box import DockerBox
+from sandbox.run import run_set
+from vault.task import Task
+sleeper = submission.command("sleep 600", submitter="ada", name="sleeper")
+run_set([Task.parse(document) for document in {documents!r}], sleeper, DockerBox(), workers=2)
+"""
+
+
+LEFT = ["created", *["running"] * 8]
+
+
+@pytest.mark.slow
+def test_what_a_killed_runner_left_is_removed_at_the_next_start(tmp_path):
+    documents = [a_task(number).document for number in range(2, 7)]
+    code = RUNNER.format(path=sys.path, documents=documents)
+    with subprocess.Popen([sys.executable, "-c", code]) as runner:
+        try:
+            deadline = time.monotonic() + 60
+            # Two tasks are played and one is ready: three worlds, three relays, and three agents, of which one waits.
+            while sorted(containers(runner.pid).values()) != LEFT and time.monotonic() < deadline:
+                time.sleep(0.2)
+            left = containers(runner.pid)
+        finally:
+            runner.kill()
+    assert sorted(left.values()) == LEFT
+    DockerBox().check()
+    assert containers(runner.pid) == {}
+
+
+def containers(pid):
+    """The containers of the runner with that number, by their names, and how each stands."""
+    shown = '{{.ID}} {{.State}} {{.Label "' + RUNNER_LABEL + '"}}'
+    listed = subprocess.run(["docker", "ps", "--all", "--format", shown], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in listed.stdout.splitlines() if len(line.split()) == 3]
+    return {name: state for name, state, label in lines if label.split(":")[2:3] == [str(pid)]}
