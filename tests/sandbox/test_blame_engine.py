@@ -1,0 +1,37 @@
+"""Ours or theirs, where the engine itself is killed in the middle of a run: one of this test's own."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from .test_blame import ADD, LOOK, SQLITE, WAIT, Saboteur, told
+from .test_run import an_agent, run
+from .test_surroundings import a_box, whole
+
+__all__ = ["whole"]
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK leaves its broken connections
+def test_an_engine_that_is_killed_in_the_middle_of_a_run_is_ours(whole, tmp_path, monkeypatch):
+    made, seen = a_box(whole, monkeypatch), []
+
+    def deed() -> bool:
+        if len(whole("ps", "--quiet").stdout.split()) < 3:
+            return False
+        seen.append(time.monotonic())
+        if seen[-1] - seen[0] < 4:
+            return False
+        whole.crash()
+        whole.start()
+        return True
+
+    with Saboteur(deed):
+        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), made)
+    codes, passed = told(outcome)
+    assert passed, codes
+    assert len(codes) > 1
+    assert all(code.startswith("ours: ") for code in codes[:-1]), codes  # lost, killed with it, or not up again yet
