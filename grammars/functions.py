@@ -36,6 +36,11 @@ def table(rows: Sequence[Row], columns: Sequence[str]) -> list[list[Any]]:
     return [[row[column] for column in columns] for row in rows]
 
 
+def mapping(keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Pair two lists that are equally long into a map; of a key that comes twice, the last value stays."""
+    return dict(zip(keys, values, strict=True))
+
+
 def groups(rows: Sequence[Row], key: str, value: str) -> list[dict[str, Any]]:
     """Group maps by one field: `{key, count, total, least, most}` of another, sorted by the first."""
     found: dict[Any, list[Any]] = {}
@@ -84,6 +89,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "csv": csv,
     "table": table,
     "groups": groups,
+    "mapping": mapping,
     "money": money,
     "pad": pad,
     "capital": capital,
