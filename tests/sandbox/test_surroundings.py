@@ -39,7 +39,7 @@ LIMITS = Limits(memory=96 << 20, pids=40, tmpfs=8 << 20)
 
 
 class OwnEngine:
-    """An engine of this test's own, its data in memory of a size; it has no network at all."""
+    """An engine of this test's own, its data in memory of a size, in a network of its own that holds nothing."""
 
     def __init__(self, size: str) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="qt-engine-"))
@@ -50,7 +50,17 @@ class OwnEngine:
         self.process = None
 
     def start(self) -> None:
-        command = ["dockerd", "--data-root", self.data, "--exec-root", self.root / "exec", "--host", self.host]
+        command = [
+            "unshare",
+            "--net",
+            "dockerd",
+            "--data-root",
+            self.data,
+            "--exec-root",
+            self.root / "exec",
+            "--host",
+            self.host,
+        ]
         command += ["--pidfile", self.root / "pid", "--storage-driver", "overlay2", "--bridge=none"]
         command += ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"]
         with (self.root / "log").open("ab") as log:
