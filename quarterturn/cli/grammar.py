@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterturn.choices import Category, Difficulty
-from quarterturn.cli.options import HOME, Home, Json, Who
+from quarterturn.cli.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.output import Output
 
 if TYPE_CHECKING:
@@ -142,20 +142,25 @@ def predicate_list(as_json: Json = False) -> None:
 
 
 def predicate_check(
-    state: Annotated[Path, typer.Option(help="A folder with one folder a namespace: filesystem, git, sqlite.")],
+    state: Annotated[
+        Path, typer.Option(help="A folder with a state a namespace: NAMESPACE/, sqlite.db, redis.json, postgres.sql.")
+    ],
     predicate: Annotated[Path, typer.Option(help="A file with the predicate, or with a whole task.")],
     answer: Annotated[str | None, typer.Option(help="What the agent said at the end.")] = None,
+    box: Box = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate a predicate against a state given as files: anybody can check a retired task."""
     import json
 
+    from quarterturn import states
+    from quarterturn.boxes import choose_box
     from quarterturn.errors import NotFound
     from vault.canonical import parse
     from verifiers import predicate as predicates
     from verifiers.evaluate import evaluate
     from verifiers.verdict import Verdict
-    from verifiers.views import Tree, Views
+    from verifiers.views import Views
 
     if not predicate.is_file():
         raise NotFound(f"there is no file {predicate}")
@@ -163,8 +168,8 @@ def predicate_check(
         raise NotFound(f"there is no folder {state}")
     document = parse(predicate.read_bytes(), str(predicate))
     parsed = predicates.parse(document.get("success_predicate", document) if isinstance(document, dict) else document)
-    states = {path.name: Tree.from_directory(path) for path in sorted(state.glob("*")) if path.is_dir()}
-    evidence = evaluate(parsed, Views(states, answer))
+    found = states.read(state, lambda: choose_box(box or "auto"))
+    evidence = evaluate(parsed, Views(found, answer))
     data = evidence.as_json()
     Output(as_json=as_json).result(
         data,

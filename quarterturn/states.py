@@ -1,0 +1,93 @@
+"""States given as files, so that anybody can check a retired task without running an agent.
+
+Each entry of a folder is one namespace's state, named after it: a folder as its server left it, `sqlite.db` (a database
+file), `redis.json` (the keys, as in a task's `initial_state`), or `postgres.sql` (an SQL dump, for which a throwaway
+cluster is started in a box).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from quarterturn.errors import Malformed, Unavailable
+from sandbox.box import Box, Limits
+from sandbox.errors import SandboxError
+from sandbox.reading import WRECKAGE, snapshot
+from sandbox.servers import SERVERS
+from sandbox.servers.check import check
+from vault.canonical import parse_object
+from verifiers.errors import VerifierError
+from verifiers.snapshot import written
+from verifiers.views import Node, Tree
+
+MAX_FILE = 64 * 1024 * 1024
+ROOM = Limits(tmpfs=4 * MAX_FILE)
+
+
+def read(folder: Path, make_box: Callable[[], Box]) -> dict[str, Tree]:
+    """Read every namespace's state.
+
+    Args:
+        folder: where they lie.
+        make_box: gives a box; asked for only where a backend must be started.
+
+    Raises:
+        Malformed: an entry is the state of no namespace, or cannot be read; the message names it.
+        Unavailable: a backend must be started and cannot be.
+    """
+    states: dict[str, Tree] = {}
+    for path in sorted(folder.iterdir()):
+        name = path.name if path.is_dir() else path.stem
+        if name in states:
+            raise Malformed(f"{folder} holds the state of {name} twice, as a folder and as a file; leave one there")
+        states[name] = _read(path, name, make_box)
+    return states
+
+
+def _read(path: Path, name: str, make_box: Callable[[], Box]) -> Tree:
+    try:
+        if path.is_dir():
+            return Tree.from_directory(path)
+        if name not in _FILES or path.suffix not in _FILES[name][0]:
+            known = ", ".join(f"{one}{suffixes[0]}" for one, (suffixes, _) in _FILES.items())
+            raise Malformed(f"{path} is the state of no namespace: give folders named after namespaces, or {known}")
+        if path.stat().st_size > MAX_FILE:
+            raise Malformed(f"{path} is larger than {MAX_FILE} bytes")
+        return _FILES[name][1](path, make_box)
+    except (VerifierError, OSError) as error:
+        raise Malformed(f"{path} cannot be read: {error}") from error
+
+
+def _database(path: Path, _: Callable[[], Box]) -> Tree:
+    return Tree({"main.db": Node("file", path.read_bytes())})
+
+
+def _keys(path: Path, make_box: Callable[[], Box]) -> Tree:
+    document = parse_object(path.read_bytes(), str(path), max_size=MAX_FILE)
+    server = SERVERS["redis"]
+    check(server.state_schema, document, str(path))
+    return _started(path, "redis", server.seed(document), make_box)
+
+
+def _dump(path: Path, make_box: Callable[[], Box]) -> Tree:
+    return _started(path, "postgres", Tree({"seed.sql": Node("file", path.read_bytes())}), make_box)
+
+
+def _started(path: Path, name: str, tree: Tree, make_box: Callable[[], Box]) -> Tree:
+    """Have the backend take a state in, and read it back as after a run."""
+    try:
+        said = snapshot(make_box(), SERVERS[name], tree, ROOM)
+    except SandboxError as error:
+        raise Unavailable(f"{path} needs a throwaway {name}, which cannot be started: {error}") from error
+    if said == written(WRECKAGE):
+        hint = "; make a dump with `pg_dump --no-owner --no-privileges`" if name == "postgres" else ""
+        raise Malformed(f"{path} cannot be loaded by {name}{hint}")
+    return said
+
+
+_FILES: Mapping[str, tuple[tuple[str, ...], Callable[[Path, Callable[[], Box]], Tree]]] = {
+    "sqlite": ((".db", ".sqlite", ".sqlite3"), _database),
+    "redis": ((".json",), _keys),
+    "postgres": ((".sql",), _dump),
+}

@@ -1,0 +1,94 @@
+"""Checking a predicate against a state that somebody keeps in files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+pytestmark = pytest.mark.box
+
+ADA = {"postgres.rowExists": {"table": "people", "where": {"name": "Ada"}}}
+
+
+@pytest.fixture
+def state(tmp_path):
+    folder = tmp_path / "state"
+    (folder / "filesystem").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def checked(say, state, tmp_path):
+    def check(predicate, *more):
+        file = tmp_path / "predicate.json"
+        file.write_text(json.dumps(predicate))
+        return say("predicate", "check", "--state", state, "--predicate", file, "--box", "bwrap", *more)
+
+    return check
+
+
+def test_every_kind_of_state_is_read_in_one_check(state, checked):
+    (state / "filesystem" / "a.txt").write_text("hi")
+    (state / "postgres.sql").write_text("CREATE TABLE people (name text); INSERT INTO people VALUES ('Ada');")
+    (state / "redis.json").write_text('{"strings": {"greeting": "hello"}}')
+    base = sqlite3.connect(state / "sqlite.db")
+    base.execute("CREATE TABLE t (x)")
+    base.close()
+    all_four = [
+        *(ADA, {"redis.stringEquals": {"key": "greeting", "value": "hello"}}),
+        *({"sqlite.tableExists": {"table": "t"}}, {"filesystem.fileExists": {"path": "a.txt"}}),
+    ]
+    said = checked({"all": [*all_four, {"answer.equals": {"text": "done"}}]}, "--answer", "done", "--json")
+    assert (said.code, said.data["verdict"]) == (0, "true")
+    said = checked({"all": [*all_four, {"answer.equals": {"text": "done"}}]}, "--answer", "not yet", "--json")
+    assert (said.code, said.data["verdict"]) == (1, "false")
+
+
+def test_a_dump_that_cannot_be_loaded_is_named(state, checked):
+    (state / "postgres.sql").write_text("CREAT TABLE people (name text);")
+    said = checked(ADA)
+    assert said.code == 2
+    assert "postgres.sql cannot be loaded by postgres" in said.sentence
+
+
+def test_where_no_backend_can_be_started_the_others_are_not_judged(state, checked, monkeypatch):
+    (state / "postgres.sql").write_text("CREATE TABLE people (name text);")
+    monkeypatch.setattr("quarterturn.boxes.BOXES", {"bwrap": absent})
+    said = checked(ADA)
+    assert said.code == 6
+    assert "postgres.sql needs a throwaway postgres, which cannot be started" in said.sentence
+
+
+def absent():
+    from sandbox.bwrap_box import BwrapBox
+    from sandbox.errors import Unavailable
+
+    class Bare(BwrapBox):
+        def world(self, *_):
+            raise Unavailable("PostgreSQL is missing")
+
+    return Bare()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("notes.txt", "hi", "notes.txt is the state of no namespace"),
+        ("redis.json", '{"strings": {"a": 1}}', "redis.json"),
+        ("redis.json", "{", "redis.json"),
+        ("postgres.db", "", "postgres.db is the state of no namespace"),
+    ],
+)
+def test_what_is_no_state_is_one_sentence(state, checked, name, content, says):
+    (state / name).write_text(content)
+    said = checked(ADA)
+    assert said.code == 2
+    assert says in said.sentence
+
+
+def test_a_state_given_twice_is_refused(state, checked):
+    (state / "sqlite").mkdir()
+    (state / "sqlite.db").write_bytes(b"")
+    assert "twice" in checked(ADA).sentence
