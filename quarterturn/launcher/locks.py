@@ -29,7 +29,7 @@ LOCKS: dict[str, tuple[str, ...]] = {
     "sandbox/images/world/node.txt": ("sandbox/images/world/node.in",),
     **{
         f"sandbox/images/world/python/{name}.txt": (f"sandbox/images/world/python/{name}.in",)
-        for name in ("git", "postgres", "redis", "sqlite")
+        for name in ("calendar", "email", "git", "postgres", "redis", "spreadsheet", "sqlite")
     },
     "examples/agents/llm/requirements.txt": ("examples/agents/llm/requirements.in",),
     "examples/agents/rulebook/requirements.txt": ("examples/agents/rulebook/requirements.in",),

@@ -17,12 +17,13 @@ from sandbox.servers.memory import MEMORY
 from sandbox.servers.postgres import POSTGRES
 from sandbox.servers.redis import REDIS
 from sandbox.servers.server import Server
+from sandbox.servers.spreadsheet import SPREADSHEET
 from sandbox.servers.sqlite import SQLITE
 
 __all__ = ["SERVERS", "Server", "document_name", "tool_table", "wire_name"]
 
 SERVERS: Mapping[str, Server] = {
-    server.name: server for server in (FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SQLITE)
+    server.name: server for server in (FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SPREADSHEET, SQLITE)
 }
 
 

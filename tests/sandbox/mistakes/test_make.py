@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.mistakes import answer, filesystem, git, github, sqlite
+from sandbox.mistakes import answer, filesystem, git, github, spreadsheet, sqlite
 from sandbox.mistakes.make import mutants
 from sandbox.mistakes.texts import other, wrong
 from sandbox.servers import SERVERS
@@ -17,7 +17,14 @@ from verifiers.examples import database, files, repository
 from verifiers.verdict import Verdict
 from verifiers.views import Tree
 
-NAMESPACES = {"answer": answer, "filesystem": filesystem, "git": git, "github": github, "sqlite": sqlite}
+NAMESPACES = {
+    "answer": answer,
+    "filesystem": filesystem,
+    "git": git,
+    "github": github,
+    "spreadsheet": spreadsheet,
+    "sqlite": sqlite,
+}
 KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in NAMESPACES)
 
 
