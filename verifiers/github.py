@@ -1,8 +1,9 @@
 """Predicates over what the GitHub server left: issues, pull requests, and the repositories behind them.
 
 An `issue` is its number (a pull request's too) or its title, a `pull` its number or the branch that it comes from
-(`owner:branch` from a fork). Where several have the title or the branch, one that is as asked for is enough. A file, a branch or a commit is
-looked up in git and not in what the forge says of it. White space at the ends of a text does not count.
+(`owner:branch` from a fork). Where several have the title or the branch, one that is as asked for is enough. A file, a
+branch or a commit is looked up in git and not in what the forge says of it. White space at the ends of a text does not
+count.
 """
 
 from __future__ import annotations
