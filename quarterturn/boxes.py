@@ -10,11 +10,11 @@ from sandbox.box import Box
 from sandbox.errors import Unavailable as NoBox
 
 
-def docker() -> Box:
-    """Make the official box."""
+def docker(runtime: str = "") -> Box:
+    """Make the official box; its agents and worlds can be started by another OCI runtime of the engine's."""
     from sandbox.docker_box import DockerBox  # noqa: PLC0415 - the engine's SDK loads slowly, and few verbs need a box
 
-    return DockerBox()
+    return DockerBox(runtime=runtime or None)
 
 
 def bwrap() -> Box:
@@ -24,19 +24,19 @@ def bwrap() -> Box:
     return BwrapBox()
 
 
-BOXES: Mapping[str, Callable[[], Box]] = {"docker": docker, "bwrap": bwrap}
+BOXES: Mapping[str, Callable[..., Box]] = {"docker": docker, "bwrap": bwrap}
 """By name, in the order in which `auto` tries them: what is official comes first."""
 
 
-def choose_box(name: BoxName) -> Box:
-    """Give a box that works here; `auto` takes an engine where one answers, else bubblewrap.
+def choose_box(name: BoxName, runtime: str = "") -> Box:
+    """Give a box that works here; `auto` takes an engine where one answers, else bubblewrap (which has no runtimes).
 
     Raises:
         Unavailable: none can be had; the message says what each lacks.
     """
     lacks = []
     for one in list(BOXES) if name == "auto" else [name]:
-        box = BOXES[one]()
+        box = BOXES[one](runtime=runtime) if runtime and one == "docker" else BOXES[one]()
         try:
             box.check()
         except NoBox as error:

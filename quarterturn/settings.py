@@ -57,6 +57,7 @@ class Run(Section):
     box: BoxName = Field(default="auto", description="Where agents run unless --box says otherwise.")
     workers: int = Field(default=2, ge=1, le=64, description="How many tasks are run at a time.")
     wall_seconds: float = Field(default=120.0, gt=0, le=3600, description="How long an agent has for one task.")
+    runtime: str = Field(default="", description="The Docker engine's OCI runtime for agents and worlds, if another.")
 
 
 class Model(Section):

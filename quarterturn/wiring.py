@@ -127,7 +127,7 @@ class House:
 
     def box(self, name: BoxName | None = None) -> Box:
         """Give the box that was asked for, else the one that the settings name."""
-        return choose_box(name or self.settings.run.box)
+        return choose_box(name or self.settings.run.box, self.settings.run.runtime)
 
     @cached_property
     def sender(self) -> Sender:

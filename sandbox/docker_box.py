@@ -70,6 +70,11 @@ class DockerBox:
             Unavailable: it does not, or has not; the message says what to do.
         """
         self._engine.ping()
+        if self.runtime is not None and self.runtime not in (known := self._engine.runtimes()):
+            raise Unavailable(
+                f"the engine knows no runtime {self.runtime!r}, but {', '.join(known)}: name it in the engine's "
+                "daemon.json, and restart the engine"
+            )
         self._images.forget()
         for image in (self._world_image, self._relay_image, self._agent_image):
             try:

@@ -171,6 +171,11 @@ class Engine:
             said = self.api.version()
         return str(said.get("Os", "linux")), str(said.get("Arch", ""))
 
+    def runtimes(self) -> list[str]:
+        """Name the OCI runtimes that it knows."""
+        with asked("looking at the engine"):
+            return sorted(self.api.info()["Runtimes"])
+
     def image(self, reference: str) -> Document:
         """Give what it knows of an image.
 

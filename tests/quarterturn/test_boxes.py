@@ -14,6 +14,8 @@ import pytest
 from quarterturn import boxes, checkup
 from quarterturn.boxes import choose_box
 from quarterturn.errors import Unavailable
+from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import DockerBox
 from sandbox.errors import Refused
 from sandbox.errors import Unavailable as NoBox
 from sandbox.selfcheck import Attempt
@@ -62,6 +64,14 @@ def test_without_any_box_each_says_what_it_lacks(there):
     there(docker=NoBox("no engine"), bwrap=NoBox("no bwrap"))
     with pytest.raises(Unavailable, match=r"^no engine; no bwrap$"):
         choose_box("auto")
+
+
+def test_a_runtime_is_the_docker_boxs_own(monkeypatch):
+    monkeypatch.setattr(DockerBox, "check", lambda self: None)
+    assert choose_box("docker", "runsc").runtime == "runsc"
+    assert choose_box("docker").runtime is None
+    monkeypatch.setattr(BwrapBox, "check", lambda self: None)
+    assert choose_box("bwrap", "runsc").name == "bwrap"
 
 
 def test_a_box_that_is_broken_is_not_passed_over(there):

@@ -29,7 +29,7 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         (FIRST + 'origin = "a\\nb"\n', "'benchmark.origin' is wrong"),
         (FIRST + "[rum]\nworkers = 2\n", "'rum' is not a setting; did you mean 'run'?"),
         (FIRST + "[run]\nworker = 2\n", "'run.worker' is not a setting; did you mean 'workers'?"),
-        (FIRST + "[run]\nzebra = 2\n", "the keys here are: box, wall_seconds, workers"),
+        (FIRST + "[run]\nzebra = 2\n", "the keys here are: box, runtime, wall_seconds, workers"),
         (FIRST + "[run]\nworkers = 0\n", "'run.workers' is wrong: Input should be greater than or equal to 1"),
         (FIRST + '[run]\nbox = "vm"\n', "'run.box' is wrong: Input should be 'auto', 'docker' or 'bwrap'"),
         (FIRST + "[run]\nwall_seconds = -1\n", "'run.wall_seconds' is wrong"),

@@ -90,6 +90,11 @@ def test_an_image_of_ours_that_is_missing_is_named_with_what_to_do():
         DockerBox(world_image="none:none").check()
 
 
+def test_a_runtime_that_the_engine_does_not_know_is_named_with_what_to_do():
+    with pytest.raises(Unavailable, match=r"no runtime 'none', but .*runc.*daemon\.json"):
+        DockerBox(runtime="none").check()
+
+
 def test_an_image_that_is_not_there_is_not_found(box, sockets):
     with pytest.raises(NotFound, match="build it or pull it"):
         box.place(Program(image="no-such-image:ever"), sockets, LIMITS)
