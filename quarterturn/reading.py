@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sqlmodel import Session
 
@@ -37,9 +37,11 @@ def task(opened: Opened) -> Iterator[str]:
 
 
 def evidence(admission: Mapping[str, Any]) -> Iterator[str]:
-    """Say how a task fared at the gates, and what the reviewer is asked."""
+    """Say how a task fared at the gates, which spoiled states passed, and what the reviewer is asked."""
     for gate in admission["gates"]:
         yield f"Gate {gate['number']}     {'ok' if gate['ok'] else 'NO'}  {gate['name']}: {gate['detail']}"
+    for name in admission.get("evidence", {}).get("mutation", {}).get("survived", []):
+        yield f"Unnoticed  {name}"
     for question in CHECKLIST.values():
         yield f"Question   {question}"
     yield "Decide with --approve, or with --reject and a reason."
@@ -61,15 +63,23 @@ def shown(house: House, task_ids: Sequence[str], who: str) -> Report:
     return Report(data, lines or ["nothing waits for a review"])
 
 
-def decide(house: House, task_id: str, who: str, refusal: str | None, session: Session | None = None) -> TaskRecord:
-    """Record a reviewer's decision; a refusal answers the whole checklist with no."""
+def decide(
+    house: House,
+    task_id: str,
+    who: str,
+    refusal: str | None,
+    session: Session | None = None,
+    *,
+    answers: Mapping[str, bool] | None = None,
+) -> TaskRecord:
+    """Record a reviewer's decision; without answers of its own, one word stands for the whole checklist."""
     approved = refusal is None
     return house.drafts.review(
         Review(
             task_id,
             who,
             "approve" if approved else "reject",
-            dict.fromkeys(CHECKLIST, approved),
+            answers or dict.fromkeys(CHECKLIST, approved),
             house.now(),
             refusal or "",
         ),
@@ -81,6 +91,41 @@ def decide_all(house: House, task_ids: Sequence[str], who: str, refusal: str | N
     """Record one decision on several tasks: on all of them or, where one may not be decided so, on none."""
     with transaction(house.engine) as session:
         return [decide(house, task_id, who, refusal, session) for task_id in task_ids]
+
+
+class Asker(Protocol):
+    """Who puts questions to a person (`quarterturn.cli.task`)."""
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Show a task."""
+        ...
+
+    def ask(self, question: str) -> str:
+        """Give `yes`, `no`, `skip` or `quit`."""
+        ...
+
+    def reason(self) -> str:
+        """Give why a task is rejected."""
+        ...
+
+
+def one_by_one(house: House, task_ids: Sequence[str], who: str, asker: Asker) -> list[TaskRecord]:
+    """Go through tasks with a person, question by question; what is skipped goes on waiting, what is decided stands."""
+    done: list[TaskRecord] = []
+    for task_id in task_ids:
+        asker.show(shown(house, [task_id], who).lines)
+        answers: dict[str, bool] = {}
+        for key, question in CHECKLIST.items():
+            said = asker.ask(question)
+            if said == "quit":
+                return done
+            if said == "skip":
+                break
+            answers[key] = said == "yes"
+        if len(answers) == len(CHECKLIST):
+            refusal = None if all(answers.values()) else asker.reason()
+            done.append(decide(house, task_id, who, refusal, answers=answers))
+    return done
 
 
 def decided(records: Sequence[TaskRecord]) -> Report:

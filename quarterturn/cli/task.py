@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -101,6 +102,9 @@ def task_review(
     ] = False,
     reject: Annotated[str | None, typer.Option("--reject", help="Why it must not go live.")] = None,
     batch: Annotated[bool, typer.Option("--batch", help="All that wait; one decision stands for all or none.")] = False,
+    one_by_one: Annotated[
+        bool, typer.Option("--one-by-one", help="Go through those that others wrote, question by question.")
+    ] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
@@ -116,13 +120,37 @@ def task_review(
         raise Malformed("name one task, or give --batch for all that wait")
     if decided and not (task_id or batch):
         raise Malformed("which task? Name one, or give --batch for all that wait")
+    if one_by_one and (decided or batch or task_id or as_json):
+        raise Malformed("--one-by-one asks a person about each task: it takes no task, no decision, and no --json")
     with open_house(home) as house:
         waiting = [record.id for record in house.vault.records(Life.ADMITTED)]
         chosen = [task_id] if task_id else waiting
         if decided:
             found = reading.decided(reading.decide_all(house, chosen, who, reject))
+        elif one_by_one:
+            others = [record.id for record in house.vault.records(Life.ADMITTED) if record.author != who]
+            found = reading.decided(reading.one_by_one(house, others, who, _Terminal()))
         elif task_id or batch:
             found = reading.shown(house, chosen, who)
         else:
             found = reading.waiting(waiting)
     Output(as_json=as_json).result(found.data, *found.lines)
+
+
+class _Terminal:
+    """Asks the person at the terminal (`quarterturn.reading.Asker`)."""
+
+    def show(self, lines: Sequence[str]) -> None:
+        from quarterturn.cli.output import shown
+
+        typer.echo("\n".join(["", *map(shown, lines[:-1])]))
+
+    def ask(self, question: str) -> str:
+        words = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}
+        while True:
+            said = str(typer.prompt(f"{question} [y/n, s skips, q ends]")).strip().lower()[:1]
+            if said in words:
+                return words[said]
+
+    def reason(self) -> str:
+        return str(typer.prompt("Why must it not go live?"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from grammars.admission import NAMES, Admission, Gate
@@ -110,3 +113,38 @@ def test_a_shown_task_is_logged_with_who_and_why(waiting, say):
     assert say("task", "show", ids[0], "--as", "hedy", "--home", home, "--json").data["task"]["id"] == ids[0]
     entry = say("access", "log", "--home", home, "--json").data[0]
     assert (entry["who"], entry["what"], entry["why"]) == ("hedy", f"task/{ids[0]}", "task show")
+
+
+def answered(home, *words):
+    """Run the verb as a person at a terminal would."""
+    program = [f"{sys.prefix}/bin/quarterturn", "task", "review", "--one-by-one", "--as", "grace", "--home", str(home)]
+    return subprocess.run(program, input="".join(f"{w}\n" for w in words), capture_output=True, text=True, check=False)
+
+
+def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, say):
+    home, ids = waiting
+    before = list(say("task", "review", "--as", "grace", "--home", home, "--json").data)
+    first, second, third = (name for name in before if name != ids[3])
+    said = answered(home, "y", "y", "y", "what?", "y", "no", "y", "two readings", "s")
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.count(GOAL) == 3
+    after = states(say, home)
+    assert [after[name] for name in (first, second, third)] == ["reviewed", "rejected", "admitted"]
+    assert after[ids[3]] == "admitted"
+    house = House(home, None)
+    (review,) = house.drafts.reviews(second)
+    assert [review.checklist[key] for key in CHECKLIST] == [True, False, True]
+    house.close()
+
+
+def test_a_person_who_has_had_enough_keeps_what_was_decided(waiting, say):
+    home, _ = waiting
+    assert answered(home, "y", "y", "y", "y", "q").returncode == 0
+    assert sorted(states(say, home).values()) == ["admitted", "admitted", "admitted", "reviewed"]
+
+
+def test_one_by_one_takes_no_decision_beforehand(waiting, say):
+    home, _ = waiting
+    said = say("task", "review", "--one-by-one", "--approve", "--batch", "--as", "grace", "--home", home)
+    assert said.code == 2
+    assert "--one-by-one asks a person" in said.sentence
