@@ -400,6 +400,17 @@ run_set([Task.parse(document) for document in {documents!r}], sleeper, DockerBox
 """
 
 
+@pytest.mark.slow
+def test_an_interrupt_takes_down_what_is_played_and_what_was_prepared_ahead(agent):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_set([a_task(number) for number in range(2, 8)], agent, DockerBox(), workers=2, on_done=interrupt)
+    assert containers(os.getpid()) == {}
+    assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
+
+
 LEFT = ["created", *["running"] * 8]
 
 
