@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
+from verifiers.calendar_state import HOME, PROPERTIES
 from verifiers.examples import tree_of
-from verifiers.views import Views
+from verifiers.ics import Item, write_item
+from verifiers.views import Tree, Views
 from verifiers.workbook import Cell, Sheet, Table, Value, Workbook, name_of
 from verifiers.workbook_file import write_workbook
 
@@ -52,3 +55,18 @@ def cell_of(value: Value) -> Cell:
     if isinstance(value, str) and value.startswith("="):
         return Cell(None, value[1:])
     return Cell(value)
+
+
+def calendars(items: Mapping[str, Sequence[Item]]) -> Views:
+    """Give the views of a world whose calendar server left these events and tasks."""
+    return Views({"calendar": calendar_tree(dict.fromkeys(items, ""), items)})
+
+
+def calendar_tree(titles: Mapping[str, str], items: Mapping[str, Sequence[Item]]) -> Tree:
+    """Give the folder of Radicale: each calendar with its title, and the events and tasks in it."""
+    made: dict[str, str | bytes] = {}
+    for name, title in titles.items():
+        properties = {"C:supported-calendar-component-set": "VEVENT,VTODO", "D:displayname": title or name}
+        made[f"{HOME}/{name}/{PROPERTIES}"] = json.dumps({**properties, "tag": "VCALENDAR"}, ensure_ascii=False)
+        made |= {f"{HOME}/{name}/{item.uid}.ics": write_item(item) for item in items.get(name, ())}
+    return tree_of(made)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sandbox.errors import NotFound
+from sandbox.servers.calendar import CALENDAR
 from sandbox.servers.filesystem import FILESYSTEM
 from sandbox.servers.git import GIT
 from sandbox.servers.github import GITHUB
@@ -23,7 +24,7 @@ from sandbox.servers.sqlite import SQLITE
 __all__ = ["SERVERS", "Server", "document_name", "tool_table", "wire_name"]
 
 SERVERS: Mapping[str, Server] = {
-    server.name: server for server in (FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SPREADSHEET, SQLITE)
+    server.name: server for server in (CALENDAR, FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SPREADSHEET, SQLITE)
 }
 
 

@@ -12,9 +12,11 @@ import asyncio
 import hashlib
 import importlib.metadata
 import json
+import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
 
 WORLD = Path(sys.prefix) / "world"
 ROOT = Path(__file__).parents[2]
+SILENT_ALONE = {"calendar"}  # it asks its backend before it says a word
 HERE = ROOT / "sandbox" / "images" / "world" / "ours"
 
 
@@ -58,14 +61,31 @@ def here(command: Sequence[str], folder: Path) -> list[str]:
 
 async def listed(server: Server) -> dict[str, dict[str, Any]]:
     """Ask a server for its tools: name -> description and input schema."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / server.root).mkdir()
+    with tempfile.TemporaryDirectory() as folder, _stood_on(server, Path(folder, server.root)):
         program, *arguments = here(server.command, Path(folder))
         environment = dict(zip(server.environment, here(tuple(server.environment.values()), Path(folder)), strict=True))
         parameters = StdioServerParameters(command=program, args=arguments, env=environment)
         async with Client(parameters, mode=server.mode, read_timeout_seconds=30) as client:
             tools = (await client.list_tools()).tools
     return {tool.name: {"description": tool.description or "", "inputSchema": tool.input_schema} for tool in tools}
+
+
+@contextmanager
+def _stood_on(server: Server, place: Path) -> Iterator[None]:
+    """Have what the server stands on up, where it says nothing without."""
+    place.mkdir()
+    if server.backend is None or server.name not in SILENT_ALONE:
+        yield
+        return
+    command = here(server.backend.command, place.parent)
+    with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, env=dict(server.backend.environment)) as backend:
+        try:
+            assert backend.stdout is not None  # noqa: S101 - it was asked for
+            while backend.stdout.readline() not in {b"ready\n", b""}:
+                pass
+            yield
+        finally:
+            backend.terminate()
 
 
 def record(server: Server) -> str:
