@@ -168,10 +168,14 @@ def program(machine: str | None = None, rules: Sequence[Rule] = RULES) -> bytes:
 def allowing(numbers: Mapping[str, Numbers], conditions: Sequence[Rule] = (), machine: str | None = None) -> bytes:
     """Give a filter that allows these calls, but for what the conditions deny of them, and nothing else.
 
+    A call may have several conditions, if all but its last are `unless`.
+
     Raises:
         Unavailable: there are no numbers for that architecture.
     """
-    blocks = {rule.call: _block(rule) for rule in conditions}
+    blocks: dict[str, list[bytes]] = {}
+    for rule in conditions:
+        blocks[rule.call] = blocks.get(rule.call, [])[:-1] + _block(rule)  # what was allowed is looked at again
     each = ((number, blocks.get(call, [_do(RETURN, ALLOW)])) for call, number in numbers.items())
     return _assembled(machine, each, ERRNO | errno.EPERM)
 

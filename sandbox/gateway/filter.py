@@ -1,15 +1,19 @@
 """The system calls that a gateway's session needs, as data. Everything else is denied, for as long as it lives.
 
 It keeps the sockets that it was handed, and memory, time and chance. It makes none of: a file opened in any way, a
-process, a program started, a socket connected or bound, a signal to somebody else, memory that can be executed. What a
-session needs was seen by tracing it; everything that it imports was loaded before (`sandbox.gateway.rehearsal`).
+process, a program started, a socket connected or bound, a signal to somebody else (other gateways have its user), or
+memory that can be executed. What a session needs was seen by tracing it; everything that it imports was loaded before
+(`sandbox.gateway.rehearsal`).
 
 Numbers: the kernel's `unistd` headers, as (x86_64, aarch64).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from fcntl import F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL
+from socket import SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM
 
 from sandbox.seccomp import AF_UNIX, Numbers, Rule, allowing
 
@@ -86,10 +90,13 @@ NEEDED: Mapping[str, Numbers] = {
     "sigaltstack": (131, 132),
     "tgkill": (234, 131),
 }
-"""`tgkill` is how a program aborts; its one process has no other threads, and another user's may not be signalled."""
+"""`tgkill` is how a program aborts."""
 
+STREAMS = tuple(SOCK_STREAM | close | block for close in (0, SOCK_CLOEXEC) for block in (0, SOCK_NONBLOCK))
 CONDITIONS = (
     Rule("socketpair", "unless", 0, (AF_UNIX,)),
+    Rule("socketpair", "unless", 1, STREAMS),  # one for datagrams could send to any socket that has a name
+    Rule("fcntl", "unless", 1, (F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL)),  # F_SETOWN signals
     Rule("ioctl", "unless", 1, (FIONREAD, FIONBIO, FIOCLEX)),
     Rule("mmap", "bits", 2, (PROT_EXEC,)),
     Rule("mprotect", "bits", 2, (PROT_EXEC,)),
@@ -97,9 +104,9 @@ CONDITIONS = (
 
 
 def session_filter(machine: str | None = None) -> bytes:
-    """Give the filter for a machine (this one by default) as an array of `struct sock_filter`.
+    """Give the filter of this process for a machine (this one by default) as an array of `struct sock_filter`.
 
     Raises:
         Unavailable: there are no numbers for that architecture.
     """
-    return allowing(NEEDED, CONDITIONS, machine)
+    return allowing(NEEDED, (*CONDITIONS, Rule("tgkill", "unless", 0, (os.getpid(),))), machine)

@@ -11,10 +11,14 @@ from sandbox.gateway.filter import CONDITIONS, NEEDED, session_filter
 from sandbox.seccomp import MACHINES, NUMBERS
 
 ATTEMPTS = """
-import ctypes, json, mmap, os, signal, socket, sys
+import ctypes, fcntl, json, mmap, os, signal, socket, sys
 
 def kill():
     os.kill(os.getppid(), 0)
+
+def kill_a_thread():
+    if ctypes.CDLL(None, use_errno=True).tgkill(os.getppid(), os.getppid(), 0):
+        raise OSError(ctypes.get_errno(), "tgkill")
 
 def executable():
     mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
@@ -34,7 +38,10 @@ tries = {
     "unix": lambda: socket.socket(socket.AF_UNIX),
     "bind": bind,
     "memfd": lambda: os.memfd_create("x"),
+    "datagrams": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),
     "kill": kill,
+    "kill a thread": kill_a_thread,
+    "signal by a socket": lambda: fcntl.fcntl(listener, 8, os.getppid()),  # F_SETOWN
     "executable": executable,
 }
 listener = socket.socket(socket.AF_UNIX)
