@@ -109,16 +109,18 @@ class Exchange:
     # -- in the thread ------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        connected = False  # from there on, whoever is there may have brought about whatever comes
         try:
             with self._connected() as connection:
+                connected = True
                 self._outcome = self._exchanged(connection)
-        except OSError as error:
-            sentence = f"no answer: {error.strerror or error}"
-            self._outcome = Outcome(None, ours=error.errno in NOT_SENT, said=sentence.encode())
+        except OSError as error:  # one of TLS's has a number too, of another list
+            ours, sentence = not connected and error.errno in NOT_SENT, f"no answer: {error.strerror or error}"
+            self._outcome = Outcome(None, ours, sentence.encode())
         except h11.RemoteProtocolError as error:
             self._outcome = Outcome(None, said=f"no answer in HTTP: {error}".encode())
         finally:
-            self._outcome = self._outcome or Outcome(None, ours=True, said=b"a mistake of ours")
+            self._outcome = self._outcome or Outcome(None, not connected, b"a mistake of ours")
 
     def _connected(self) -> socket.socket:
         """Connect to the pinned address and nowhere else; with TLS, to whoever can prove the URL's name."""

@@ -6,6 +6,7 @@ Nothing here leaves the namespace: its addresses are of RFC 5737 and RFC 3849, o
 from __future__ import annotations
 
 import gzip
+import os
 import socket
 import threading
 import time
@@ -132,9 +133,23 @@ def nothing(handler, _):
     handler.connection.close()
 
 
-@pytest.mark.parametrize("behave", [endless_head, early_hints, no_http, nothing])
+def no_record(handler, _):
+    """Break TLS, after the task was read: the library's error has the number that EPERM has."""
+    with socket.socket(fileno=os.dup(handler.connection.fileno())) as bare:
+        bare.sendall(b"\x17\x03\x03\x00\x20" + b"z" * 32)
+
+
+@pytest.mark.parametrize("behave", [endless_head, early_hints, no_http, nothing, no_record])
 def test_what_is_no_answer_is_their_failure(served, authority, context, behave):
     with served(behave, context):
+        outcome = post(at(), authority.exceptions)
+    assert (outcome.status, outcome.ours) == (None, False)
+
+
+def test_what_nobody_foresaw_is_no_retry_for_whoever_has_the_task(served, authority, context, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    monkeypatch.setattr(Exchange, "_events", lambda *_: 1 / 0)
+    with served(answer(200), context):
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.ours) == (None, False)
 
