@@ -61,6 +61,8 @@ ALONE = (
     "sandbox.forge",
     "sandbox.images.relay.relay",
     "sandbox.images.world.init",
+    "sandbox.images.world.ours.calendar.keep",
+    "sandbox.images.world.ours.email.keep",
     "sandbox.images.world.ours.postgres.cluster",
     "sandbox.images.world.ours.redis.store",
     "sandbox.place",
