@@ -127,6 +127,7 @@ class Callbacks:
         except queue.Empty:
             heard = b""
         if heard != word:
+            self._process.kill()  # or a token that was to be forgotten would be good for as long as it lives
             raise Lost("what listens for callbacks is gone, or does not answer")
 
     # -- in the thread ------------------------------------------------------------------------------------------------

@@ -197,6 +197,7 @@ def test_a_process_that_stands_still_holds_nobody_up(callbacks, tmp_path, monkey
     os.kill(callbacks._process.pid, signal.SIGSTOP)
     with pytest.raises(Lost, match="does not answer"):
         callbacks.forget(token)
+    assert callbacks._process.wait(20) == -signal.SIGKILL, "whoever had the token would go on once it wakes"
 
 
 def test_where_it_listens_must_be_a_place_and_free(callbacks):
