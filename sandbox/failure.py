@@ -63,8 +63,8 @@ class Facts:
         stalled: whether our own looks at the agent came far apart: the machine stood still, or its clock jumped.
         servers_lost: how many servers died, never came up or did not answer in time.
         upstream: the worst that the model gateway met: its upstream did not answer a fixed request of ours either
-            (`down`), failed a request and then the same one not again (`broke`), or failed the same one again or said
-            no to it (`refused`).
+            (`down`), failed a request and then the same one not again, or was crowded (`broke`), or failed the same one
+            again or said no to it (`refused`).
         verdict: what the predicate came to, or None where it was not evaluated.
     """
 

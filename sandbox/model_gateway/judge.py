@@ -1,13 +1,15 @@
 """Whose failure is it, where an upstream gave no answer? Settled by asking it again, and by no word of its own.
 
 Where an answer broke off, the same request is made again, for nobody to see: if that works, the upstream `broke` once.
-Else a request of our own decides: it is `down` if it fails that one too, and else it has `refused` the agent's.
+Else a request of our own decides: it is `down` if it fails that one too, and else it has `refused` the agent's. Where
+ours has to wait, or comes upon a limit of rate, it `broke`: what the agent asked before may have brought that about.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 
 from sandbox.model_gateway.call import Call
 from sandbox.model_gateway.upstream import Failed, Upstream
@@ -16,6 +18,7 @@ from sandbox.transcript import ModelOutcome
 MAX_JUDGED = 3
 SAID_NO = frozenset({400, 413, 422})
 """How an upstream says that a request is wrong."""
+_COMES_TO: Mapping[bool | None, ModelOutcome] = {True: "refused", False: "down", None: "broke"}
 
 
 class Judge:
@@ -38,7 +41,7 @@ class Judge:
     async def _found_out(self, call: Call, *, broke: bool) -> ModelOutcome:
         if broke and await self._works_again(call):
             return "broke"
-        return "refused" if await self._upstream.answers(call.wire, call.request["model"]) else "down"
+        return _COMES_TO[await self._upstream.answers(call.wire, call.request["model"])]
 
     async def _works_again(self, call: Call) -> bool:
         """Play a request again that broke, for nobody to see."""

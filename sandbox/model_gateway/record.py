@@ -10,6 +10,7 @@ counted (`repeats`) and not written again; nothing is lost by that.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -33,13 +34,13 @@ _END = {
 
 
 def repeated(earlier: Mapping[str, Any] | None, later: Mapping[str, Any], history: str) -> int:
-    """Count how many items at the beginning of a request's history are the earlier request's, in their order."""
+    """Count how many items at the beginning of a request's history are the earlier request's, to the letter."""
     before, now = (earlier or {}).get(history), later.get(history)
     if not isinstance(before, list) or not isinstance(now, list):
         return 0
     same = 0
     for old, new in zip(before, now, strict=False):
-        if old != new:
+        if json.dumps(old) != json.dumps(new):  # as they are sent: 1 is not true there, and keys have an order
             break
         same += 1
     return same

@@ -54,7 +54,7 @@ outcome:
 |---|---|
 | ok | answered in full |
 | refused | the upstream failed this request, but answered a fixed one of ours (`Say OK.`) |
-| broke | the answer broke off, and the same request made again did not |
+| broke | the answer broke off, and the same request made again did not; or the fixed one was too many, or had to wait |
 | down | the upstream failed the fixed request too: a failure of ours, and the task is played again |
 | cut | the agent, or its session, was gone before the end |
 """

@@ -6,7 +6,8 @@
 3. The answer must come unencoded, so that a small one cannot become a large one, and within caps.
 4. What may pass by itself is tried again before an agent hears of it, at most twice.
 5. A failure is judged by a request of our own (`answers`): an upstream that answers that one was not down, so it was
-   the agent's request that failed; one that does not answer it is down, whatever the agent had asked for.
+   the agent's request that failed; one that does not answer it is down, whatever the agent had asked for. But one that
+   has had too many requests, or is slow, may have been made so by the agent's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from vault.errors import Malformed as NotStrict
 MAX_ANSWER = 8 * 1024 * 1024
 MAX_DETAIL = 2000
 PASSING = frozenset({408, 409, 425, 429, *range(500, 600)})
+CROWDED = frozenset({408, 429})
+"""How an upstream says that it is asked too much."""
 PAUSES = (0.5, 2.0)
 TIMEOUT = httpx2.Timeout(connect=10.0, read=180.0, write=30.0, pool=60.0)
 PROBE_SECONDS = 15.0
@@ -97,13 +100,15 @@ class Upstream:
         finally:
             await response.aclose()
 
-    async def answers(self, wire: Wire, model: str) -> bool:
-        """Say whether the upstream answers a harmless request of our own."""
+    async def answers(self, wire: Wire, model: str) -> bool | None:
+        """Say whether the upstream answers a harmless request of our own; None where it is crowded, or too slow."""
         try:
             async with asyncio.timeout(PROBE_SECONDS), self.opened(wire, wire.probe(model), ()) as answer:
                 await answer.whole()
-        except (Failed, TimeoutError):
-            return False
+        except TimeoutError:
+            return None
+        except Failed as failed:
+            return None if failed.status in CROWDED else False
         return True
 
     async def _sent(self, wire: Wire, document: Document) -> httpx2.Response:

@@ -9,6 +9,8 @@ from contextlib import suppress
 import httpx2
 import pytest
 
+from sandbox.model_gateway.record import repeated
+
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 PATHS = [CHAT, RESPONSES, MESSAGES]
 
@@ -85,6 +87,13 @@ def test_an_upstream_that_fails_us_too_is_down(desk, stub, told):
     assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
     (call,) = task.finish()
     assert call.outcome == "down"
+
+
+def test_an_upstream_that_is_asked_too_much_may_have_been_so_by_the_agent(desk, stub, told):
+    task = desk(stub({"fault": "status:429*"}))
+    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
+    (call,) = task.finish()
+    assert call.outcome == "broke"
 
 
 def test_what_passes_by_itself_is_tried_again_unseen(desk, stub, told):
@@ -237,3 +246,10 @@ def test_what_cannot_be_logged_is_not_sent(desk, stub, told):
     assert "logged" in answer.json()["error"]["message"]
     assert len(upstream.seen) == len(codes) - 1 == len(task.finish())
     assert 15 <= len(codes) <= 20
+
+
+@pytest.mark.parametrize("other", ['{"a": true, "b": 2}', '{"a": 1.0, "b": 2}', '{"b": 2, "a": 1}'])
+def test_what_is_the_same_to_python_alone_is_written_down_again(other):
+    asked = [{"messages": [{"content": json.loads(one)}, "x"]} for one in ('{"a": 1, "b": 2}', other)]
+    assert repeated(asked[0], asked[0], "messages") == 2
+    assert repeated(asked[0], asked[1], "messages") == 0
