@@ -29,6 +29,7 @@ Path = tuple[str | int, ...]
 
 MAX_ITEMS = 4096
 MAX_MEDIA = 768 * 1024
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")  # of every draft of JSON Schema
 MEDIA = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -326,9 +327,10 @@ def _content(known: Field, value: Any, path: Path, *, strict: bool) -> tuple[boo
 
 def _require_local(value: Any, path: Path) -> None:
     if isinstance(value, dict):
-        reference = value.get("$ref")
-        if isinstance(reference, str) and not reference.startswith("#"):
-            raise Unfit((*path, "$ref"), "must begin with #: no schema is fetched from anywhere")
+        for name in REFERENCES:
+            reference = value.get(name)
+            if isinstance(reference, str) and not reference.startswith("#"):
+                raise Unfit((*path, name), "must begin with #: no schema is fetched from anywhere")
     if isinstance(value, dict | list):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
             _require_local(item, (*path, step))

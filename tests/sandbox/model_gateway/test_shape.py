@@ -117,6 +117,14 @@ REFUSED = [
         "$.messages[0].content[0].type",
     ),
     (MESSAGES, {"messages": [{"role": "system", "content": "x"}]}, "$.messages[0].role"),
+    *(
+        (
+            MESSAGES,
+            {"tools": [{"name": "f", "input_schema": {name: "//a.example"}}]},
+            f'$.tools[0].input_schema["{name}"]',
+        )
+        for name in ("$ref", "$dynamicRef", "$recursiveRef")
+    ),
 ]
 
 
