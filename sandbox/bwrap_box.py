@@ -34,6 +34,7 @@ from sandbox.bwrap import Running, Walls
 from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.output import Output
+from sandbox.runner import remove_old_folders
 from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
 from verifiers.views import Tree
 
@@ -221,6 +222,7 @@ class BwrapBox:
 
     def reap(self) -> int:
         """Kill and remove what a killed runner left behind, and say how many places that were."""
+        remove_old_folders()
         return cgroup.reap()
 
     def limits_missing(self) -> tuple[str, ...]:
@@ -293,7 +295,7 @@ class BwrapBox:
                 if not Path(needed.replace(PROGRAMS, programs)).exists():
                     raise Unavailable(
                         f"the server {server.name} needs {needed.replace(PROGRAMS, programs)}: install Debian's "
-                        "postgresql and redis-tools, and run ./run setup"
+                        "dovecot-imapd, postgresql and redis-tools, and run ./run setup"
                     )
 
     def _relay(self, sockets: Path) -> Walls:

@@ -8,10 +8,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from verifiers import answer, calendar, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite
+from verifiers import answer, calendar, email, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite
 from verifiers.registry import REGISTRY, Entry
 
-_MODULES = (calendar, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite, answer)
+_MODULES = (calendar, email, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite, answer)
 NAMESPACES = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 
 CATALOGUE: Mapping[str, Entry] = MappingProxyType(

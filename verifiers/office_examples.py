@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from verifiers.calendar_state import HOME, PROPERTIES
 from verifiers.examples import tree_of
 from verifiers.ics import Item, write_item
+from verifiers.mail_file import Letter, maildir
 from verifiers.views import Tree, Views
 from verifiers.workbook import Cell, Sheet, Table, Value, Workbook, name_of
 from verifiers.workbook_file import write_workbook
@@ -70,3 +71,8 @@ def calendar_tree(titles: Mapping[str, str], items: Mapping[str, Sequence[Item]]
         made[f"{HOME}/{name}/{PROPERTIES}"] = json.dumps({**properties, "tag": "VCALENDAR"}, ensure_ascii=False)
         made |= {f"{HOME}/{name}/{item.uid}.ics": write_item(item) for item in items.get(name, ())}
     return tree_of(made)
+
+
+def mailbox(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()) -> Views:
+    """Give the views of a world whose email server left these messages, and sent those."""
+    return Views({"email": maildir(folders, sent)})

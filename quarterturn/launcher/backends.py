@@ -1,4 +1,4 @@
-"""What servers of a world stand on: PostgreSQL and Redis, from the machine's own packages.
+"""What servers of a world stand on: PostgreSQL, Redis and Dovecot, from the machine's own packages.
 
 A world has `/usr`, so their programs are there once they are installed. PostgreSQL also needs a template of a cluster,
 which is made once for each version of it and copied into every world that asks for a database.
@@ -23,9 +23,9 @@ def install(installer: Installer, *, needed: bool) -> None:
         Stop: the template cannot be made, or a package cannot be installed.
     """
     if needed and machine.may_install():
-        machine.need(machine.FOR_WORLDS, "a world with databases")
+        machine.need(machine.FOR_WORLDS, "a world with databases or mail")
     elif absent := machine.missing(machine.FOR_WORLDS):
-        say(f"no tasks with databases: they need Debian's {' and '.join(absent)}")
+        say(f"no tasks with databases or mail: they need Debian's {' and '.join(absent)}")
     program = machine.find("initdb")
     if program is None:
         return

@@ -22,7 +22,11 @@ from quarterturn.launcher.steps import Stop, answer, carry_out, say
 FOR_THE_DEMO = {"git": "git", "bwrap": "bubblewrap"}
 FOR_THE_TESTS = FOR_THE_DEMO | {"openssl": "openssl", "ssh-keygen": "openssh-client", "docker": "docker.io"}
 FOR_AN_ENGINE = {"dockerd": "docker.io"}
-FOR_WORLDS = {"initdb": "postgresql", "redis-check-rdb": "redis-tools"}  # the last is Redis under another name
+FOR_WORLDS = {  # redis-check-rdb is Redis under another name
+    "dovecot": "dovecot-imapd",
+    "initdb": "postgresql",
+    "redis-check-rdb": "redis-tools",
+}
 FOR_BASE_IMAGES = {"mmdebstrap": "mmdebstrap"}
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where dockerd and its helpers are, often not on a user's path

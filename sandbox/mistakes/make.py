@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from sandbox.mistakes import answer as answers
-from sandbox.mistakes import calendar, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite
+from sandbox.mistakes import calendar, email, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite
 from verifiers.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.views import Tree
 
@@ -20,7 +20,7 @@ Kind: TypeAlias = Literal["broken", "mistake"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]
 Break: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_MODULES = (calendar, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite)
+_MODULES = (calendar, email, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite)
 _BY_SERVER: Mapping[str, Any] = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 
 

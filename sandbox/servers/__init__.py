@@ -11,6 +11,7 @@ from typing import Any
 
 from sandbox.errors import NotFound
 from sandbox.servers.calendar import CALENDAR
+from sandbox.servers.email import EMAIL
 from sandbox.servers.filesystem import FILESYSTEM
 from sandbox.servers.git import GIT
 from sandbox.servers.github import GITHUB
@@ -24,7 +25,8 @@ from sandbox.servers.sqlite import SQLITE
 __all__ = ["SERVERS", "Server", "document_name", "tool_table", "wire_name"]
 
 SERVERS: Mapping[str, Server] = {
-    server.name: server for server in (CALENDAR, FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SPREADSHEET, SQLITE)
+    server.name: server
+    for server in (CALENDAR, EMAIL, FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SPREADSHEET, SQLITE)
 }
 
 

@@ -129,4 +129,4 @@ def test_a_postgresql_that_is_installed_here_makes_no_cluster_of_its_own(
     put(bare, "apt-get", f"test -s {tmp_path}/etc/no.conf && echo $* >>{tmp_path}/asked")
     machine.need(machine.FOR_WORLDS, "a world with databases")
     assert (tmp_path / "etc" / "no.conf").read_text() == "create_main_cluster = false\n"
-    assert (tmp_path / "asked").read_text().splitlines()[-1].endswith("postgresql redis-tools")
+    assert (tmp_path / "asked").read_text().splitlines()[-1].endswith("dovecot-imapd postgresql redis-tools")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.mistakes import answer, calendar, filesystem, git, github, spreadsheet, sqlite
+from sandbox.mistakes import answer, calendar, email, filesystem, git, github, spreadsheet, sqlite
 from sandbox.mistakes.make import mutants
 from sandbox.mistakes.texts import other, wrong
 from sandbox.servers import SERVERS
@@ -20,6 +20,7 @@ from verifiers.views import Tree
 NAMESPACES = {
     "answer": answer,
     "calendar": calendar,
+    "email": email,
     "filesystem": filesystem,
     "git": git,
     "github": github,
