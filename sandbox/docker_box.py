@@ -20,7 +20,6 @@ from sandbox import policy
 from sandbox.attachment import STDOUT
 from sandbox.box import PORT, SOCKET_NAME, Limits, Program
 from sandbox.channel import Channel
-from sandbox.docker import locks
 from sandbox.docker.engine import Container, Engine
 from sandbox.docker.images import Image, Images
 from sandbox.docker.locks import Locks
@@ -28,7 +27,7 @@ from sandbox.docker.place import DockerPlace, Relay
 from sandbox.docker.walls import RUNNER_LABEL, Walled
 from sandbox.docker.world import DockerWorld
 from sandbox.errors import NotFound, Refused, Unavailable
-from sandbox.runner import runner, runner_lives
+from sandbox.runner import remove_old_folders, runner, runner_lives
 from sandbox.servers.server import DATA, Server
 from verifiers.views import Tree
 
@@ -112,7 +111,7 @@ class DockerBox:
 
     def reap(self) -> int:
         """Remove the containers of runners that are gone, with the folders laid over them, and say how many."""
-        locks.remove_old()
+        remove_old_folders()
         left = [one for one in self._engine.labelled(RUNNER_LABEL) if not runner_lives(one.label)]
         for one in sorted(left, key=lambda one: one.network.startswith("container:"), reverse=True):
             one.container.remove()

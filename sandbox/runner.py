@@ -1,10 +1,19 @@
-"""The name of a runner, on what it makes outside itself: so that what a killed one left can be told from the rest."""
+"""The name of a runner, on what it makes outside itself: so that what a killed one left can be told from the rest.
+
+Containers have it as a label, folders as a file.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
 from pathlib import Path
+
+PREFIX = "quarterturn-"
+NAMED = "runner"
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 a tmpfs on every Linux; what is made there is ours alone
 
 
 def runner() -> str:
@@ -21,6 +30,23 @@ def runner_lives(label: str) -> bool:
     if f"{boot}:{space}" != _boot():
         return boot == _boot().split(":")[0]
     return pid.isdigit() and start == _start_time(int(pid))
+
+
+def own_folder(kind: str, *, in_memory: bool = False) -> Path:
+    """Make a folder that only we can enter, with our name in it; in memory, if there is a place for that."""
+    parent = SHARED_MEMORY if in_memory and os.access(SHARED_MEMORY, os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-", dir=parent))
+    (folder / NAMED).write_text(runner())
+    return folder
+
+
+def remove_old_folders() -> None:
+    """Remove the folders of runners that are gone."""
+    for parent in (Path(tempfile.gettempdir()), SHARED_MEMORY):
+        for folder in parent.glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                if folder.stat().st_uid == os.geteuid() and not runner_lives((folder / NAMED).read_text()):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _boot() -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -24,12 +23,11 @@ from sandbox.failure import Stage
 from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listen, listing, start
 from sandbox.meter import Meter
 from sandbox.model_gateway.process import ModelGateway, ModelSession
+from sandbox.runner import own_folder
 from sandbox.servers import Server
 from sandbox.transcript import Call
 from vault.task import Task
 from verifiers.views import Tree
-
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 a tmpfs on every Linux; each run makes its own 0700 folder in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +168,7 @@ def socket_folder() -> Iterator[Path]:
     The inner folder is the one that a relay is given. Whoever the relay runs as must be able to enter it; nobody
     outside a box can come as far.
     """
-    parent = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
-    outer = Path(tempfile.mkdtemp(prefix=f"quarterturn-{os.getpid()}-", dir=parent))
+    outer = own_folder(str(os.getpid()), in_memory=True)
     try:
         inner = outer / "gw"
         inner.mkdir()

@@ -6,18 +6,14 @@ needed.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-import tempfile
 import weakref
 from pathlib import Path
 
 from sandbox import policy, seccomp
 from sandbox.docker.walls import FILTER, LOCK
-from sandbox.runner import runner, runner_lives
+from sandbox.runner import own_folder
 
-PREFIX = "quarterturn-lock-"
 NAMES = ("hosts", "resolv.conf")
 
 
@@ -29,10 +25,9 @@ class Locks:
     """
 
     def __init__(self, lock: bytes) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self.folder = own_folder("lock")
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.folder.chmod(0o755)
-        self._write("runner", runner().encode(), 0o644)
         self._write("filter", seccomp.program(), 0o644)
         self._write("lock", lock, 0o755)
         for name in NAMES:
@@ -47,11 +42,3 @@ class Locks:
     def _write(self, name: str, content: bytes, mode: int) -> None:
         (self.folder / name).write_bytes(content)
         (self.folder / name).chmod(mode)
-
-
-def remove_old() -> None:
-    """Remove the folders of runners that are gone."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if folder.stat().st_uid == os.geteuid() and not runner_lives((folder / "runner").read_text()):
-                shutil.rmtree(folder, ignore_errors=True)

@@ -47,6 +47,7 @@ class OwnEngine:
         self.data.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.data], check=True)
         self.host = f"unix://{self.root}/sock"
+        self.settings = {}
         self.process = None
 
     def start(self) -> None:
@@ -63,6 +64,8 @@ class OwnEngine:
         ]
         command += ["--pidfile", self.root / "pid", "--storage-driver", "overlay2", "--bridge=none"]
         command += ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"]
+        (self.root / "daemon.json").write_text(json.dumps(self.settings))
+        command += ["--config-file", self.root / "daemon.json"]
         with (self.root / "log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + 60
@@ -252,6 +255,35 @@ def test_a_full_disk_is_named_with_what_to_do(small, sockets, monkeypatch):
     assert small("ps", "--all", "--quiet").stdout == ""
 
 
+# ---- gVisor ----
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("runsc") is None, reason="gVisor is a choice: nothing of ours needs it")
+def test_a_task_is_played_under_gvisor_where_a_home_asks_for_it(whole, agent, monkeypatch):
+    arguments = ["--network=host", "--platform=ptrace"]  # what is the host's there is the loopback of the place
+    whole.settings = {"runtimes": {"runsc": {"path": shutil.which("runsc"), "runtimeArgs": arguments}}}
+    whole.stop()
+    whole.start()
+    monkeypatch.setenv("DOCKER_HOST", whole.host)
+    box = DockerBox(agent_image=WORLD_IMAGE, runtime="runsc")
+    box.check()
+    box.fits(agent.program)
+    run = run_task(a_task(), agent, box, alias="r-gvisor")
+    assert (run.passed, run.code, run.attempts) == (True, "finished", 1), run.output
+    look = "print('Linux version 4.4.0' in open('/proc/version').read())"  # as every gVisor says
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener, tempfile.TemporaryDirectory() as name:
+        listener.bind(f"{name}/{SOCKET_NAME}")
+        listener.listen()
+        place = box.place(Program(command=("python3", "-c", look)), Path(name), Limits())
+        try:
+            seen = place.start()
+            seen.wait(60)
+        finally:
+            place.close()
+    assert seen.output() == "True\n"
+
+
 # ---- images ----
 
 
@@ -427,9 +459,11 @@ def test_what_a_killed_runner_left_is_removed_at_the_next_start(tmp_path):
             left = containers(runner.pid)
         finally:
             runner.kill()
+    assert len(list(Path("/dev/shm").glob(f"quarterturn-{runner.pid}-*"))) == 3
     assert sorted(left.values()) == LEFT
     DockerBox().check()
     assert containers(runner.pid) == {}
+    assert not list(Path("/dev/shm").glob(f"quarterturn-{runner.pid}-*"))
 
 
 def containers(pid):
