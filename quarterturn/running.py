@@ -27,7 +27,7 @@ from sandbox.store import ENDED
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.task import Task
-from verifiers.verdict import Verdict
+from verifiers.verdict import Evidence, Verdict
 
 
 class Progress(Protocol):
@@ -103,7 +103,7 @@ def dev(
     whole = score(results)
     served = [{"task": task.document, "run": run.as_json()} for task, run in zip(tasks, runs, strict=True)]
     data = {"box": box.name, "score": whole.as_json(), "tasks": served}
-    lines = [_line(task, run) for task, run in zip(tasks, runs, strict=True)]
+    lines = [line for task, run in zip(tasks, runs, strict=True) for line in (_line(task, run), *_why(run))]
     return Report(data, [*lines, "", f"{whole.passed} of {whole.attempted} passed. The dev set is public: no rank."])
 
 
@@ -220,3 +220,22 @@ def _result(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:
 def _line(task: Task, run: TaskRun) -> str:
     mark = "pass" if run.passed else "????" if run.verdict is Verdict.UNKNOWN else "FAIL"
     return f"{mark}  {task.server:<10} {task.category:<12} {run.calls:>2}/{run.max_steps:<2} calls  {task.goal[:70]}"
+
+
+def _why(run: TaskRun) -> list[str]:
+    """Say in a line what a task was not passed for, and in another what the agent printed last."""
+    if run.passed:
+        return []
+    said = [line for line in run.output.splitlines() if line.strip()][-1:]
+    reason = _missed(run.evidence) if run.code == "finished" else run.code
+    return [
+        f"      {' '.join(text.split())[:120]}" for text in (reason, *(f"it printed: {line}" for line in said)) if text
+    ]
+
+
+def _missed(evidence: Evidence) -> str:
+    """Give what was found at the first leaf that is as the whole came out."""
+    for child in evidence.children:
+        if child.verdict is evidence.verdict or evidence.op == "not":
+            return _missed(child)
+    return evidence.found or evidence.op

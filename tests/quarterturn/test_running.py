@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -16,10 +17,13 @@ from quarterturn.wiring import House
 from sandbox import submission as submissions
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.errors import Refused as NotGiven
+from sandbox.outcome import TaskRun
 from sandbox.run import LOOK
 from sandbox.selfcheck import Attempt
 from sandbox.store import RunState
+from sandbox.transcript import Transcript
 from vault.ledger.leaf import Statement
+from verifiers.verdict import Evidence, Verdict
 
 AGENT = submissions.command("true", submitter="me", name="quiet")
 
@@ -218,3 +222,16 @@ def test_the_dev_set_gives_everything_back(say, tmp_path):
     assert all(item["task"]["goal"] and item["run"]["evidence"] for item in said.data["tasks"])
     assert {item["run"]["output"] for item in said.data["tasks"]} == {"hello\n"}
     assert json.loads(said.out)["ok"] is True
+
+
+def test_a_failed_task_of_the_dev_set_says_why_and_what_was_printed_last():
+    kept = Evidence("filesystem.fileExists", Verdict.TRUE, found='"a.txt" is there')
+    gone = Evidence("not", Verdict.FALSE, children=(kept,))
+    whole = Evidence("all", Verdict.FALSE, children=(kept, gone))
+    run = TaskRun(
+        "t", "recovery", 3, Verdict.FALSE, whole, Transcript((), None, "agent-exited"), output="one\nno such file\n\n"
+    )
+    assert running._why(run) == ['      "a.txt" is there', "      it printed: no such file"]
+    lost = replace(run, verdict=Verdict.UNKNOWN, code="engine-lost", output="")
+    assert running._why(lost) == ["      engine-lost"]
+    assert running._why(replace(run, verdict=Verdict.TRUE)) == []
