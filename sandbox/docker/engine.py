@@ -27,7 +27,7 @@ from requests.exceptions import RequestException
 
 from sandbox.attachment import Attachment
 from sandbox.box import Facts
-from sandbox.errors import NotFound, Unavailable
+from sandbox.errors import Malformed, NotFound, Unavailable
 
 Document = Mapping[str, Any]
 
@@ -181,12 +181,17 @@ class Engine:
 
         Raises:
             NotFound: it has none of that name.
+            Malformed: no image can have that name.
         """
         with asked(f"looking for the image {reference}"):
             try:
                 document: Document = self.api.inspect_image(reference)
             except ImageNotFound as error:
                 raise NotFound(f"the engine has no image {reference}: build it or pull it first") from error
+            except APIError as error:
+                if "invalid reference format" not in str(error.explanation):
+                    raise
+                raise Malformed(f"{reference!r} is no image's name; give NAME or NAME:TAG, in small letters") from error
         return document
 
     def create(self, config: Document) -> Container:

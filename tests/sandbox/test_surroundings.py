@@ -379,6 +379,12 @@ def test_the_command_line_says_so_in_one_sentence_with_its_code(images, kind):
     assert sentence.rpartition("; ")[2].rpartition(".*")[2].split(":")[-1].strip() in " ".join(done.stderr.split())
 
 
+def test_a_name_that_no_image_can_have_is_said_to_be_none():
+    done = a_command("run", "--image", "UPPER")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'UPPER' is no image's name; give NAME or NAME:TAG" in " ".join(done.stderr.split())
+
+
 def test_an_absent_engine_is_one_sentence_on_the_command_line_too(tmp_path):
     done = a_command("run", "--image", "anything", DOCKER_HOST=f"unix://{tmp_path}/nobody.sock")
     assert (done.returncode, done.stdout) == (6, "")
