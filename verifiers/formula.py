@@ -14,7 +14,7 @@ import re
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_UP, ROUND_UP, Decimal
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from verifiers.values import is_number
 from verifiers.workbook import Place, Value, Workbook, area_of
@@ -54,7 +54,7 @@ class Unclear:
     """What stands for the value of a formula that we cannot calculate."""
 
     def __repr__(self) -> str:
-        return "a value that only a spreadsheet program knows"
+        return "a value that only a spreadsheet knows"
 
 
 UNCLEAR = Unclear()
@@ -310,7 +310,7 @@ def _number(value: Operand) -> Any:
     return int(single) if isinstance(single, bool) else single
 
 
-def _refuse() -> Any:
+def _refuse() -> NoReturn:
     raise Fault("#VALUE!")
 
 
@@ -446,8 +446,10 @@ def _matched(wanted: Operand, area: Operand, kind: Operand = 1) -> int:
 def _looked_up(wanted: Operand, area: Any, column: Operand, is_sorted: Operand = True) -> Value:  # noqa: FBT002
     if _true(is_sorted):
         raise Unknown
-    row = area[_matched(wanted, [line[:1] for line in area], 0) - 1]
-    return row[int(_number(column)) - 1] if 0 < _number(column) <= len(row) else _refuse()
+    row: list[Value] = area[_matched(wanted, [line[:1] for line in area], 0) - 1]
+    if not 0 < _number(column) <= len(row):
+        _refuse()
+    return row[int(_number(column)) - 1]
 
 
 def _indexed(area: Any, row: Operand, column: Operand = None) -> Value:

@@ -15,6 +15,8 @@ from verifiers.views import DIRECTORY, Node, Tree
 
 _TEXT = {"type": "string", "maxLength": 20_000}
 _LINE = {"type": "string", "maxLength": 500, "pattern": r"^[^\r\n\u0000]*$(?!\n)"}
+# With some Pythons the server can neither send nor forward a subject beyond ASCII.
+_SUBJECT = {"type": "string", "pattern": r"^[ -~]{0,500}$(?!\n)"}
 _MAIL = {"type": "string", "pattern": r"^[^\r\n\u0000,]{0,80}[^\s@<>,]{1,64}@[A-Za-z0-9.-]{1,100}>?$(?!\n)"}
 _MAILS = {"type": "array", "uniqueItems": True, "items": _MAIL}
 _ID = {"type": "string", "pattern": r"^[A-Za-z0-9._+-]{1,80}@[A-Za-z0-9.-]{1,80}$(?!\n)"}
@@ -47,7 +49,7 @@ MESSAGE = _object(
         "from": _MAIL,
         "to": {**_MAILS, "minItems": 1},
         "cc": _MAILS,
-        "subject": _LINE,
+        "subject": _SUBJECT,
         "text": _TEXT,
         "date": {
             "type": "string",

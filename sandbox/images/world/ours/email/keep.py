@@ -125,7 +125,7 @@ class Session(socketserver.StreamRequestHandler):
                 self.say("221 bye")
                 return False
             case "EHLO":
-                self.say("250-world", "250-8BITMIME", "250-SMTPUTF8", f"250-SIZE {MAX_MESSAGE}", "250 AUTH PLAIN LOGIN")
+                self.say("250-world", "250-8BITMIME", f"250-SIZE {MAX_MESSAGE}", "250 AUTH PLAIN LOGIN")
             case "AUTH":
                 self.let_in(rest)
             case "MAIL":

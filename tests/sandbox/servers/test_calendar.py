@@ -1,0 +1,168 @@
+"""The calendar server's state: calendars written, spoiled, and changed by the real server in a walled world."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sandbox.docker_box import DockerBox
+from sandbox.errors import Malformed
+from sandbox.servers import SERVERS
+from sandbox.servers.calendar import STATE, mutate, seed
+from sandbox.servers.check import check
+from verifiers.evaluate import evaluate
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+from verifiers.views import Views
+
+PLAN = {"summary": "Plan, review; all", "start": "2026-01-05T11:00:00+01:00", "end": "2026-01-05T11:00:00Z"}
+BOB = ["Bob@example.org"]
+WORK = {"title": "Work", "events": [{**PLAN, "location": "Bern " + "ü" * 80, "attendees": BOB}]}
+HOME = {"todos": [{"summary": "Buy tea", "due": "2026-01-09T12:00:00Z"}], "events": []}
+STATES = {"calendars": {"work": WORK, "home": HOME}}
+NAMED = {"summary": PLAN["summary"]}
+
+
+def holds(tree, name, /, **arguments):
+    return evaluate(parse({f"calendar.{name}": arguments}), Views({"calendar": tree})).verdict is Verdict.TRUE
+
+
+def test_a_state_becomes_files_and_the_same_bytes_each_time():
+    check(STATE, STATES, "the state")
+    tree = seed(STATES)
+    assert dict(tree) == dict(seed(STATES))
+    assert all(len(line) <= 75 for node in tree.values() for line in node.data.split(b"\r\n")[:-1])
+    assert holds(tree, "eventExists", **NAMED, start="2026-01-05T10:00:00Z", location="Bern " + "ü" * 80)
+    assert holds(tree, "attendeesAre", **NAMED, attendees=["bob@example.org"])
+    assert holds(tree, "eventMoved", uid="event-1", start=PLAN["start"], end=PLAN["end"])
+    assert holds(tree, "todoExists", summary="Buy tea", calendar="home", status="NEEDS-ACTION")
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        ({**PLAN, "uid": "todo-1"}, "two items of the identity 'todo-1'"),
+        ({**PLAN, "start": "2026-02-30"}, "a moment of the calendar is none"),
+        ({**PLAN, "summary": "\ud800"}, "surrogate"),
+    ],
+)
+def test_a_state_that_contradicts_itself_is_refused(event, sentence):
+    with pytest.raises(Malformed, match=sentence):
+        seed({"calendars": {"work": {"events": [event]}, "home": HOME}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"start": "2026-01-05T10:00:00"}, {"repeats": {"COUNT": "4"}}, {"attendees": ["nobody"]}, {"status": "COMPLETED"}],
+)
+def test_what_no_event_can_be_is_refused(change):
+    with pytest.raises(Malformed):
+        check(STATE, {"calendars": {"work": {"events": [{**PLAN, **change}]}}}, "the state")
+
+
+def test_each_change_changes_one_thing():
+    tree = seed(STATES)
+    assert not holds(mutate(tree, {"where": {"uid": "event-1"}, "remove": True}), "eventExists", **NAMED)
+    moved = mutate(tree, {"where": NAMED, "move_to": "home"})
+    assert holds(moved, "eventExists", **NAMED, calendar="home")
+    assert holds(moved, "eventCount", count=0, calendar="work")
+    later = mutate(tree, {"where": NAMED, "set": {"start": "2026-01-05T10:30:00Z"}})
+    assert holds(later, "isFree", start="2026-01-05T10:00:00Z", end="2026-01-05T10:30:00Z")
+    done = mutate(tree, {"where": {"kind": "todo"}, "set": {"status": "COMPLETED", "due": "2026-01-10"}})
+    assert holds(done, "todoExists", summary="Buy tea", status="COMPLETED", due="2026-01-10")
+    more = mutate(tree, {"calendar": "work", "add_event": {**PLAN, "summary": "More"}})
+    assert not holds(more, "noOverlap")
+    assert holds(mutate(tree, {"calendar": "home", "add_todo": {"summary": "Buy milk"}}), "todoCount", count=2)
+    assert holds(tree, "eventExists", **NAMED), "the original stays as it was"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"where": {"uid": "gone"}, "remove": True},
+        {"where": {"uid": "event-1"}, "set": {"start": "2026-02-30"}},
+        {"where": {"uid": "event-1"}},
+    ],
+)
+def test_a_change_of_what_is_not_there_is_refused(change):
+    with pytest.raises(Malformed, match="calendar"):
+        mutate(seed(STATES), change)
+
+
+AT_WORK, AT_HOME = {"calendarUrl": "/agent/work/"}, {"calendarUrl": "/agent/home/"}
+NOON = {"start": "2026-01-06T12:00:00+01:00", "end": "2026-01-06T13:00:00+01:00"}
+DAY = {"start": "2026-01-08T00:00:00Z", "end": "2026-01-08T00:00:00Z", "wholeDay": True}
+WEEKLY = {"freq": "WEEKLY", "count": 4, "byday": ["TU"]}
+CALLS = [
+    ("list-calendars", {}),
+    ("list-events", {**AT_WORK, "start": "2026-01-01", "end": "2026-02-01"}),
+    ("create-event", {**AT_WORK, "summary": "Lunch; ü", **NOON, "location": "Basel", "recurrenceRule": WEEKLY}),
+    ("create-event", {**AT_WORK, "summary": "Away", **DAY, "description": "one\ntwo, three"}),
+    ("update-event", {**AT_WORK, "uid": "event-1", "start": "2026-01-05T14:00:00Z", "end": "2026-01-05T15:00:00Z"}),
+    ("create-todo", {**AT_HOME, "summary": "Call Ann", "due": "2026-01-09T12:00:00Z", "status": "IN-PROCESS"}),
+    ("list-todos", AT_HOME),
+    ("update-todo", {**AT_HOME, "uid": "todo-1", "summary": "Buy green tea"}),
+    ("complete-todo", {**AT_HOME, "uid": "todo-1"}),
+]
+DELETING = [("delete-event", {**AT_WORK, "uid": "event-1"}), ("delete-todo", {**AT_HOME, "uid": "todo-1"})]
+LEFT = {
+    "all": [
+        {"calendar.eventExists": {"summary": "Lunch; ü", **NOON, "location": "Basel", "calendar": "work"}},
+        {"calendar.eventRepeats": {"summary": "Lunch; ü", "frequency": "WEEKLY", "count": 4, "days": ["TU"]}},
+        {"calendar.eventExists": {"summary": "Away", "start": "2026-01-08", "description": "one\ntwo, three"}},
+        {"calendar.eventMoved": {"uid": "event-1", "start": "2026-01-05T14:00:00Z", "end": "2026-01-05T15:00:00Z"}},
+        {"calendar.attendeesAre": {**NAMED, "attendees": BOB}},
+        {"calendar.todoExists": {"summary": "Buy green tea", "status": "COMPLETED", "due": "2026-01-09T12:00:00Z"}},
+        {"calendar.todoExists": {"summary": "Call Ann", "status": "IN-PROCESS"}},
+        {"calendar.countOnDay": {"day": "2026-01-08", "count": 1}},
+        {"calendar.noOverlap": {}},
+    ]
+}
+
+
+@pytest.mark.box
+def test_what_the_server_writes_is_what_is_read_back(played):
+    proved = played("calendar", STATES, CALLS, LEFT)
+    assert not proved.errors, proved.log
+    assert proved.verdict is Verdict.TRUE, proved.evidence.as_json()
+    assert [one["displayName"] for one in json.loads(proved.log[0]["result"])] == ["Work", "home"]
+
+
+@pytest.mark.box
+def test_what_is_deleted_is_gone_and_what_is_not_there_is_an_error(played):
+    gone = [("delete-event", {**AT_WORK, "uid": "gone"}), ("list-events", {**AT_WORK, "start": "x", "end": "y"})]
+    proved = played(
+        "calendar",
+        STATES,
+        [*DELETING, *gone],
+        {"all": [{"calendar.eventCount": {"count": 0}}, {"calendar.todoAbsent": {"summary": "Buy tea"}}]},
+    )
+    assert proved.errors == len(gone)
+    assert proved.verdict is Verdict.TRUE
+
+
+@pytest.mark.box
+def test_nobody_gets_into_anothers_calendars(played):
+    elsewhere = {"calendarUrl": "/bob/work/", "summary": "x", **NOON}
+    proved = played("calendar", STATES, [("create-event", elsewhere)], {"calendar.eventCount": {"count": 1}})
+    assert proved.errors == 1
+    assert not [path for path in proved.state.tree if "bob" in path]
+    assert proved.verdict is Verdict.TRUE
+
+
+@pytest.mark.box
+def test_a_world_with_no_calendars_has_a_server_all_the_same(played):
+    proved = played("calendar", {}, [("list-calendars", {})], {"calendar.eventCount": {"count": 0}})
+    assert (proved.verdict, proved.log[0]["result"]) == (Verdict.TRUE, "[]")
+
+
+def test_every_tool_is_called_by_one_of_these_stories():
+    assert {tool for tool, _ in (*CALLS, *DELETING)} == set(SERVERS["calendar"].tools)
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+def test_the_image_has_the_same_server(played):
+    proved = played("calendar", STATES, CALLS, LEFT, DockerBox())
+    assert (proved.verdict, proved.errors) == (Verdict.TRUE, 0), proved.log

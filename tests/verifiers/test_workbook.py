@@ -1,0 +1,191 @@
+"""Workbooks that hostile hands made: each is refused for what is wrong with it, at once, and counts against them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from verifiers.errors import Spoiled
+from verifiers.evaluate import evaluate
+from verifiers.formula import Book, same_formula
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+from verifiers.views import Node, Tree, Views
+from verifiers.workbook import Cell, Sheet, Workbook, area_of, name_of, place_of, read_workbook
+from verifiers.workbook_file import write_workbook
+
+MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+SOUND = write_workbook(Workbook((Sheet("S", {(1, 1): Cell("a")}),)))
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+def spoiled(parts, data=SOUND, how=zipfile.ZIP_DEFLATED):
+    """Give a workbook with some of its parts replaced, or removed where they are None."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as sound, zipfile.ZipFile(out, "w", how) as made:
+        for name in dict.fromkeys([*sound.namelist(), *parts]):
+            content = parts.get(name, sound.read(name) if name in sound.namelist() else b"")
+            if content is not None:
+                made.writestr(name, content)
+    return out.getvalue()
+
+
+def a_sheet(rows, more=""):
+    return f"<worksheet {MAIN}><sheetData>{rows}</sheetData>{more}</worksheet>"
+
+
+ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>' + a_sheet("<row><c><v>&b;</v></c></row>")
+WRECKAGE = {
+    "no zip": b"PK\x03\x04 nothing",
+    "empty": b"",
+    "no workbook": spoiled({"_rels/.rels": None}),
+    "no sheet": spoiled({SHEET: None}),
+    "no xml": spoiled({SHEET: "<worksheet"}),
+    "entities": spoiled({SHEET: ENTITIES}),
+    "a bomb": spoiled({SHEET: a_sheet("<row/>" * 1_300_000)}),
+    "swells": spoiled({SHEET: a_sheet("<row/>" * 400_000)}),
+    "too many parts": spoiled({f"x/{n}": b"" for n in range(1001)}),
+    "too many cells": spoiled({SHEET: a_sheet('<row r="1">' + "<c/>" * 100_001 + "</row>")}, how=zipfile.ZIP_STORED),
+    "packed with bzip2": spoiled({}, how=zipfile.ZIP_BZIP2),
+    "beyond the last column": spoiled({SHEET: a_sheet('<row r="1"><c r="XFE1"><v>1</v></c></row>')}),
+    "a number that is none": spoiled({SHEET: a_sheet('<row r="1"><c r="A1"><v>nan</v></c></row>')}),
+    "a text that is not there": spoiled({SHEET: a_sheet('<row r="1"><c r="A1" t="s"><v>7</v></c></row>')}),
+    "cut off": SOUND[:-30],
+}
+
+
+@pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
+def test_what_is_no_workbook_counts_against_the_agent_on_either_side_of_a_not(data):
+    with pytest.raises(Spoiled):
+        read_workbook(data)
+    views = Views({"spreadsheet": Tree({"a.xlsx": Node("file", data)})})
+    probe = {"spreadsheet.cellEquals": {"path": "a.xlsx", "sheet": "S", "cell": "A1", "value": "x"}}
+    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
+    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+
+
+def test_a_merged_area_over_everything_is_a_text_and_is_not_expanded():
+    merged = '<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'
+    book = read_workbook(spoiled({SHEET: a_sheet('<row r="1"><c r="A1"><v>1</v></c></row>', merged)}))
+    assert book.sheets[0].merged == ("A1:XFD1048576",)
+
+
+def test_a_link_to_elsewhere_is_not_followed():
+    link = (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
+        'Type="x/table" Target="../../../../etc/passwd" TargetMode="External"/></Relationships>'
+    )
+    book = read_workbook(spoiled({"xl/worksheets/_rels/sheet1.xml.rels": link}))
+    assert book.sheets[0].tables == ()
+
+
+def test_every_kind_of_cell_is_read():
+    strings = f"<sst {MAIN}><si><t>one</t></si><si><r><t>t</t></r><r><t>wo</t></r><rPh><t>no</t></rPh></si></sst>"
+    rows = (
+        '<row r="2"><c r="B2" t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c>'
+        '<c t="str"><f>A1</f><v>x_x000D_</v></c><c><v>1E3</v></c><c><v>-0.5</v></c><c s="1"><v>46027.4375</v></c>'
+        '<c s="1"><v>0.5</v></c><c t="inlineStr"><is><t>in</t></is></c><c/></row><row><c><v>7</v></c></row>'
+    )
+    kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    links = zipfile.ZipFile(io.BytesIO(SOUND)).read("xl/_rels/workbook.xml.rels").decode()
+    more = f'<Relationship Id="rId9" Type="{kinds}/sharedStrings" Target="/xl/strings.xml"/></Relationships>'
+    parts = {"xl/strings.xml": strings, SHEET: a_sheet(rows)}
+    parts["xl/_rels/workbook.xml.rels"] = links.replace("</Relationships>", more)
+    cells = read_workbook(spoiled(parts)).sheets[0].cells
+    values = ["one", "two", True, "#N/A", "x\r", 1000, -0.5, "2026-01-05T10:30:00", "12:00:00", "in"]
+    assert [cell.value for place, cell in cells.items() if place[0] == 2] == values
+    assert cells[2, 6].formula == "A1"
+    assert cells[3, 1].value == 7
+
+
+@pytest.mark.parametrize("text", ["plain", "_x000D_", "a<b>&\"'", "tab\tline\n", "\x07", " ends ", "é", ""])
+def test_a_text_is_read_as_it_was_written(text):
+    book = Workbook((Sheet("S & '1'", {(1, 1): Cell(text), (9, 30): Cell(0.1)}),), {"n": "'S & ''1'''!$A$1"})
+    assert read_workbook(write_workbook(book)) == book
+
+
+@pytest.mark.parametrize(("text", "place"), [("A1", (1, 1)), ("$B$3", (3, 2)), ("XFD1048576", (1048576, 16384))])
+def test_a_place_has_one_name(text, place):
+    assert place_of(text) == place
+    assert name_of(place) == text.replace("$", "")
+    assert area_of(f"{text}:A1") == ((1, 1), place)
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("A1+A2*2", 12),
+        ("-2^2", 4),
+        ("2^3^2", 64),
+        ("(1+2)*3%", 0.09),
+        ("0.1+0.2", 0.3),
+        ("A1&A4", "3"),
+        ("A4+1", 1),
+        ('"3"+1', 4),
+        ('"x"+1', "#VALUE!"),
+        ("1/0", "#DIV/0!"),
+        ("SUM(A1:A9,1)", 8.5),
+        ("COUNTA(A1:A3)", 3),
+        ("AVERAGE(Z1:Z9)", "#DIV/0!"),
+        ("IF(A1>2,1,1/0)", 1),
+        ("IF(FALSE,1)", False),
+        ('IFERROR(VLOOKUP("no",A1:A3,1,FALSE),"none")', "none"),
+        ("INDEX(A1:A3,MATCH(4.5,A1:A3,0))", 4.5),
+        ("ROUND(2.345,2)", 2.35),
+        ("ROUND(-2.5,0)", -3),
+        ('"Te"="tE"', True),
+        ("Other!A1", "#REF!"),
+        ("'S'!$A$1", 3),
+        ("half", 1.5),
+        ("MOD(-3,2)", 1),
+        ("MEDIAN(1,5,2)", 2),
+        ('TRIM("  a  b ")', "a b"),
+        ('MID("abcd",2,2)', "bc"),
+    ],
+)
+def test_a_formula_comes_to(formula, value):
+    cells = {(1, 1): Cell(3), (2, 1): Cell(4.5), (3, 1): Cell("x"), (1, 2): Cell(None, formula), (1, 3): Cell(1.5)}
+    book = Book(Workbook((Sheet("S", cells),), {"Half": "S!$C$1"}))
+    assert book.value("S", (1, 2)) == value
+    assert type(book.value("S", (1, 2))) is type(value)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "XLOOKUP(1,A1:A3,A1:A3)",
+        "B1",
+        "A1:A3",
+        "SUM(",
+        "=",
+        "1+",
+        "Items[n]",
+        "(" * 100 + "1" + ")" * 100,
+        "SUM(A1:XFD1048576)",
+        'COUNTIF(A1:A3,"*a*a*a*a*a*b")',
+        "9^9^9^9",
+        "#REF!",
+    ],
+)
+def test_a_formula_that_we_cannot_calculate_counts_against_whoever_put_it_there(formula):
+    data = write_workbook(Workbook((Sheet("S", {(1, 1): Cell("aaaa"), (1, 2): Cell(None, formula)}),)))
+    views = Views({"spreadsheet": Tree({"a.xlsx": Node("file", data)})})
+    probe = {"spreadsheet.cellEquals": {"path": "a.xlsx", "sheet": "S", "cell": "B1", "value": 1}}
+    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
+    if formula != "9^9^9^9":  # which is an error, as in a spreadsheet, and so not 1
+        assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+
+
+def test_a_circle_and_a_long_chain_end():
+    cells = {(row, 1): Cell(None, f"A{row + 1}+1") for row in range(1, 200)}
+    cells |= {(1, 2): Cell(None, "C1"), (1, 3): Cell(None, "B1")}
+    book = Book(Workbook((Sheet("S", cells),)))
+    assert [repr(book.value("S", place)) for place in ((1, 2), (1, 1))] == ["a value that only a spreadsheet knows"] * 2
+
+
+def test_formulas_are_the_same_whatever_their_blanks_and_case_outside_of_texts():
+    assert same_formula("=sum( $B$2:B3 )", "SUM(B2:B3)")
+    assert not same_formula('="a b"', '="ab"')
+    assert not same_formula('="A"', '="a"')
