@@ -200,7 +200,10 @@ def _text(header: object) -> str:
     if header is None:
         return ""
     words = email.header.decode_header(str(header))
-    text = "".join(word if isinstance(word, str) else _decoded(word, charset or "utf-8") for word, charset in words)
+    try:
+        text = str(email.header.make_header(words))
+    except (LookupError, UnicodeError):  # a character set that is none
+        text = " ".join(word if isinstance(word, str) else word.decode("utf-8", "replace") for word, _ in words)
     return " ".join(text.split())
 
 

@@ -1,0 +1,126 @@
+"""What is asked of calendars, and calendars that hostile hands made."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from verifiers.calendar_state import HOME
+from verifiers.evaluate import evaluate
+from verifiers.ics import Item, later, normal, read_item, write_item
+from verifiers.office_examples import calendars
+from verifiers.predicate import parse
+from verifiers.verdict import Verdict
+from verifiers.views import Node, Tree, Views
+
+PLAN = Item("event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z")
+
+
+def a_file(*lines, kind="VEVENT"):
+    inside = ["BEGIN:VCALENDAR", "VERSION:2.0", f"BEGIN:{kind}", "UID:e1", *lines, f"END:{kind}", "END:VCALENDAR", ""]
+    return "\r\n".join(inside).encode()
+
+
+def holds(views, name, /, **arguments):
+    return evaluate(parse({f"calendar.{name}": arguments}), views).verdict is Verdict.TRUE
+
+
+@pytest.mark.parametrize(
+    ("lines", "start", "end"),
+    [
+        (["DTSTART:20260105T100000Z", "DTEND:20260105T110000Z"], "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z"),
+        (
+            ["DTSTART;TZID=Europe/Berlin:20260705T100000", "DURATION:PT1H30M"],
+            *["2026-07-05T08:00:00Z", "2026-07-05T09:30:00Z"],
+        ),
+        (["DTSTART;VALUE=DATE:20260105"], "2026-01-05", "2026-01-06"),
+        (["DTSTART:20260105T100000Z"], "2026-01-05T10:00:00Z", "2026-01-05T10:00:00Z"),
+        (["DTSTART;VALUE=DATE:20260105", "DURATION:P1W"], "2026-01-05", "2026-01-12"),
+    ],
+)
+def test_moments_are_read_in_whatever_way_they_were_written(lines, start, end):
+    item = read_item(a_file(*lines))
+    assert (item.start, item.end) == (start, end)
+
+
+def test_lines_are_unfolded_and_texts_unescaped():
+    item = read_item(
+        a_file("SUMMARY;LANGUAGE=en:a\\, b\\; c\\nd", " e", 'ATTENDEE;CN="X: Y";ROLE=CHAIR:MAILTO:Bob@Example.org')
+    )
+    assert item.summary == "a, b; c\nde"
+    assert item.attendees == ("bob@example.org",)
+
+
+def test_an_alarm_and_an_occurrence_that_was_changed_are_not_the_event():
+    lines = ["SUMMARY:One", "BEGIN:VALARM", "SUMMARY:Ring", "END:VALARM", "END:VEVENT", "BEGIN:VEVENT", "UID:e1"]
+    item = read_item(a_file(*lines, "RECURRENCE-ID:20260106T100000Z", "SUMMARY:Other"))
+    assert item.summary == "One"
+
+
+@pytest.mark.parametrize("summary", ["plain", "a;b,c\\d\ne", "ü" * 200, "BEGIN:VEVENT"])
+def test_an_item_is_read_as_it_was_written(summary):
+    item = Item("event", "e1", summary, "2026-01-05", "2026-01-06", "x", "y", "", {"FREQ": "DAILY"}, ("a@b.c",))
+    assert read_item(write_item(item)) == item
+
+
+WRECKAGE = {
+    "nothing": b"",
+    "no calendar": b"BEGIN:VEVENT\r\nEND:VEVENT\r\n",
+    "no event": b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n",
+    "not ended": a_file("BEGIN:VALARM"),
+    "no line": a_file("SUMMARY"),
+    "no identity": a_file().replace(b"UID", b"DIU"),
+    "no moment": a_file("DTSTART:20260230"),
+    "no zone": a_file("DTSTART;TZID=../../etc/passwd:20260105T100000"),
+    "no rule": a_file("RRULE:weekly"),
+    "no text": a_file("SUMMARY:\xff").decode("utf-8").encode("latin-1"),
+    "too long": a_file("DESCRIPTION:" + "x" * 300_000),
+    "too many lines": a_file(*["X:y"] * 6000),
+    "too deep": a_file(*["BEGIN:X"] * 50, *["END:X"] * 50),
+    "options without an end": a_file("SUMMARY" + ';a="' * 20_000),
+}
+
+
+@pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
+def test_what_is_no_calendar_counts_against_the_agent_on_either_side_of_a_not(data):
+    views = Views({"calendar": Tree({f"{HOME}/work/e1.ics": Node("file", data)})})
+    probe = {"calendar.eventExists": {"summary": "Plan"}}
+    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
+    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+
+
+def test_a_link_is_wreckage_and_what_is_hidden_or_elsewhere_is_not_looked_at():
+    link = Views({"calendar": Tree({f"{HOME}/work/e1.ics": Node("symlink", target="/etc/passwd")})})
+    assert evaluate(parse({"not": {"calendar.eventExists": {"summary": "x"}}}), link).verdict is Verdict.FALSE
+    hidden = [f"{HOME}/work/.Radicale.cache/item/e1.ics", f"{HOME}/.hidden/e1.ics", "collection-root/bob/work/e1.ics"]
+    views = Views({"calendar": Tree({path: Node("file", b"x") for path in hidden})})
+    assert holds(views, "eventCount", count=0)
+
+
+def test_events_of_whole_days_touch_the_days_that_they_cover():
+    views = calendars({"work": [Item("event", "e1", "Away", "2026-01-05", "2026-01-07")]})
+    assert holds(views, "countOnDay", day="2026-01-06", count=1)
+    assert holds(views, "countOnDay", day="2026-01-07", count=0)
+    assert not holds(views, "isFree", start="2026-01-06T10:00:00Z", end="2026-01-06T11:00:00Z")
+    assert holds(views, "noOverlap")
+
+
+def test_events_that_only_meet_do_not_overlap():
+    next_one = Item("event", "e2", "Next", "2026-01-05T11:00:00Z", "2026-01-05T12:00:00Z")
+    assert holds(calendars({"work": [PLAN], "home": [next_one]}), "noOverlap")
+    inside = Item("event", "e3", "In", "2026-01-05T10:30:00Z", "2026-01-05T10:30:00Z")
+    assert not holds(calendars({"work": [PLAN, inside]}), "noOverlap")
+
+
+def test_of_two_events_of_one_title_nobody_is_the_one():
+    views = calendars({"work": [PLAN], "home": [Item("event", "e2", "Plan", PLAN.start, PLAN.end)]})
+    assert not holds(views, "attendeesAre", summary="Plan", attendees=[])
+    assert holds(views, "attendeesAre", summary="Plan", attendees=[], calendar="home")
+
+
+def test_a_moment_has_one_text():
+    assert normal("2026-01-05T11:00:00+01:00") == "2026-01-05T10:00:00Z"
+    assert later("2026-01-31", datetime.timedelta(days=1)) == "2026-02-01"
+    with pytest.raises(ValueError, match="10:00"):
+        normal("2026-01-05T10:00:00")
