@@ -28,6 +28,8 @@ _PRODUCED = {
     "filesystem.fileLines": ("lines",),
     "filesystem.fileJsonEquals": ("value",),
     "git.headMessage": ("equals", "contains"),
+    "postgres.cellEquals": ("value",),
+    "postgres.sumEquals": ("value",),
     "sqlite.cellEquals": ("value",),
     "sqlite.sumEquals": ("value",),
 }
