@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from grammars.checks import calls_of
+from grammars.checks import calls_of, tools_of
 from grammars.derivation import Derived
 from grammars.errors import Malformed
 from grammars.expressions import Scope
@@ -44,7 +44,7 @@ def assemble(
         "max_steps": _steps(derived.template.max_steps.at(scope), who),
         "goal": _goal(derived, scope, dice),
         "initial_state": merged([piece for part in derived.parts for piece in fill(part.state, scope)], who),
-        "available_tools": _listed(grammar, derived, solutions, dice),
+        "available_tools": _listed(grammar, derived, dice),
         "success_predicate": {"all": conjuncts},
     }
     servers = {tool.partition(".")[0] for tool in task["available_tools"]}
@@ -148,8 +148,9 @@ def merged(pieces: Sequence[Mapping[str, Any]], who: str) -> dict[str, Any]:
     return out
 
 
-def _listed(grammar: Grammar, derived: Derived, solutions: Sequence[Mapping[str, Any]], dice: Random) -> list[str]:
-    used = {call["tool"] for solution in solutions for call in solution["calls"]}
+def _listed(grammar: Grammar, derived: Derived, dice: Random) -> list[str]:
+    """List what every way may need, also the one not taken: the list must not tell how a condition turns out."""
+    used = set[str]().union(*(tools_of(derived, name) for name in derived.template.steps.solutions))
     tools = set(used)
     for server, number in derived.template.distract.items():
         others = [tool for name in grammar.tools[server] if (tool := f"{server}.{name}") not in used]

@@ -111,8 +111,7 @@ def _check_tools(grammar: Grammar, derived: Derived, listed: Collection[str]) ->
     who = derived.skeleton.id
     used: list[set[str]] = []
     for name in derived.template.steps.solutions:
-        calls = list(_calls(derived, name))
-        used.append({call["tool"] for call in calls})
+        used.append(tools_of(derived, name))
         if strange := sorted(used[-1] - set(listed)):
             raise Malformed(f"{who}: solutions.{name}: the grammar's `tools` do not list {strange[0]!r}")
     fewest, most = (1, 1) if derived.template.category == "single-tool" else (FEWEST_NEEDED, MOST_NEEDED)
@@ -132,6 +131,11 @@ def _check_tools(grammar: Grammar, derived: Derived, listed: Collection[str]) ->
 def calls_of(part: Steps, solution: str) -> Node:
     """Give what a production contributes to one solution: its own of that name, else its only one."""
     return part.solutions.get(solution, part.solutions.get("reference", ()))
+
+
+def tools_of(derived: Derived, solution: str) -> set[str]:
+    """Give the tools that a solution may use, whichever way its conditions turn out."""
+    return {call["tool"] for call in _calls(derived, solution)}
 
 
 def _calls(derived: Derived, solution: str) -> Iterator[Mapping[str, Any]]:
