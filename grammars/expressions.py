@@ -106,7 +106,7 @@ class Expression:
             Malformed: it cannot be evaluated over these names. The message quotes the expression and no drawn value.
         """
         try:
-            return _look_up(self.path, scope) if self.path else self.program.execute(scope.context)
+            return _look_up(self.path, scope) if self.path else _ordered(self.program.execute(scope.context))
         except (RuntimeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise Malformed(f"{self.where}: {self.source!r} cannot be evaluated: {_reason(error)}") from None
 
@@ -115,6 +115,13 @@ def _steps(source: str, names: frozenset[str]) -> tuple[str | int, ...]:
     if not _PATH.fullmatch(source) or not names:
         return ()
     return tuple(int(step) if step.isdigit() else step for step in re.findall(r"\w+", source))
+
+
+def _ordered(value: Any) -> Any:
+    """Put maps in the order of their keys: CEL's have none, and a draw must be the same byte for byte."""
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value, key=str)}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def _look_up(path: tuple[str | int, ...], scope: Scope) -> Any:

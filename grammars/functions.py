@@ -78,8 +78,8 @@ def stem(path: str) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Write a value as JSON with two spaces of indentation and a newline at the end."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    """Write a value as JSON with two spaces of indentation, keys in order, and a newline at the end."""
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
