@@ -23,6 +23,7 @@ from typing import Any
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 from docker.errors import NotFound as Gone
+from docker.utils import convert_filters
 from requests.exceptions import RequestException
 
 from sandbox.attachment import Attachment
@@ -34,6 +35,7 @@ Document = Mapping[str, Any]
 RESTART_SECONDS = 30.0
 REMOVAL_SECONDS = 10.0
 POLL_SECONDS = 0.05
+EVENT_SECONDS = 20.0  # between two bytes of what it noted
 POOL = 64  # connections that are kept; each container that is attached to has one of its own
 FULL = "no space left on device"
 BROKEN = (DockerException, RequestException, OSError, Unavailable)
@@ -82,12 +84,14 @@ class Container:
 
     def had_too_little_memory(self, since: int) -> bool:
         """Ask for what the engine noted since then: it says so of a container only once that has ended."""
-        wanted = {"container": self.id, "event": "oom"}
-        until: Any = f"{time.time():.9f}"  # past events only: in whole seconds it would wait, or miss the last one
+        filters = convert_filters({"container": self.id, "event": "oom"})
+        until = f"{time.time():.9f}"  # past events only: in whole seconds it would wait, or miss the last one
+        wanted = {"since": since, "until": until, "filters": filters}
         try:
-            noted = self.engine.api.events(since=since, until=until, filters=wanted, decode=True)
-            with contextlib.closing(noted):
-                return next(iter(noted), None) is not None
+            api = self.engine.api  # its own `events` would wait for ever
+            with api._get(api._url("/events"), params=wanted, stream=True, timeout=EVENT_SECONDS) as noted:
+                api._raise_for_status(noted)
+                return bool(next(noted.iter_content(1), b""))
         except BROKEN:
             return False
 
