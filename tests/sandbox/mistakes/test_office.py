@@ -1,0 +1,83 @@
+"""Typical mistakes with workbooks, calendars and mail follow from what the solution changed, and each can be made."""
+
+from __future__ import annotations
+
+from sandbox.mistakes import calendar, email, spreadsheet
+from sandbox.servers import SERVERS
+
+
+def left(server, state, *changes):
+    """Give the state before and after some changes."""
+    before = after = SERVERS[server].seed(state)
+    for change in changes:
+        after = SERVERS[server].mutate(after, change)
+    return before, after
+
+
+def made(module, server, before, after):
+    mistakes = list(module.mistakes(before, after))
+    for name, change in mistakes:
+        assert dict(SERVERS[server].mutate(after, change)) != dict(after), name
+    return {name.partition(" ")[0] for name, _ in mistakes}
+
+
+def test_with_workbooks():
+    sheets = [{"name": "S", "rows": [["item", "n"], ["Tea", 2]]}, {"name": "T", "rows": [["x"]]}]
+    state = {"workbooks": {"a.xlsx": {"sheets": sheets}, "b.xlsx": {"sheets": sheets}}}
+    at = {"path": "a.xlsx", "sheet": "S"}
+    before, after = left(
+        "spreadsheet",
+        state,
+        {"write": {**at, "cell": "B2", "value": 3}},
+        {"write": {**at, "cell": "A3", "value": "Milk"}},
+        {"add_sheet": {"path": "a.xlsx", "name": "New"}},
+        {"create": "c.xlsx"},
+        {"name": {"path": "a.xlsx", "name": "total", "refers_to": "S!$B$2"}},
+    )
+    assert made(spreadsheet, "spreadsheet", before, after) == {
+        *("left-out", "wrong-place", "wrong-case", "off-by-one", "number-as-text", "also-beside"),
+        *("other-cell-lost", "row-too-many", "name-left-out", "other-workbook-lost"),
+    }
+
+
+def test_with_calendars():
+    hour = {"start": "2026-01-05T10:00:00Z", "end": "2026-01-05T11:00:00Z"}
+    events = [{"summary": name, **hour} for name in ("Plan", "Keep", "Drop")]
+    state = {"calendars": {"work": {"events": events}, "home": {"todos": [{"summary": "Buy"}]}}}
+    before, after = left(
+        "calendar",
+        state,
+        {"where": {"uid": "event-1"}, "set": {"start": "2026-01-05T09:00:00Z"}},
+        {"where": {"uid": "event-3"}, "remove": True},
+        {"where": {"uid": "todo-1"}, "set": {"status": "COMPLETED"}},
+        {"calendar": "work", "add_event": {"summary": "New", **hour}},
+    )
+    assert made(calendar, "calendar", before, after) == {
+        *("left-out", "wrong-place", "wrong-case", "off-by-an-hour", "off-by-a-day", "off-by-a-year"),
+        *("another-one-lost", "event-too-many"),
+    }
+
+
+def test_with_mail():
+    message = {"from": "bob@example.org", "to": ["agent@example.org"], "text": "x", "date": "2026-01-05T10:00:00Z"}
+    state = {"folders": {"INBOX": [{**message, "subject": subject} for subject in ("One", "Two", "Three")]}}
+    letter = {"to": ["bob@example.org"], "cc": ["carol@example.org"], "subject": "Re: One 1", "text": "Yes\nNo\n"}
+    before, after = left(
+        "email",
+        state,
+        {"send": {**letter, "in_reply_to": "message-1@example.org"}},
+        {"where": {"id": "message-2@example.org"}, "move_to": "Archive"},
+        {"where": {"id": "message-3@example.org"}, "flags": "S"},
+        {"put": {"subject": "Offer"}, "folder": "Drafts"},
+    )
+    assert made(email, "email", before, after) == {
+        *("not-sent", "sent-twice", "wrong-recipient", "another-recipient-too", "no-reply", "cc-left-out"),
+        *("wrong-case", "off-by-one", "last-line-left-out", "first-and-last-line-swapped"),
+        *("left-out", "wrong-place", "copied-and-not-moved", "another-one-lost"),
+    }
+
+
+def test_where_nothing_was_done_hardly_anything_can_be_wrong():
+    for module, server in ((spreadsheet, "spreadsheet"), (calendar, "calendar"), (email, "email")):
+        before, after = left(server, {})
+        assert list(module.mistakes(before, after)) == []
