@@ -36,7 +36,9 @@ def check_skeletons(
     for template in grammar.templates.values():
         for server in template.distract:
             if server not in grammar.tools:
-                raise Malformed(f"{grammar.server}/{template.name}: distract: `tools` lists none of server {server!r}")
+                raise Malformed(
+                    f"{template.file}: template {template.name}: distract: `tools` lists none of server {server!r}"
+                )
     for skeleton in skeletons:
         derived = derive(grammar, skeleton)
         _check_names(derived)
@@ -44,9 +46,9 @@ def check_skeletons(
         _check_shapes(derived)
         _check_phrasings(derived)
         _check_tools(grammar, derived, listed)
-        for name in _predicates((node for part in derived.parts for node in part.predicate), skeleton.id):
+        for name in _predicates((node for part in derived.parts for node in part.predicate), derived.where):
             if predicates is not None and name not in predicates:
-                raise Malformed(f"{skeleton.id}: predicate: there is no predicate {name!r}")
+                raise Malformed(f"{derived.where}: predicate: there is no predicate {name!r}")
 
 
 def _check_names(derived: Derived) -> None:
@@ -64,11 +66,11 @@ def _check_names(derived: Derived) -> None:
 
 def _all_known(derived: Derived, field: str, used: Collection[str], known: Collection[str]) -> None:
     if missing := sorted(set(used) - set(known)):
-        raise Malformed(f"{derived.skeleton.id}: {field}: there is no name {missing[0]!r} in this skeleton")
+        raise Malformed(f"{derived.where}: {field}: there is no name {missing[0]!r} in this skeleton")
 
 
 def _check_parts(derived: Derived) -> None:
-    who, template = derived.skeleton.id, derived.template.steps
+    who, template = derived.where, derived.template.steps
     if not any(part.predicate for part in derived.parts):
         raise Malformed(f"{who}: predicate: there is none; a task that asks for nothing passes by doing nothing")
     if not template.solutions:
@@ -85,7 +87,7 @@ def _check_parts(derived: Derived) -> None:
 
 
 def _check_shapes(derived: Derived) -> None:
-    who = derived.skeleton.id
+    who = derived.where
     for constraint in (constraint for part in derived.parts for constraint in part.constraints):
         if not constraint.names:
             raise Malformed(f"{constraint.where}: {constraint.source!r} mentions no name, so it decides nothing")
@@ -104,11 +106,11 @@ def _check_phrasings(derived: Derived) -> None:
     for slot, production in derived.productions.items():
         for phrasing in derived.template.phrasings:
             if production.phrase and slot not in names_in(phrasing):
-                raise Malformed(f"{derived.skeleton.id}: phrasings: one of them does not say {{{slot}.phrase}}")
+                raise Malformed(f"{derived.where}: phrasings: one of them does not say {{{slot}.phrase}}")
 
 
 def _check_tools(grammar: Grammar, derived: Derived, listed: Collection[str]) -> None:
-    who = derived.skeleton.id
+    who = derived.where
     used: list[set[str]] = []
     for name in derived.template.steps.solutions:
         used.append(tools_of(derived, name))
@@ -139,7 +141,7 @@ def tools_of(derived: Derived, solution: str) -> set[str]:
 
 
 def _calls(derived: Derived, solution: str) -> Iterator[Mapping[str, Any]]:
-    who = f"{derived.skeleton.id}: solutions.{solution}"
+    who = f"{derived.where}: solutions.{solution}"
     for call in _members(derived.template.steps.solutions[solution]):
         if isinstance(call, Mapping) and set(call) == {"step"}:
             production = derived.productions.get(call["step"])

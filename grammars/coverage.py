@@ -93,7 +93,7 @@ def _coverage(
     draws = [made for skeleton in found for made in _draws(grammar, skeleton, seed)]
     tasks = [(made.draft.task, made.draft.provenance) for made in draws]
     for task, _ in tasks:
-        predicates.parse(task["success_predicate"], f"{grammar.server}/{template.name}: predicate")
+        predicates.parse(task["success_predicate"], f"{template.file}: {grammar.server}/{template.name}: predicate")
     tries = sum(made.tries for made in draws) / len(draws)
     return Coverage(
         template=f"{grammar.server}/{template.name}",

@@ -48,6 +48,11 @@ class Derived:
     names: tuple[Naming, ...]
 
     @property
+    def where(self) -> str:
+        """Name the file and the skeleton, for messages."""
+        return f"{self.template.file}: {self.skeleton.id}"
+
+    @property
     def parts(self) -> tuple[Steps, ...]:
         """Give all that contributes: the template first, then the productions in order."""
         return (self.template.steps, *(production.steps for production in self.productions.values()))
@@ -85,25 +90,26 @@ def derive(grammar: Grammar, skeleton: Skeleton) -> Derived:
         Malformed: two parts give the same name, or names depend on each other in a circle.
     """
     template = grammar.templates[skeleton.template]
+    where = f"{template.file}: {skeleton.id}"
     productions = {slot: template.nonterminals[slot][name] for slot, name in skeleton.choices}
     parts = (template.steps, *(production.steps for production in productions.values()))
     own: dict[str, Range | Node] = {}
     for part in parts:
         for name, how in (*part.parameters.items(), *part.let.items()):
             if name in own or name in productions or name in PREDEFINED:
-                raise Malformed(f"{skeleton.id}: the name {name!r} is given twice; rename one of them")
+                raise Malformed(f"{where}: the name {name!r} is given twice; rename one of them")
             own[name] = how
     constraints = [constraint for part in parts for constraint in part.constraints]
-    return Derived(skeleton, template, productions, tuple(_in_order(skeleton.id, own, constraints)))
+    return Derived(skeleton, template, productions, tuple(_in_order(where, own, constraints)))
 
 
-def _in_order(skeleton: str, own: dict[str, Range | Node], constraints: list[Expression]) -> Iterator[Naming]:
+def _in_order(where: str, own: dict[str, Range | Node], constraints: list[Expression]) -> Iterator[Naming]:
     waiting = {name: names_of(how) & set(own) for name, how in own.items()}
     while waiting:
         ready = next((name for name, needed in waiting.items() if not needed & set(waiting)), None)
         if ready is None:
             circle = ", ".join(sorted(waiting))
-            raise Malformed(f"{skeleton}: these names depend on each other in a circle: {circle}")
+            raise Malformed(f"{where}: these names depend on each other in a circle: {circle}")
         del waiting[ready]
         now = tuple(one for one in constraints if ready in one.names and not one.names & set(waiting))
         yield Naming(ready, own[ready], now)

@@ -76,6 +76,7 @@ class Template:
 
     Attributes:
         name: unique in the grammar.
+        file: where it stands, for messages.
         category: of every task it makes.
         difficulties: those it can be drawn at.
         max_steps: the most calls that an agent may make.
@@ -86,6 +87,7 @@ class Template:
     """
 
     name: str
+    file: str
     category: Category
     difficulties: tuple[Difficulty, ...]
     max_steps: Leveled

@@ -101,7 +101,7 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
             return Draw(draft, bits, tries)
         reasons[trouble] += 1
     reason, count = reasons.most_common(1)[0]
-    raise Malformed(f"{skeleton.id}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
+    raise Malformed(f"{derived.where}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
 
 
 def _trouble(draft: Draft) -> str | None:
@@ -129,7 +129,7 @@ def _give_values(derived: Derived, scope: Scope, dice: Random) -> tuple[dict[str
             scope.bind(naming.name, fill(naming.how, scope))
         for constraint in naming.then:
             if not holds(constraint, scope):
-                raise _BrokenError(f"{constraint.source!r} did not hold")
+                raise _BrokenError(f"{constraint.where}: {constraint.source!r} did not hold")
     return parameters, bits
 
 

@@ -104,12 +104,13 @@ class _Reader:
             for name, spec in as_map(document.get("templates"), f"{file}: templates").items():
                 if name in out:
                     raise Malformed(f"{file}: template {name}: another file has one of that name already")
-                out[name] = self._template(name, spec, f"{file}: template {name}", self.shared | self.productions[file])
+                out[name] = self._template(name, spec, file, self.shared | self.productions[file])
         if not out:
             raise Malformed(f"{', '.join(self.documents)}: there is no template in it")
         return out
 
-    def _template(self, name: str, spec: Any, where: str, around: Mapping[str, tuple[str, Any]]) -> Template:
+    def _template(self, name: str, spec: Any, file: str, around: Mapping[str, tuple[str, Any]]) -> Template:
+        where = f"{file}: template {name}"
         spec = as_map(spec, where)
         only_known(spec, _TEMPLATE, f"{where}:")
         if spec.get("category") not in CATEGORIES:
@@ -125,6 +126,7 @@ class _Reader:
         known = {**around, **{key: (f"{where}: productions.{key}", value) for key, value in own.items()}}
         return Template(
             name=name,
+            file=file,
             category=category,
             difficulties=levels,
             max_steps=Leveled.parse(spec.get("max_steps"), f"{where}: max_steps", levels),

@@ -71,6 +71,7 @@ def test_each_mistake_is_one_sentence_with_file_or_skeleton_and_field(small, old
     with pytest.raises(Malformed, match=says) as caught:
         parse({"small.yaml": small.replace(old, new, 1)}, {}, predicates={"filesystem.fileTextEquals"})
     assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("small.yaml: ")
 
 
 def test_a_tool_that_no_server_has_is_refused(small):
