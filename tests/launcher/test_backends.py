@@ -62,5 +62,6 @@ def test_where_there_is_no_postgresql_that_is_said_and_nothing_fails(
     monkeypatch.setattr(machine, "POSTGRES", str(tmp_path))
     monkeypatch.setattr(machine, "SBIN", ())
     backends.install(checkout, needed=True)
-    assert "no tasks with databases or mail: they need Debian's dovecot-imapd and postgresql and redis-tools" in capfd.readouterr().err
+    needed = "dovecot-imapd and postgresql and redis-tools"
+    assert f"no tasks with databases or mail: they need Debian's {needed}" in capfd.readouterr().err
     assert not checkout.template.exists()
