@@ -15,7 +15,6 @@ __all__ = ["whole"]
 
 @pytest.mark.engine
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK leaves its broken connections
 def test_an_engine_that_is_killed_in_the_middle_of_a_run_is_ours(whole, tmp_path, monkeypatch):
     made, seen = a_box(whole, monkeypatch), []
 
