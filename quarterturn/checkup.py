@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from quarterturn import rooms
 from quarterturn.boxes import BOXES, choose_box
@@ -18,10 +18,18 @@ from quarterturn.running import Progress
 from quarterturn.wiring import House
 from sandbox import selfcheck
 from sandbox.box import Box
-from sandbox.errors import SandboxError
+from sandbox.errors import Lost, SandboxError
 from sandbox.selfcheck import Attempt, covert, wire
 
 Finding = tuple[bool, str]
+
+
+class Telling(Progress, Protocol):
+    """Where progress goes, and a line on the way."""
+
+    def say(self, line: str) -> None:
+        """Say something on the way."""
+        ...
 
 
 def machine(home: Path) -> Report:
@@ -42,7 +50,7 @@ def machine(home: Path) -> Report:
     )
 
 
-def attack(box_name: BoxName, out: Progress, *, controls: bool) -> Report:
+def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
     """Try to get out of a box, from inside, in every way that we know.
 
     Args:
@@ -52,13 +60,24 @@ def attack(box_name: BoxName, out: Progress, *, controls: bool) -> Report:
 
     Raises:
         Unavailable: the box cannot be had, or this machine does not let us make controls.
-        Lost: the suite did not run to its end, so it proves nothing.
+        Lost: the suite did not run to its end, so it proves nothing; what was made was said before.
     """
     if controls:
         wire.require()
     box = choose_box(box_name)
-    with out.progress(f"attacking the {box.name} box", len(selfcheck.attempts())) as advance:
-        made = selfcheck.attack(box, controls=controls, done=lambda _: advance(1))
+    made: list[Attempt] = []
+    try:
+        with out.progress(f"attacking the {box.name} box", len(selfcheck.attempts())) as advance:
+
+            def done(attempt: Attempt) -> None:
+                made.append(attempt)
+                advance(1)
+
+            selfcheck.attack(box, controls=controls, done=done)
+    except Lost:
+        for line in _lines(made):
+            out.say(line)
+        raise
     return Report({"box": box.name, "attempts": [_shown(one, controls) for one in made]}, *_judged(box, made))
 
 
@@ -71,14 +90,19 @@ def _shown(attempt: Attempt, controls: bool) -> dict[str, Any]:  # noqa: FBT001 
 
 def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
     """Give a line for each attempt with what it comes to, and whether the wall holds."""
+    lines, escaped = _lines(made), sum(one.outcome == "escaped" for one in made)
+    lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
+    lines.append(f"What we say ourselves carries at most {covert.total(covert.ceiling()):.0f} bits a month and run.")
+    return lines, not escaped
+
+
+def _lines(made: Sequence[Attempt]) -> list[str]:
     escaped = [one for one in made if one.outcome == "escaped"]
     unproved = [one.name for one in made if one.control_succeeded is False]
     lines = [f"{one.outcome:<8} {one.group:<11} {one.name:<22} {one.control}" for one in made]
     lines += [f"{one.name} got out: {one.detail}" for one in escaped]
     lines += [f"{name} was stopped without its control too, so it proves nothing here" for name in unproved]
-    lines.append(f"{len(made)} attempts in the {box.name} box, {len(escaped)} escaped")
-    lines.append(f"What we say ourselves carries at most {covert.total(covert.ceiling()):.0f} bits a month and run.")
-    return lines, not escaped
+    return lines
 
 
 def _python() -> Finding:

@@ -6,7 +6,8 @@ reaches one openly, so a verdict of *true* means that something was believed, fo
 
 Every drill must leave the machinery whole (`faults`): the run ends in time and through no fault of ours, the log is
 sound, and nothing that a person is shown holds what moves a cursor. What else must hold stands in the table beside it.
-Drills with one word for their batch share a run, where they do not disturb each other.
+Drills with one word for their batch share a run, where they do not disturb each other. A drill that did not come to
+its end proves nothing: it is played once more, and then, after all the others, ends the suite with an error.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sandbox.errors import Lost
 from sandbox.gateway.session import MAX_ARGUMENTS
 from sandbox.outcome import TaskRun
 from sandbox.run import Terms, run_task
+from sandbox.scene import Patience
 from sandbox.selfcheck.attempt import Attempt, Outcome, Spec
 from sandbox.selfcheck.drill_task import GOAL, STEPS, drill_task
 from sandbox.selfcheck.watching import Heard, gateways_watched
@@ -35,10 +37,13 @@ from verifiers.verdict import Evidence, Verdict
 
 HOSTILE = Path(__file__).parents[1] / "probes" / "hostile"
 MIB = 1 << 20
-WALL = 60.0
-TERMS = Terms(agent=Limits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024))
+WALL = 180.0  # no drill is about the time that an agent has, so a busy machine shall not decide one
+TERMS = Terms(
+    agent=Limits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024),
+    patience=Patience(ready=180.0, finish=60.0, freeze=120.0),
+)
 GATEWAY_MEMORY = 256 * MIB  # it starts with some fifty; where it may go no further stands in its own module
-OVERTIME = 120.0  # beyond the wall: making the world, freezing it, the verdict, a replay
+OVERTIME = 480.0  # beyond the wall: making the world, freezing it, the verdict, a replay
 WORKERS = 3
 
 
@@ -161,22 +166,22 @@ def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:
     """
     name = drill.spec.name
     if f"begun {name}" not in played.met or (drill.told and name not in played.met):
-        raise Lost(f"the drill {name} did not run to its end ({played.run.code}), so what it found proves nothing")
+        raise Lost(f"the drill {name} did not run to its end ({played.run.code})")
     met = played.met.get(name, {})
     wrong = [*faults(played), *(faults(left) if left else ())]
-    wrong += filter(None, [drill.check(played, met), _leftovers(left)])
+    wrong += filter(None, [drill.check(played, met), _leftovers(name, left)])
     spec = drill.spec
     if wrong:
         return Attempt(name, spec.group, spec.control, "escaped", "; ".join(wrong))
     return Attempt(name, spec.group, spec.control, drill.outcome, _detail(met, played))
 
 
-def _leftovers(left: Played | None) -> str:
+def _leftovers(name: str, left: Played | None) -> str:
     if left is None:
         return ""
     met = left.met.get(LOOK)
     if met is None:
-        raise Lost("the run that looks for leftovers did not come to its end, so it proves nothing")
+        raise Lost(f"the run that looks for leftovers of {name} did not come to its end ({left.run.code})")
     places = [*met["places"], *met["in_the_world"]]
     return f"the next run found {', '.join(places)[:200]}" if places else ""
 
@@ -189,13 +194,28 @@ def _detail(met: Mapping[str, Any], played: Played) -> str:
 LOOK = "look-for-leftovers"
 
 
-def perform(box: Box, drills: Sequence[Drill]) -> list[Attempt]:
-    """Play one batch, and the look afterwards where one of them asks for it."""
+def perform(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
+    """Play one batch; what proves nothing is played once more by itself, and handed on as an error if it does again."""
+    found = _judged(box, drills)
+    again = [drill for drill in drills if isinstance(found[drill.spec.name], Lost)]
+    return found | (_judged(box, again) if again else {})
+
+
+def _judged(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
+    """Play these drills in one run, with the look afterwards where one of them asks for it."""
     word = f"word-{secrets.token_hex(8)}"
-    played = play(box, [drill.spec.name for drill in drills], word)
-    looks = any(drill.after for drill in drills)
-    left = play(box, [LOOK], word) if looks else None
-    return [attempted(drill, played, left if drill.after else None) for drill in drills]
+    try:
+        played = play(box, [drill.spec.name for drill in drills], word)
+        left = play(box, [LOOK], word) if any(drill.after for drill in drills) else None
+    except Lost as error:
+        return {drill.spec.name: error for drill in drills}
+    found: dict[str, Attempt | Lost] = {}
+    for drill in drills:
+        try:
+            found[drill.spec.name] = attempted(drill, played, left if drill.after else None)
+        except Lost as error:
+            found[drill.spec.name] = error
+    return found
 
 
 def batches(drills: Mapping[str, Drill], names: Collection[str]) -> list[list[Drill]]:
@@ -208,7 +228,15 @@ def batches(drills: Mapping[str, Drill], names: Collection[str]) -> list[list[Dr
 
 
 def perform_all(box: Box, drills: Mapping[str, Drill], names: Collection[str]) -> Iterator[Attempt]:
-    """Play the named drills, some batches at a time, and hand each attempt on in the order of the table."""
+    """Play the named drills, some batches at a time, and hand each attempt on in the order of the table.
+
+    Raises:
+        Lost: some proved nothing, twice; the others were made and handed on before.
+    """
+    lost: list[str] = []
     with ThreadPoolExecutor(WORKERS, thread_name_prefix="drill") as pool:
         for made in pool.map(partial(perform, box), batches(drills, names)):
-            yield from made
+            yield from (one for one in made.values() if isinstance(one, Attempt))
+            lost += [str(one) for one in made.values() if isinstance(one, Lost)]
+    if lost:
+        raise Lost(f"{'; '.join(dict.fromkeys(lost))}: played twice, and nothing is proved")

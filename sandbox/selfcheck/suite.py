@@ -1,6 +1,7 @@
 """The whole suite: its parts, in one catalogue, and the two ways of running them.
 
-A suite that did not run to its end proves nothing and is an error, never a pass.
+A suite that did not run to its end proves nothing and is an error, never a pass; what else can be tried is tried first,
+so that a part which was lost does not throw the others away.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def attack(
         done: called with each attempt.
 
     Raises:
-        Lost: it did not run to its end, or did not reach its own relay.
+        Lost: it did not run to its end, or did not reach its own relay; `done` was told of all that was made.
         Unavailable: the box cannot be had.
     """
     return _run(box, lambda spec: groups is None or spec.group in groups, controls=controls, done=done)
@@ -55,15 +56,24 @@ def attack(
 
 def _run(box: Box, wanted: Callable[[Spec], bool], *, controls: bool, done: Callable[[Attempt], None]) -> list[Attempt]:
     made: list[Attempt] = []
+    lost: list[str] = []
     for part in PARTS:
         names = [name for name, spec in part.ATTEMPTS.items() if wanted(spec)]
         if not names:
             continue
         succeeded = part.controls(box, names) if controls else {}
-        for attempt in part.run(box, names):
-            made.append(replace(attempt, control_succeeded=succeeded.get(attempt.name)))
-            done(made[-1])
-        missing = set(names) - {attempt.name for attempt in made}
-        if missing:
-            raise Lost(f"the attack on the {box.name} box stopped before {', '.join(sorted(missing))}")
+        try:
+            for attempt in part.run(box, names):
+                made.append(replace(attempt, control_succeeded=succeeded.get(attempt.name)))
+                done(made[-1])
+        except Lost as error:
+            lost.append(str(error))
+        else:
+            lost += _missing(box, set(names) - {attempt.name for attempt in made})
+    if lost:
+        raise Lost("; ".join(lost))
     return made
+
+
+def _missing(box: Box, names: Collection[str]) -> list[str]:
+    return [f"the attack on the {box.name} box stopped before {', '.join(sorted(names))}"] if names else []

@@ -30,7 +30,7 @@ from verifiers.verdict import Verdict
 from verifiers.views import Tree
 
 LIMITS = Limits(memory=256 * MIB, pids=64, tmpfs=32 * MIB)
-SECONDS = 30.0
+SECONDS = 120.0  # no attempt is about how long a reading takes
 PROGRAM = HOSTILE / "world.py"
 
 ATTEMPTS: Mapping[str, Spec] = catalogue(

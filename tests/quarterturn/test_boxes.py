@@ -16,7 +16,7 @@ from quarterturn.boxes import choose_box
 from quarterturn.errors import Unavailable
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
-from sandbox.errors import Refused
+from sandbox.errors import Lost, Refused
 from sandbox.errors import Unavailable as NoBox
 from sandbox.selfcheck import Attempt
 
@@ -123,10 +123,9 @@ def suite(monkeypatch):
     def put(*made):
         def attack(box, *, controls, done):
             for attempt in made:
-                done(attempt)
-            return [
-                replace(attempt, control_succeeded=attempt.control_succeeded if controls else None) for attempt in made
-            ]
+                if isinstance(attempt, Lost):
+                    raise attempt
+                done(replace(attempt, control_succeeded=attempt.control_succeeded if controls else None))
 
         monkeypatch.setattr(checkup.selfcheck, "attack", attack)
         monkeypatch.setattr(checkup.wire, "require", lambda: None)
@@ -147,6 +146,16 @@ def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, suite):
             | {"detail": "what it met"}
         ],
     }
+
+
+def test_what_was_made_before_the_suite_was_lost_is_said(there, say, suite):
+    there()
+    suite(
+        Attempt("tcp", "network", "no route", "escaped", "got there"), Lost("the drill x did not end (agent-timeout)")
+    )
+    said = say("doctor", "--attack", "--box", "bwrap")
+    assert (said.code, said.out) == (6, "")
+    assert said.err.index("tcp got out: got there") < said.err.index("the drill x did not end (agent-timeout)")
 
 
 def test_with_controls_each_attempt_says_whether_its_control_got_through(there, say, suite):

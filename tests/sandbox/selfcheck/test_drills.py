@@ -15,7 +15,7 @@ from sandbox.docker_box import AGENT_IMAGE, DockerBox
 from sandbox.errors import Lost
 from sandbox.outcome import TaskRun
 from sandbox.run import run_task
-from sandbox.selfcheck import attempts, drills, naive, taken
+from sandbox.selfcheck import attempts, drills, naive, playing, taken
 from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
 from sandbox.transcript import CallRecord, Transcript
@@ -197,8 +197,65 @@ def test_a_program_that_did_not_come_to_its_end_proves_nothing(silent):
 
 
 def test_a_look_that_did_not_come_to_its_end_proves_nothing():
-    with pytest.raises(Lost, match="leftovers"):
-        attempted(STAY, played("stay-in-folders", met={"written": []}), Played(played().run, {}, 1.0, 0))
+    with pytest.raises(Lost, match=r"leftovers of stay-in-folders .*agent-timeout"):
+        attempted(
+            STAY, played("stay-in-folders", met={"written": []}), Played(played(code="agent-timeout").run, {}, 1.0, 0)
+        )
+
+
+SILENT = Played(played(code="agent-timeout").run, {}, 1.0, 0)
+
+
+@pytest.fixture
+def plays(monkeypatch):
+    """Runs that are handed out in turn for each list of programs, instead of being played."""
+
+    def put(**runs):
+        waiting, asked = {name: list(those) for name, those in runs.items()}, []
+
+        def play(_box, names, _word=""):
+            asked.append(list(names))
+            return waiting[names[0].replace("-", "_")].pop(0)
+
+        monkeypatch.setattr(playing, "play", play)
+        return asked
+
+    return put
+
+
+def test_a_drill_that_did_not_come_to_its_end_is_played_once_more_by_itself(plays):
+    first = played("json-deep")
+    asked = plays(json_deep=[first], json_nan=[played()])
+    made = list(drills.run(None, ["json-deep", "json-nan"]))
+    assert [(one.name, one.outcome) for one in made] == [("json-deep", "blocked"), ("json-nan", "blocked")]
+    assert asked == [["json-deep", "json-nan"], ["json-nan"]]
+
+
+def test_a_drill_that_does_not_come_to_its_end_twice_is_named_after_the_others_were_made(plays):
+    plays(json_nan=[SILENT, SILENT], escapes=[played("escapes")])
+    made = drills.run(None, ["json-nan", "escapes"])
+    assert next(made).name == "escapes"
+    with pytest.raises(Lost, match=r"the drill json-nan did not run to its end \(agent-timeout\): played twice"):
+        next(made)
+
+
+def test_a_look_that_did_not_come_to_its_end_is_made_once_more(plays):
+    clean = played(LOOK, met={"places": [], "in_the_world": []})
+    stay = played("stay-in-folders", met={"written": []})
+    plays(stay_in_folders=[stay, stay], look_for_leftovers=[SILENT, clean])
+    assert [one.outcome for one in drills.run(None, ["stay-in-folders"])] == ["blocked"]
+
+
+def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
+    runs = [Lost("no world"), played()]
+
+    def play(*_):
+        if isinstance(run := runs.pop(0), Lost):
+            raise run
+        return run
+
+    monkeypatch.setattr(playing, "play", play)
+    assert [one.outcome for one in drills.run(None, ["json-nan"])] == ["blocked"]
 
 
 @pytest.mark.parametrize(

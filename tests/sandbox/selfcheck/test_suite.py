@@ -138,6 +138,17 @@ def test_what_was_not_made_is_named(parts):
         attack(FakeBox())
 
 
+def test_a_part_that_was_lost_ends_the_suite_after_the_others_were_made(parts):
+    def lost(box, names):
+        yield Attempt("tcp", "network", "no route", "blocked", "")
+        raise Lost("the drill flood did not run to its end")
+
+    parts[0].run, told = lost, []
+    with pytest.raises(Lost, match="the drill flood did not"):
+        attack(None, done=told.append)
+    assert [one.name for one in told] == ["tcp", "stay"]
+
+
 def test_an_attempt_without_controls_says_that_none_was_tried():
     made = Attempt("tcp", "network", "no route", "blocked", "")
     assert made.control_succeeded is None
