@@ -20,7 +20,7 @@ from quarterturn.choices import LISTEN
 from quarterturn.errors import Malformed, NotFound, Refused
 from sandbox import submission as submissions
 from sandbox.box import Box
-from sandbox.endpoint import Callbacks, EndpointPlaces, Exceptions, Sender, pin, public_base
+from sandbox.endpoint import Callbacks, EndpointPlaces, Exceptions, Sender, listening, pin, public_base
 from sandbox.endpoint.address import parse
 from sandbox.submission import Submission
 
@@ -76,6 +76,7 @@ class Hosting:
             Malformed, Refused: a URL or an address is none that may be used; the message says why.
             Unavailable: the name cannot be resolved, or nobody can listen there.
         """
+        listening(self.listen)
         exceptions = self.exceptions
         pinned = pin(parse(self.url), exceptions)
         if self.public_url is None and not exceptions.ranges:

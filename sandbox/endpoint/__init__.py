@@ -1,8 +1,8 @@
 """Hosted endpoints: a submission that stays with its owner, is sent each task, and calls the tools back from there."""
 
 from sandbox.endpoint.address import Exceptions, Pinned, pin
-from sandbox.endpoint.callbacks import Callbacks
+from sandbox.endpoint.callbacks import Callbacks, listening
 from sandbox.endpoint.places import EndpointPlaces, public_base
 from sandbox.endpoint.signature import Sender
 
-__all__ = ["Callbacks", "EndpointPlaces", "Exceptions", "Pinned", "Sender", "pin", "public_base"]
+__all__ = ["Callbacks", "EndpointPlaces", "Exceptions", "Pinned", "Sender", "listening", "pin", "public_base"]

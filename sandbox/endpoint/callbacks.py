@@ -156,13 +156,22 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def _listener(listen: str) -> socket.socket:
+def listening(listen: str) -> tuple[str, int]:
+    """Take `ADDRESS:PORT` apart; an IPv6 address loses its brackets.
+
+    Raises:
+        Malformed: it has another form.
+    """
     host, colon, port = listen.rpartition(":")
     if not (colon and host and port.isdecimal() and int(port) < 65536):  # noqa: PLR2004 one past the last port
         raise Malformed(f"{listen!r} is no place to listen; give ADDRESS:PORT, such as 127.0.0.1:8701")
-    inside = host.removeprefix("[").removesuffix("]")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _listener(listen: str) -> socket.socket:
+    host, port = listening(listen)
     try:
-        family = socket.AF_INET6 if ":" in inside else socket.AF_INET
-        return socket.create_server((inside, int(port)), family=family, backlog=128)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
         raise Unavailable(f"callbacks cannot be heard on {listen}: {error.strerror or error}; choose another") from None

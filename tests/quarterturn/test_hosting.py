@@ -141,6 +141,7 @@ def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():
         (("--endpoint", "https://93.184.216.34/"), 2, "--public-url"),
         (("--endpoint", "https://93.184.216.34/", "--public-url", "http://93.184.216.35/"), 8, "not https"),
         (("--endpoint", "https://93.184.216.34/", "--public-url", "https://b.example.org", "--listen", "x"), 2, "PORT"),
+        (("--endpoint", "https://93.184.216.34/", "--listen", "nonsense"), 2, "'nonsense' is no place to listen"),
         (("--endpoint", "https://93.184.216.34/", "--test-allow", "nonsense"), 2, "give a range"),
         (("--endpoint", "https://93.184.216.34/", "--test-authority", "/nowhere"), 3, "is not a file"),
         (("--endpoint", "https://93.184.216.34/", "--agent", "true"), 2, "name one of"),
