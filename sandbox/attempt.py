@@ -61,6 +61,7 @@ class _Seen:
     late: bool = False
     stalled: bool = False
     servers_lost: int = 0
+    servers_late: int = 0
     too_large: bool = False
     evidence: Evidence | None = None
     output: str = ""
@@ -109,8 +110,11 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
         seen.transcript = replace(transcript, model_calls=scene.model.calls)
     facts = _facts(scene, seen)
     ruling = classify(facts)
-    if ruling.blame == "replay" and seen.transcript:
-        ruling = classify(facts, replayed(job, seen.transcript))
+    if ruling.blame in ("replay", "late") and seen.transcript:
+        again = replayed(job, seen.transcript)
+        ruling = classify(facts, again)
+        if ruling.blame == "late":
+            ruling = classify(facts, again, replayed(job, seen.transcript, calls=False))
     return _outcome(job, seen, ruling, scene.meter.seconds)
 
 
@@ -126,7 +130,7 @@ def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
     with scene.meter.phase("transcript"):
         seen.output = agent.output()
         transcript = scene.gateway.finish(job.terms.patience.finish)  # 7
-    seen.servers_lost = len(scene.gateway.lost)
+    seen.servers_lost, seen.servers_late = len(scene.gateway.lost), len(scene.gateway.late)
     if seen.late and transcript.ended == "agent-exited":
         transcript = replace(transcript, ended="time-exceeded")
     seen.transcript = transcript
@@ -178,13 +182,17 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
         too_large=seen.too_large,
         stalled=seen.stalled,
         servers_lost=seen.servers_lost,
+        servers_late=seen.servers_late,
+        freeze_late=scene.freeze_late,
         upstream="broke" if scene.model and scene.model.lost else transcript.upstream if transcript else None,
         verdict=seen.evidence.verdict if seen.evidence else None,
     )
 
 
 def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
-    blame = "unclear" if ruling.blame == "replay" else ruling.blame
+    blame = ruling.blame
+    if blame == "replay" or blame == "late":  # noqa: PLR1714  the type is narrowed by no other form
+        blame = "unclear"
     evidence = seen.evidence
     if evidence is None or blame in ("ours", "unclear"):
         verdict = Verdict.FALSE if blame == "theirs" else Verdict.UNKNOWN

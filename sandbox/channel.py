@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sandbox import frames
-from sandbox.errors import Lost, Malformed, SandboxError
+from sandbox.errors import Late, Lost, Malformed, SandboxError
 from verifiers import views
 from verifiers.errors import Malformed as UnreadableTree
 from verifiers.views import Tree
@@ -147,7 +147,8 @@ class Channel:
         """Stop pumping, freeze the world and read its state.
 
         Raises:
-            Lost: it did not answer in time, or its stream was cut.
+            Late: it did not answer in time.
+            Lost: its stream was cut.
             Malformed: the state is beyond the caps, or no state at all; only something inside could have made it so.
         """
         with self._lock:
@@ -159,7 +160,7 @@ class Channel:
         finished = self._done.wait(timeout)
         self.close()
         if not finished:
-            raise Lost(f"the world did not give its state within {timeout:g} s; what is in it is unknown")
+            raise Late(f"the world did not give its state within {timeout:g} s; what is in it is unknown")
         return self._state()
 
     def close(self) -> None:

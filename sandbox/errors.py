@@ -50,3 +50,7 @@ class Lost(SandboxError):
     """The machinery broke while a run was under way; the facts say how."""
 
     kind: ClassVar[Kind] = "unavailable"
+
+
+class Late(Lost):
+    """It did not answer in our time: it may have broken, or this machine may be slow."""

@@ -8,6 +8,9 @@ that crashed, ran in circles or answered nonsense has simply not done the task, 
     theirs   a fail
     replay   what calls can bring about: the logged calls are played in a fresh world without the agent (`Facts` of
              that come in as `again`), and where it breaks again the calls broke it
+    late     the same, but nothing is known to be broken: it only did not come in our time. Where the replay is only
+             late too, the same world is woken and frozen without any call (`idle`): was it in time, the calls made it
+             late; else this machine is slow, and that is unclear
     unclear  it did not break again, or cannot be replayed. That is no proof that it was ours, for a call may ask the
              clock or throw dice: a run has DOUBTS retries for such failures, whatever its size
     nobody   the predicate's word counts
@@ -32,7 +35,7 @@ RETRIES = 2
 DOUBTS = 2
 """How many retries one run has for failures that stayed unclear, all its tasks together."""
 
-Blame = Literal["ours", "theirs", "replay", "unclear"]
+Blame = Literal["ours", "theirs", "replay", "late", "unclear"]
 
 _KILLED = frozenset({137, -9})
 
@@ -61,7 +64,9 @@ class Facts:
         world: how the world stood when the session was over, before it was told to freeze.
         too_large: whether the frozen state was over our caps or no tar stream at all.
         stalled: whether our own looks at the agent came far apart: the machine stood still, or its clock jumped.
-        servers_lost: how many servers died, never came up or did not answer in time.
+        servers_lost: how many servers died or never came up.
+        servers_late: how many did not come up or answer in time, dead or not.
+        freeze_late: whether the world did not give its state in time, and was not seen to be cut off.
         upstream: the worst that the model gateway met: its upstream did not answer a fixed request of ours either
             (`down`), failed a request and then the same one not again, or was crowded (`broke`), or failed the same one
             again or said no to it (`refused`).
@@ -76,6 +81,8 @@ class Facts:
     too_large: bool = False
     stalled: bool = False
     servers_lost: int = 0
+    servers_late: int = 0
+    freeze_late: bool = False
     upstream: UpstreamFact | None = None
     verdict: Verdict | None = None
 
@@ -128,6 +135,14 @@ def _server_lost(facts: Facts) -> bool:
     return facts.servers_lost > 0 and _undone(facts)
 
 
+def _server_missed(facts: Facts) -> bool:
+    return facts.servers_lost + facts.servers_late > 0 and _undone(facts)
+
+
+def _only_late(facts: Facts) -> bool:
+    return facts.freeze_late and not facts.servers_lost and _unreadable(facts)
+
+
 def _jumped_over(facts: Facts) -> bool:
     return facts.ended == "time-exceeded" and facts.stalled
 
@@ -144,9 +159,13 @@ TABLE: tuple[Row, ...] = (
     Row("the world died after a call", _world_died, Ruling("replay", "world-died")),
     Row("an untouched world did not freeze", lambda f: _unreadable(f) and not f.calls, Ruling("ours", "not-frozen")),
     Row("a world that was called holds too much", lambda f: f.too_large, Ruling("replay", "state-too-large")),
+    Row("a world that was called did not freeze in time", _only_late, Ruling("late", "not-frozen")),
     Row("a world that was called did not freeze", _unreadable, Ruling("replay", "not-frozen")),
-    Row("a server was lost before any call", lambda f: _server_lost(f) and not f.calls, Ruling("ours", "server-lost")),
+    Row(
+        "a server was lost before any call", lambda f: _server_missed(f) and not f.calls, Ruling("ours", "server-lost")
+    ),
     Row("a server was lost after a call", _server_lost, Ruling("replay", "server-lost")),
+    Row("a server did not answer in time", _server_missed, Ruling("late", "server-lost")),
     Row("the relay is gone", _relay_died, Ruling("unclear", "relay-lost")),
     Row(
         "the model's upstream was down", lambda f: f.upstream == "down" and _undone(f), Ruling("ours", "upstream-down")
@@ -171,6 +190,7 @@ TABLE: tuple[Row, ...] = (
 
 AGAIN: Mapping[Blame | None, Blame] = {
     "replay": "theirs",
+    "late": "late",
     "ours": "ours",
     "unclear": "unclear",
     "theirs": "unclear",
@@ -179,19 +199,25 @@ AGAIN: Mapping[Blame | None, Blame] = {
 """What a replay says about the failure that it was made for, by the blame of the replay's own row.
 
 It broke after a call of its own: the calls broke it. It broke before any, or could not be made: the machinery is broken
-without any agent. It held: nobody can say.
+without any agent. It held: nobody can say. It was only late: a world without calls has to tell (`IDLE`).
 """
+
+IDLE: Mapping[bool, Blame] = {True: "theirs", False: "unclear"}
+"""What a world without calls says where the replay was only late, by whether it held."""
 
 CODES: frozenset[str] = frozenset(row.ruling.code for row in TABLE)
 """The fixed list: all that a failed private run ever tells its owner."""
 
 
-def classify(facts: Facts, again: Facts | None = None) -> Ruling:
-    """Say whose failure it is; with the facts of a replay, nothing is left to replay."""
+def classify(facts: Facts, again: Facts | None = None, idle: Facts | None = None) -> Ruling:
+    """Say whose failure it is; with the facts of a replay, and of one without calls, nothing is left to replay."""
     ruling = _first(facts)
-    if ruling.blame != "replay" or again is None:
+    if ruling.blame not in ("replay", "late") or again is None:
         return ruling
-    return replace(ruling, blame=AGAIN[_first(again).blame])
+    blame = AGAIN[_first(again).blame]
+    if blame == "late" and idle is not None:
+        blame = IDLE[_first(idle).blame is None]
+    return replace(ruling, blame=blame)
 
 
 def _first(facts: Facts) -> Ruling:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sandbox.failure import AGAIN, DOUBTS, RETRIES, TABLE
+from sandbox.failure import AGAIN, DOUBTS, IDLE, RETRIES, TABLE
 
 HEAD = """# Ours or theirs
 
@@ -23,17 +23,23 @@ MEANINGS = {
     "theirs": "A fail.",
     "replay": "Calls can bring it about. The calls that a server saw are played again, at their pace, in a fresh world "
     "with no agent; the next table says what follows.",
+    "late": "Calls can bring it about, and so can a slow machine. It is replayed as well; where the replay is only "
+    "late too, the same servers are woken in a fresh world and it is frozen, with no call and the same patience; the "
+    "last table says what follows.",
     "unclear": f"Nobody can say. It is played again too, but a whole run has {DOUBTS} such retries.",
     None: "The machinery held. The predicate's word counts.",
 }
 
 REPLAYS = {
     "replay": "breaks after a call of its own",
+    "late": "is only late, after a call of its own",
     "ours": "cannot be made, or breaks before any call",
     "unclear": "loses what no call touches",
     "theirs": "does not end in time",
     None: "holds",
 }
+
+IDLES = {True: "is in time", False: "is late too, or breaks"}
 
 TAIL = """
 Each time that a task is played again is an exposure, and is kept with the result. Where the retries are used up the
@@ -48,7 +54,8 @@ def page() -> str:
     meanings = [f"- **{blame or 'nobody'}**: {meaning}" for blame, meaning in MEANINGS.items()]
     replays = [f"| {REPLAYS[blame]} | {ruling} |" for blame, ruling in AGAIN.items()]
     again = ["| the replay | whose |", "|---|---|", *replays]
-    return HEAD + "\n".join([*rows, "", *meanings, "", *again]) + "\n" + TAIL
+    idle = ["| the world without calls | whose |", "|---|---|", *(f"| {IDLES[held]} | {IDLE[held]} |" for held in IDLE)]
+    return HEAD + "\n".join([*rows, "", *meanings, "", *again, "", *idle]) + "\n" + TAIL
 
 
 if __name__ == "__main__":

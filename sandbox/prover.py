@@ -142,8 +142,8 @@ class BoxProver:
         scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
         with scene:
             transcript = scene.open().gateway.finish(terms.world.wall)
-            if scene.gateway.lost:
-                raise Lost(f"the server {scene.gateway.lost[0]} was lost in the middle of a proof")
+            if missed := (*scene.gateway.lost, *scene.gateway.late):
+                raise Lost(f"the server {missed[0]} was lost in the middle of a proof, or did not answer in time")
             if len(transcript.calls) != len(script):
                 raise Lost(
                     f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"

@@ -2,7 +2,8 @@
 
 What a world does once with an agent and again without one, the calls did. The replay is told the truth about them: only
 what was passed on to a server is played, in its order and at its pace, in the state that it was played in the first
-time. What comes back are facts like those of any run, for `sandbox.failure` to judge.
+time. What comes back are facts like those of any run, for `sandbox.failure` to judge. Without the calls it wakes the
+same servers, and freezes: what is late even then, this machine is too slow for.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ POLL = 0.5
 BROKEN = (Lost, Unavailable, OSError)
 
 
-def replayed(job: Job, transcript: Transcript) -> Facts:
-    """Play the logged calls in a fresh world without an agent, and give what there is to know of that."""
+def replayed(job: Job, transcript: Transcript, *, calls: bool = True) -> Facts:
+    """Play the logged calls, or none, in a fresh world without an agent, and give what there is to know of that."""
     task, terms = job.task, job.terms
     script = script_of(transcript)
     used = {call.tool.partition(".")[0] for call in script}
     servers = [server for server in servers_of(task.document) if server.name in used]
+    script = script if calls else []
     wall = terms.agent.wall + terms.patience.ready  # no call may fall away because this machine is slower now
     spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=script)
     spec = replace(spec, faults=(), max_steps=len(script))  # what they did to the agent, they did to no server
@@ -44,13 +46,14 @@ def replayed(job: Job, transcript: Transcript) -> Facts:
                 ended=played.ended,
                 calls=len(played.calls),
                 servers_lost=len(scene.gateway.lost),
+                servers_late=len(scene.gateway.late),
                 world=scene.world.facts(),
             )
             scene.freeze()
         except Malformed:
             return replace(facts, too_large=True)
         except BROKEN:
-            return replace(facts, stage=max(scene.stage, facts.stage))
+            return replace(facts, stage=max(scene.stage, facts.stage), freeze_late=scene.freeze_late)
     return replace(facts, stage=Stage.VERDICT)
 
 

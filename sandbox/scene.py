@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sandbox.box import Box, Limits, Place, World
+from sandbox.errors import Late
 from sandbox.failure import Stage
 from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listen, listing, start
 from sandbox.meter import Meter
@@ -69,6 +70,7 @@ class Scene:
     def __post_init__(self) -> None:
         """Hold nothing yet: `open` makes the parts."""
         self.stage = Stage.NOTHING
+        self.freeze_late = False
         self._stack = ExitStack()
 
     def open(self) -> Self:
@@ -118,7 +120,11 @@ class Scene:
     def freeze(self) -> Tree:
         """Stop everything in the world and read its state out."""
         with self.meter.phase("freeze"):
-            tree = self.world.freeze(self.patience.freeze)
+            try:
+                tree = self.world.freeze(self.patience.freeze)
+            except Late:
+                self.freeze_late = True
+                raise
         self.stage = Stage.FROZEN
         return tree
 

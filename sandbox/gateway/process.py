@@ -166,9 +166,15 @@ class Gateway:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The servers that did not come up, died, or did not answer in time, as the gateway saw it."""
+        """The servers that did not come up, or died, as the gateway saw it."""
         with self._changed:
             return tuple(self._book.lost)
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """The servers that did not come up or answer in time, as the gateway saw it; some may be lost by now."""
+        with self._changed:
+            return tuple(self._book.late)
 
     def finish(self, timeout: float) -> Transcript:
         """End the session (a script: wait for its end) and give what was seen; the process is gone afterwards."""

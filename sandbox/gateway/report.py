@@ -8,7 +8,8 @@ must be numbered as they come. Whatever is not so makes the session one with a l
     {"call": n, "tool", "arguments", "listed"}     a call came in
     {"result": n, "error", "injected", "refused", "seconds", "text"}
                                                    it was answered; refused: by the gateway itself
-    {"answer": text}     {"lost": server}     {"ended": how}
+    {"answer": text}     {"lost": server}     {"late": server}     {"ended": how}
+                                                   late: it did not answer in time, and is not known to be lost
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _SHAPES: tuple[Mapping[str, type], ...] = (
     _RESULT,
     {"answer": str},
     {"lost": str},
+    {"late": str},
     {"ended": str},
     {"ready": bool},
 )
@@ -62,6 +64,7 @@ class Book:
         self.ready = False
         self.ended: Ended | None = None
         self.lost: list[str] = []
+        self.late: list[str] = []
         self._answer: str | None = None
         self._calls: list[CallRecord] = []
         self._waiting: int | None = None
@@ -94,7 +97,7 @@ class Book:
         return Transcript(tuple(self._calls), self._answer, self.ended or otherwise)
 
     def _take(self, entry: Mapping[str, Any]) -> None:
-        if self.ended is not None and "lost" not in entry and "result" not in entry:
+        if self.ended is not None and not entry.keys() & {"lost", "late", "result"}:
             raise Malformed("the gateway reported something after the session's end")
         if "call" in entry:
             self._begin(entry)
@@ -104,6 +107,8 @@ class Book:
             self._answer = entry["answer"]
         elif "lost" in entry:
             self.lost.append(entry["lost"])
+        elif "late" in entry:
+            self.late.append(entry["late"])
         elif "ready" in entry:
             self.ready, self._begun = True, self._clock()
         elif entry["ended"] in get_args(Ended):

@@ -3,8 +3,9 @@
 One client session a server, through the official package and in the server's pinned mode. Each is opened by the first
 call to its server, which is when the world starts that server: most of a task's servers are there to distract, and
 what nobody asks costs nothing. What a server writes is capped: by line, by the values in it, and by how many lines
-wait; beyond that its output counts as ended. A server that does not come up, dies, or does not answer in time is an
-error to the caller and an entry `{"lost": name}` in the log, never an exception.
+wait; beyond that its output counts as ended. A server that does not come up or dies is an error to the caller and an
+entry `{"lost": name}` in the log, one that does not come up or answer in time an error and an entry `{"late": name}`;
+never is it an exception.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Upstream:
     def __init__(self, names: Sequence[str], channel: socket.socket, emit: Callable[[Mapping[str, Any]], None]) -> None:
         self._channel, self._emit = channel, emit
         self._lines = {name: _Line(frames.FIRST_SERVER + place) for place, name in enumerate(names)}
-        self._told: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
 
     async def run(self) -> None:
         """Open sessions as they are wanted, and carry bytes until the channel ends."""
@@ -71,7 +72,7 @@ class Upstream:
                 await line.settled.wait()
         for name, line in self._lines.items():
             if line.client is None:
-                self._lost(name)
+                self._tell("lost" if line.settled.is_set() else "late", name)
         return not self._told
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
@@ -87,7 +88,7 @@ class Upstream:
                 reply = await self._asked(server, line.client, tool, arguments)
         if scope.cancelled_caught:
             if seconds >= CALL_SECONDS:  # else it was the session's time that ran out
-                self._lost(server)
+                self._tell("late", server)
             return Reply.error(f"the server {server} did not answer in time")
         return reply
 
@@ -99,17 +100,17 @@ class Upstream:
             content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
         except MCPError as error:
             if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
-                self._lost(server)
+                self._tell("lost", server)
             return Reply.error(error.message)
         except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError):
-            self._lost(server)
+            self._tell("lost", server)
             return Reply.error(f"the server {server} is not available")
         return Reply(content, bool(result.is_error))
 
-    def _lost(self, name: str) -> None:
-        if name not in self._told:
-            self._told.add(name)
-            self._emit({"lost": name})
+    def _tell(self, how: str, name: str) -> None:
+        if (how, name) not in self._told:
+            self._told.add((how, name))
+            self._emit({how: name})
 
     async def _keep(self, name: str, line: _Line) -> None:
         """Open one session and hold it until its line ends; nothing that goes wrong here ends the others."""
@@ -124,7 +125,7 @@ class Upstream:
             line.forget()
         line.client = None
         line.settled.set()
-        self._lost(name)
+        self._tell("lost", name)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         cutter = frames.Reader()

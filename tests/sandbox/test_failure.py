@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sandbox import box, failure
-from sandbox.failure import AGAIN, CODES, TABLE, Facts, Ruling, Stage, classify
-from sandbox.failure_reference import MEANINGS, REPLAYS, page
+from sandbox.failure import AGAIN, CODES, IDLE, TABLE, Facts, Ruling, Stage, classify
+from sandbox.failure_reference import IDLES, MEANINGS, REPLAYS, page
 from sandbox.transcript import Ended, UpstreamFact
 from verifiers.verdict import Verdict
 
@@ -39,9 +39,16 @@ CASES = [
     ("the world died after a call", replace(DONE, world=STARVED), "replay", "world-died"),
     ("an untouched world did not freeze", replace(DONE, stage=Stage.SESSION, calls=0), "ours", "not-frozen"),
     ("a world that was called holds too much", replace(DONE, too_large=True), "replay", "state-too-large"),
+    (
+        "a world that was called did not freeze in time",
+        replace(DONE, stage=Stage.SESSION, freeze_late=True),
+        "late",
+        "not-frozen",
+    ),
     ("a world that was called did not freeze", replace(DONE, stage=Stage.SESSION), "replay", "not-frozen"),
     ("a server was lost before any call", replace(DONE, servers_lost=1, calls=0), "ours", "server-lost"),
     ("a server was lost after a call", replace(DONE, servers_lost=1), "replay", "server-lost"),
+    ("a server did not answer in time", replace(DONE, servers_late=1), "late", "server-lost"),
     ("the relay is gone", replace(DONE, agent=CUT_OFF), "unclear", "relay-lost"),
     ("the model's upstream was down", replace(DONE, upstream="down"), "ours", "upstream-down"),
     ("the model's upstream broke on a request, once", replace(DONE, upstream="broke"), "unclear", "upstream-broke"),
@@ -66,17 +73,21 @@ def every_fact():
         "stage": list(Stage),
         "ended": [None, *typing.get_args(Ended)],
         "calls": [0, 4],
-        "agent": [None, RUNS, ENDED, CUT_OFF, LOST],
+        "agent": [None, ENDED, CUT_OFF, LOST],
         "world": worlds,
         "too_large": [False, True],
         "stalled": [False, True],
         "servers_lost": [0, 1],
+        "servers_late": [0, 1],
+        "freeze_late": [False, True],
         "upstream": [None, *typing.get_args(UpstreamFact)],
         "verdict": [None, *Verdict],
     }
     assert values.keys() == Facts.__dataclass_fields__.keys()
     for combination in itertools.product(*values.values()):
-        yield Facts(*combination)
+        facts = Facts(*combination)
+        if facts.stage in (Stage.AGENT, Stage.SESSION) or not facts.freeze_late:  # only what was frozen can be late
+            yield facts
 
 
 @pytest.mark.parametrize(("says", "facts", "blame", "code"), CASES, ids=[case[0] for case in CASES])
@@ -99,7 +110,9 @@ def test_whatever_the_facts_a_row_holds_and_keeps_what_the_table_promises():
         blame = row.ruling.blame
         own_budget = facts.ended in ("steps-exceeded", "time-exceeded")
         assert blame != "theirs" or own_budget, "without a replay a fail comes from a budget and from nothing else"
-        assert blame != "replay" or facts.calls, "what no call touched is never replayed"
+        assert blame not in ("replay", "late") or facts.calls, "what no call touched is never replayed"
+        assert blame != "late" or facts.servers_late or facts.freeze_late, "what died is not called late"
+        assert blame != "late" or not facts.servers_lost
         assert blame is not None or facts.stage == Stage.VERDICT
         assert blame is not None or facts.verdict is not Verdict.UNKNOWN, "an unknown verdict never counts"
         assert blame != "ours" or not agents_doing(facts), row.says
@@ -128,6 +141,10 @@ def agents_doing(facts: Facts) -> bool:
         (Facts(Stage.NOTHING), "ours"),
         (Facts(Stage.WORLD), "ours"),
         (replace(HELD, calls=0, servers_lost=1), "ours"),
+        (replace(HELD, calls=0, servers_late=1), "ours"),
+        (replace(HELD, servers_lost=1, servers_late=1), "theirs"),
+        (replace(HELD, stage=Stage.SESSION, freeze_late=True), "late"),
+        (replace(HELD, servers_late=1), "late"),
         (replace(HELD, world=LOST), "ours"),
         (replace(HELD, world=KILLED), "ours"),
     ],
@@ -137,11 +154,41 @@ def test_a_replay_decides_by_how_it_ended_itself(again, blame):
         assert classify(facts, again) == Ruling(blame, classify(facts).code)
 
 
+LATE = [{"servers_late": 1}, {"stage": Stage.SESSION, "freeze_late": True}]
+BROKEN = [
+    {"stage": Stage.NOTHING},
+    {"stage": Stage.WORLD},
+    {"world": LOST},
+    {"world": DIED},
+    {"servers_lost": 1},
+    {"stage": Stage.SESSION},
+    {"ended": "time-exceeded"},
+    {"ended": "gateway-lost"},
+]
+
+
+@pytest.mark.parametrize("first", [*LATE, {"servers_lost": 1}, {"stage": Stage.SESSION}], ids=str)
+@pytest.mark.parametrize("again", LATE, ids=str)
+def test_a_machine_that_is_too_slow_even_without_calls_convicts_nobody(first, again):
+    facts, again = replace(DONE, **first), replace(HELD, **again)
+    assert classify(facts, again).blame == "late", "it takes a world without calls to tell"
+    assert classify(facts, again, replace(HELD, calls=0)).blame == "theirs", "it was the calls that took too long"
+    for broken in (*LATE, *BROKEN):
+        assert classify(facts, again, replace(HELD, calls=0, **broken)).blame == "unclear"
+
+
+def test_a_world_without_calls_settles_nothing_but_lateness():
+    for again in (HELD, replace(HELD, servers_lost=1), replace(HELD, calls=0, servers_late=1)):
+        for idle in (replace(HELD, calls=0), replace(HELD, calls=0, freeze_late=True, stage=Stage.SESSION)):
+            facts = replace(DONE, servers_late=1)
+            assert classify(facts, again, idle) == classify(facts, again)
+
+
 def test_a_replay_leaves_nothing_to_replay_and_changes_no_other_ruling():
     assert AGAIN.keys() == {*typing.get_args(failure.Blame), None}
     assert "replay" not in AGAIN.values()
     for _, facts, blame, code in CASES:
-        if blame != "replay":
+        if blame not in ("replay", "late"):
             assert classify(facts, replace(HELD, too_large=True)) == Ruling(blame, code)
 
 
@@ -152,7 +199,9 @@ def test_how_the_agent_itself_ended_never_decides(code):
 
 
 @pytest.mark.parametrize(
-    "lost", [{"servers_lost": 1}, {"agent": CUT_OFF}, {"upstream": "down"}, {"upstream": "broke"}], ids=str
+    "lost",
+    [{"servers_lost": 1}, {"servers_late": 1}, {"agent": CUT_OFF}, {"upstream": "down"}, {"upstream": "broke"}],
+    ids=str,
 )
 def test_what_is_lost_stands_in_nobodys_way_where_the_task_is_done(lost):
     assert classify(replace(DONE, **lost, verdict=Verdict.TRUE)).blame is None
@@ -173,6 +222,7 @@ def test_a_budget_that_ran_out_over_a_fault_of_ours_is_not_held_against_anybody(
 
 def test_the_reference_page_is_written_from_the_table():
     assert PAGE.read_text() == page(), "write it anew: python -m sandbox.failure_reference >docs/reference/failures.md"
+    assert IDLES.keys() == IDLE.keys()
     assert MEANINGS.keys() == REPLAYS.keys() == AGAIN.keys()
 
 

@@ -91,6 +91,11 @@ def test_bytes_that_are_no_entry_are_refused(data):
         Book().feed(data)
 
 
+def test_who_was_late_is_kept_apart_from_who_was_lost_also_after_the_end():
+    kept = book({"ready": True}, {"late": "git"}, {"ended": "answered"}, {"late": "sqlite"}, {"lost": "git"})
+    assert (kept.late, kept.lost) == (["git", "sqlite"], ["git"])
+
+
 @given(st.binary(max_size=400))
 def test_no_bytes_do_worse_than_a_refusal(data):
     made = Book()

@@ -44,9 +44,9 @@ async def world(end, answer):
                     await writer.drain()
 
 
-def called(answer, seconds=5.0):
+def called(answer, seconds=5.0, log=None):
     """Call both servers, and give their replies and the log."""
-    log = []
+    log = [] if log is None else log
 
     async def run():
         ours, theirs = socket.socketpair()
@@ -84,6 +84,14 @@ def test_a_server_that_floods_is_an_error_and_the_next_one_answers(answer):
     (first, second), lost = called(answer, seconds=2.0)
     assert (first.is_error, second.is_error, second.text()) == (True, False, "well")
     assert lost in ([], ["filesystem"])
+
+
+def test_a_server_that_does_not_answer_in_time_is_late_and_not_known_to_be_lost(monkeypatch):
+    monkeypatch.setattr("sandbox.gateway.upstream.CALL_SECONDS", 2.0)
+    log = []
+    (first, _), lost = called(lambda _: b"", seconds=2.0, log=log)
+    assert (first.is_error, "in time" in first.text(), lost) == (True, True, [])
+    assert {"late": NAMES[0]} in log
 
 
 def test_a_server_that_writes_too_much_is_lost():
