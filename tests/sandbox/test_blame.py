@@ -134,6 +134,21 @@ def test_a_state_beyond_the_caps_is_theirs(box, tmp_path, nothing_left):
     assert told(outcome) == (["theirs: state-too-large"], False)
 
 
+def test_a_call_that_never_ends_is_theirs_on_a_machine_that_is_in_time_without_it(box, tmp_path, nothing_left):
+    endless = "SELECT (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n)"
+    terms = Terms(agent=Limits(wall=300.0))
+    outcome = run(
+        SQLITE, an_agent(tmp_path / "ada", f'call("sqlite__read_query", query="{endless}")\n'), box, terms=terms
+    )
+    assert told(outcome) == (["theirs: server-lost"], False)
+
+
+def test_a_machine_that_is_too_slow_to_freeze_anything_convicts_nobody(box, tmp_path, nothing_left):
+    terms = Terms(patience=Patience(freeze=0.0))
+    outcome = run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms)
+    assert told(outcome) == (["unclear: not-frozen"] * 3, False)
+
+
 def test_a_bomb_with_a_clock_buys_two_further_draws_in_a_whole_run_and_then_an_unknown(box, tmp_path, nothing_left):
     """The call breaks its world until a moment, and holds ever after: no replay can show that it did."""
     until = int(time.time()) + 30
