@@ -6,7 +6,7 @@ one round:
 
     a set      2 N tasks through `run_set` with N workers, as an operator would run them
     bare       2 N bare pairs, N at a time: the floor of the three others
-    one task   N tasks at a time, each through `run_task`: nothing is prepared, and everything is removed within
+    one task   2 N tasks, N at a time, each through `run_task`: nothing is prepared, and everything is removed within
     prepared   N tasks at a time whose worlds, gateways and places are ready: from the agent's start to the last removal
 
 Memory is what all processes of one prepared run hold (world, relay, gateway, the engine's shims; each shared page by
@@ -105,7 +105,7 @@ class Playing:
         a_set = self._set(at_a_time)
         bare = bare_side(pair, PROGRAM, Notes())
         bare_all, bare_one = _together(at_a_time, [bare] * (2 * at_a_time))
-        _, one = _together(at_a_time, [self._one] * at_a_time)
+        _, one = _together(at_a_time, [self._one] * (2 * at_a_time))
         prepared, mebibytes = self._prepared(at_a_time)
         return Round(a_set, bare_all, bare_one, one, prepared, mebibytes)
 
