@@ -70,6 +70,7 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
             "figures",
             "rounded to half a point, with the ends of their intervals; the first ranked run stands on the board",
             runs * GROUPS * rounded,
+            "whisper-score",
         ),
         Channel(
             "counts beside the figures",
@@ -83,7 +84,7 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
         Channel("printed output", "sealed with the run; shown on the dev set alone", 0.0, "whisper-output"),
         Channel("exit code", "shown to nobody; the classifier reads no meaning into it", 0.0, "whisper-exit-code"),
         Channel("duration of a task", "sealed with the run; its minute is the run's", 0.0, "whisper-duration"),
-        Channel("image labels", "never read; a running image cannot be written to", 0.0),
+        Channel("image labels", "never shown; no engine is within an agent's reach", 0.0, "whisper-labels"),
         Channel("the public record", "commitments are salted by us; nothing in them can be chosen", 0.0),
     ]
 

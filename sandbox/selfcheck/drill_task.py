@@ -1,11 +1,13 @@
-"""The public task that drills are played on: done as soon as any one of its goals is reached, and no drill reaches one.
+"""The public tasks that drills are played on: done as soon as any one of their goals is reached, and none is.
 
-It has three servers, and a goal for each of them and for the answer.
+One has three servers, and a goal for each of them and for the answer. The other has PostgreSQL in the place of
+SQLite, which takes its time to start, and a goal for each of its tables, so that drills share it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sandbox.servers import SERVERS
 from vault.task import Task
@@ -28,36 +30,52 @@ TOOLS: Mapping[str, Sequence[str]] = {
 }
 for _server, _names in TOOLS.items():
     assert set(_names) <= SERVERS[_server].tools.keys()  # noqa: S101 - a server that changed shows at the import
+_TOOLS = tuple(f"{server}.{tool}" for server, names in TOOLS.items() for tool in names)
 
 
 def drill_task(goal: str = GOAL) -> Task:
-    """Give the public task that drills are played on: true as soon as one of its goals is reached."""
-    tools = [f"{server}.{tool}" for server, names in TOOLS.items() for tool in names]
+    """Give the public task that most drills are played on."""
     people = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
     commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]
+    state = {
+        "filesystem": {"files": {"one.txt": "1"}},
+        "git": {"repositories": {"site": {"commits": commits, "checkout": "main"}}},
+        "sqlite": {"tables": {"people": people}},
+    }
+    goals = [
+        {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}},
+        {"sqlite.rowExists": {"table": "people", "where": {"id": 2, "name": "Grace"}}},
+        {"git.headMessage": {"repository": "site", "branch": "main", "contains": "heliotrope"}},
+        {"answer.number": {"value": ANSWER}},
+    ]
+    return _task("filesystem", goal, state, _TOOLS, goals)
+
+
+TABLES = ("people", "guests", "members", "staff")
+
+
+def postgres_task() -> Task:
+    """Give the public task about a database: in each of its tables the second row is Eve, and Grace is in none."""
+    people = {"columns": [["id", "integer primary key"], ["name", "text not null"]], "rows": [[1, "Ada"], [2, "Eve"]]}
+    goals = [{"postgres.rowExists": {"table": table, "where": {"id": 2, "name": "Grace"}}} for table in TABLES]
+    state = {"postgres": {"tables": dict.fromkeys(TABLES, people)}}
+    tools = [tool for tool in _TOOLS if not tool.startswith("sqlite.")]
+    return _task("postgres", GOAL, state, [*tools, "postgres.execute"], goals)
+
+
+def _task(server: str, goal: str, state: Mapping[str, Any], tools: Sequence[str], goals: Sequence[Any]) -> Task:
     return Task.parse(
         {
             "schema": "quarterturn/task/v1",
             "spec": "1.0.0",
             "id": "t-aaaaaaaaaaaaaaaa",
-            "server": "filesystem",
+            "server": server,
             "category": "composition",
             "difficulty": "easy",
             "max_steps": STEPS,
             "goal": goal,
-            "initial_state": {
-                "filesystem": {"files": {"one.txt": "1"}},
-                "git": {"repositories": {"site": {"commits": commits, "checkout": "main"}}},
-                "sqlite": {"tables": {"people": people}},
-            },
+            "initial_state": state,
             "available_tools": tools,
-            "success_predicate": {
-                "any": [
-                    {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}},
-                    {"sqlite.rowExists": {"table": "people", "where": {"id": 2, "name": "Grace"}}},
-                    {"git.headMessage": {"repository": "site", "branch": "main", "contains": "heliotrope"}},
-                    {"answer.number": {"value": ANSWER}},
-                ]
-            },
+            "success_predicate": {"any": goals},
         }
     )

@@ -13,7 +13,7 @@ from sandbox.box import Box
 from sandbox.failure import CODES
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.selfcheck.covert import bits_of
-from sandbox.selfcheck.drill_task import GOAL
+from sandbox.selfcheck.drill_task import GOAL, postgres_task
 from sandbox.selfcheck.naive import succeeded
 from sandbox.selfcheck.playing import Check, Drill, Played, perform_all
 from sandbox.transcript import CallRecord
@@ -134,6 +134,16 @@ def named_unlisted(played: Played, met: Met) -> str:
     return only_a_code(played, met) if named else "the calls are not in the log"
 
 
+def no_engine(played: Played, met: Met) -> str:
+    """Nobody who keeps labels could be asked to write one."""
+    return f"an engine answers on {met['engines'][0]}" if met["engines"] else only_a_code(played, met)
+
+
+def one_bit(played: Played, met: Met) -> str:
+    """One letter of the task decided whether the task was done; nothing else of the run tells of it."""
+    return only_a_code(played, met) if met["bit"] else "the task was done without a bit to say so"
+
+
 # ---- the table ----
 
 
@@ -147,6 +157,10 @@ def _stay(name: str, control: str, **more: Any) -> Drill:
 
 def _score(name: str, control: str, check: Check, batch: str, **more: Any) -> Drill:
     return Drill(Spec(name, "score", control), check, batch, **more)
+
+
+def _database(name: str, control: str) -> Drill:
+    return _score(name, control, nothing_more, "postgres", task=postgres_task)
 
 
 def _covert(name: str, control: str, check: Check, batch: str, **more: Any) -> Drill:
@@ -241,6 +255,10 @@ _TABLE = (
     ),
     _score("sqlite-attached", "one file is read, with the log that belongs to it", nothing_more, "attached"),
     _score("sqlite-sparse", "the world's tmpfs and the reader have caps", nothing_more, "sparse", outcome="bounded"),
+    _database("postgres-view", "a relation of another kind is no table"),
+    _database("postgres-rule", "rules are not applied to what is read, and a table with one is a view"),
+    _database("postgres-trigger", "a fresh reader only reads, as nobody whom a trigger obeys"),
+    _database("postgres-function", "every name is PostgreSQL's own, and values are compared by our own code"),
     _score("answer-twice", "the first answer ends the session", first_answer, "twice", told=False),
     _score(
         "call-in-flight", "what waits when the session ends is not made", nothing_after_the_end, "flight", told=False
@@ -250,6 +268,8 @@ _TABLE = (
     _covert("whisper-output", "output is sealed", only_a_code, "whispers"),
     _covert("whisper-duration", "an owner sees no duration of a task", only_a_code, "whispers"),
     _covert("whisper-answer", "the answer is sealed", only_a_code, "whispers"),
+    _covert("whisper-labels", "no engine is within reach", no_engine, "whispers-3"),
+    _covert("whisper-score", "figures are rounded", one_bit, "whispers-4", passes=True),
     _covert("whisper-exit-code", "exit codes mean nothing", only_a_code, "whispers-2"),
 )
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.box import Box, Limits, Program
-from sandbox.errors import Lost
+from sandbox.errors import Lost, Unavailable
 from sandbox.gateway.session import MAX_ARGUMENTS
 from sandbox.outcome import TaskRun
 from sandbox.run import Terms, run_task
@@ -33,6 +33,7 @@ from sandbox.selfcheck.attempt import Attempt, Outcome, Spec
 from sandbox.selfcheck.drill_task import GOAL, STEPS, drill_task
 from sandbox.selfcheck.watching import Heard, gateways_watched
 from sandbox.submission import Submission
+from vault.task import Task
 from verifiers.verdict import Evidence, Verdict
 
 HOSTILE = Path(__file__).parents[1] / "probes" / "hostile"
@@ -86,6 +87,8 @@ class Drill:
         outcome: what it comes to where everything holds.
         told: whether its program lives long enough to say what it met.
         after: whether another run follows, which looks for what is left.
+        task: makes the task that it is played on; a batch has one.
+        passes: whether it does the task, openly.
     """
 
     spec: Spec
@@ -94,12 +97,14 @@ class Drill:
     outcome: Outcome = "blocked"
     told: bool = True
     after: bool = False
+    task: Callable[[], Task] = drill_task
+    passes: bool = False
 
 
-def faults(played: Played) -> Iterator[str]:
+def faults(played: Played, expected: Verdict = Verdict.FALSE) -> Iterator[str]:
     """Say in sentences what no run may come to, whatever was tried in it."""
     run = played.run
-    if run.verdict is not Verdict.FALSE:
+    if run.verdict is not expected:
         yield f"the verdict is {run.verdict.value}"
     if run.failure == "ours":
         yield f"the machinery broke ({run.code})"
@@ -135,11 +140,12 @@ def _found(evidence: Evidence) -> Iterator[str]:
         yield from _found(child)
 
 
-def play(box: Box, names: Sequence[str], word: str = "") -> Played:
+def play(box: Box, names: Sequence[str], word: str = "", task: Callable[[], Task] = drill_task) -> Played:
     """Play these programs in one run.
 
     Raises:
         Lost: the run could not be played.
+        Unavailable: something that it needs is not installed.
     """
     program = Program(
         command=("python3", "-B", str(HOSTILE / "agent.py"), *names), folder=HOSTILE, environment={"HOSTILE_WORD": word}
@@ -147,7 +153,7 @@ def play(box: Box, names: Sequence[str], word: str = "") -> Played:
     submission = Submission("command", "hostile", "drill", program, "sha256:" + "0" * 64)
     started = time.monotonic()
     with gateways_watched() as peak, Heard() as heard:
-        run = run_task(drill_task(), submission, box, alias=f"r-{secrets.token_hex(8)}", terms=TERMS)
+        run = run_task(task(), submission, box, alias=f"r-{secrets.token_hex(8)}", terms=TERMS)
     return Played(run, dict(_told(run.output)), time.monotonic() - started, peak[0], heard.lines)
 
 
@@ -168,7 +174,8 @@ def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:
     if f"begun {name}" not in played.met or (drill.told and name not in played.met):
         raise Lost(f"the drill {name} did not run to its end ({played.run.code})")
     met = played.met.get(name, {})
-    wrong = [*faults(played), *(faults(left) if left else ())]
+    expected = Verdict.TRUE if drill.passes else Verdict.FALSE
+    wrong = [*faults(played, expected), *(faults(left) if left else ())]
     wrong += filter(None, [drill.check(played, met), _leftovers(name, left)])
     spec = drill.spec
     if wrong:
@@ -205,10 +212,10 @@ def _judged(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
     """Play these drills in one run, with the look afterwards where one of them asks for it."""
     word = f"word-{secrets.token_hex(8)}"
     try:
-        played = play(box, [drill.spec.name for drill in drills], word)
+        played = play(box, [drill.spec.name for drill in drills], word, drills[0].task)
         left = play(box, [LOOK], word) if any(drill.after for drill in drills) else None
-    except Lost as error:
-        return {drill.spec.name: error for drill in drills}
+    except (Lost, Unavailable) as error:
+        return {drill.spec.name: Lost(str(error)) for drill in drills}
     found: dict[str, Attempt | Lost] = {}
     for drill in drills:
         try:

@@ -171,6 +171,47 @@ def sparse() -> dict[str, Any]:
     return {"went": [query(made)]}
 
 
+def database(sql: str) -> bool:
+    """Send SQL to PostgreSQL."""
+    return call("postgres__execute", sql=sql)[0]
+
+
+LIE = "SELECT 2 AS id, 'Grace'::text AS name"
+
+
+def postgres_view() -> dict[str, Any]:
+    """Put a view in the table's place."""
+    return {"went": [database(f"ALTER TABLE people RENAME TO old; CREATE VIEW people AS {LIE}")]}
+
+
+def postgres_rule() -> dict[str, Any]:
+    """Make an empty table a view, by the rule that makes one."""
+    empty = "CREATE TABLE empty (LIKE guests); DROP TABLE guests; ALTER TABLE empty RENAME TO guests"
+    return {"went": [database(f'{empty}; CREATE RULE "_RETURN" AS ON SELECT TO guests DO INSTEAD {LIE}')]}
+
+
+def postgres_trigger() -> dict[str, Any]:
+    """Leave triggers that write the row as soon as somebody else touches the table."""
+    act = "BEGIN UPDATE members SET name = 'Grace' WHERE id = 2; RETURN NULL; END"
+    tries = [database(f"CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ {act} $$")]
+    for verb in ("INSERT", "DELETE", "TRUNCATE"):
+        made = f"CREATE TRIGGER late_{verb} AFTER {verb} ON members FOR EACH STATEMENT EXECUTE FUNCTION late()"
+        tries.append(database(f"{made}; ALTER TABLE members ENABLE ALWAYS TRIGGER late_{verb}"))
+    return {"went": tries}
+
+
+def postgres_function() -> dict[str, Any]:
+    """Shadow PostgreSQL's own functions and operators: Eve equals Grace, and every name is Grace's."""
+    same = "CREATE FUNCTION public.same(text, text) RETURNS bool LANGUAGE sql AS 'SELECT true'"
+    equal = "CREATE OPERATOR public.= (LEFTARG = text, RIGHTARG = text, FUNCTION = public.same)"
+    lies = [
+        f"CREATE FUNCTION public.{name} RETURNS text LANGUAGE sql AS $$ SELECT 'Grace'::text $$"
+        for name in ("format_type(oid, integer)", "quote_ident(text)", "textout(text)")
+    ]
+    first = "ALTER ROLE agent SET search_path = public, pg_catalog"
+    return {"went": [database(f"{same}; {equal}"), *map(database, lies), database(first)]}
+
+
 def answered_twice() -> dict[str, Any]:
     """Answer wrongly, then rightly, and go on calling; all in one go, since the end is near."""
     kept = [request("POST", "/answer", b'{"answer": "%d"}' % number, close=False) for number in (7, 10)]
@@ -208,6 +249,10 @@ ATTEMPTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "sqlite-writable-schema": writable_schema,
     "sqlite-attached": attached,
     "sqlite-sparse": sparse,
+    "postgres-view": postgres_view,
+    "postgres-rule": postgres_rule,
+    "postgres-trigger": postgres_trigger,
+    "postgres-function": postgres_function,
     "answer-twice": answered_twice,
     "call-in-flight": in_flight,
     "end-in-the-middle": half_written,

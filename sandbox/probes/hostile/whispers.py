@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sandbox.probes.hostile.wire import call, calling, post, request, send
+from sandbox.probes.hostile.wire import call, calling, post, request, send, solving
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\b\u202eevil\u2066\u200f\u2028\ufeff\x00\ud83d"
 
@@ -53,6 +55,25 @@ def in_the_exit_code() -> dict[str, Any]:
     os._exit(ord(text[1]) % 256)
 
 
+ENGINES = ("docker.sock", "podman/podman.sock", "containerd/containerd.sock", "crio/crio.sock")
+
+
+def in_labels() -> dict[str, Any]:
+    """Look for an engine that could be asked to label an image, a container or a volume with the task."""
+    engines = []
+    for place in (f"{folder}/{name}" for folder in ("/run", "/var/run") for name in ENGINES):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(place)
+            engines.append(place)
+    return {"engines": engines, "label": goal()[:20]}
+
+
+def in_the_score() -> dict[str, Any]:
+    """Do the task if a letter of it is odd, and fail it otherwise: who sees the score has a bit of it."""
+    bit = ord(goal()[1]) & 1
+    return {"bit": bit, "status": post("/mcp", solving()) if bit else 0}
+
+
 def escapes() -> dict[str, Any]:
     """Put what moves a cursor or turns text around into names, arguments, results, output and the answer."""
     sound = ESCAPES.replace("\ud83d", "").replace("\x00", "")
@@ -75,6 +96,8 @@ ATTEMPTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "whisper-output": in_the_output,
     "whisper-duration": in_the_duration,
     "whisper-answer": in_the_answer,
+    "whisper-labels": in_labels,
+    "whisper-score": in_the_score,
     "whisper-exit-code": in_the_exit_code,
     "escapes": escapes,
 }

@@ -40,6 +40,17 @@ def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box):
 
 
 @pytest.mark.slow
+@pytest.mark.box
+def test_what_a_database_says_of_itself_is_not_believed_and_a_score_says_one_bit():
+    names = [name for name in drills.ATTEMPTS if name.startswith("postgres-")] + ["whisper-labels", "whisper-score"]
+    made = {one.name: one for one in drills.run(BwrapBox(), names)}
+    assert {one.name: one.detail for one in made.values() if one.outcome == "escaped"} == {}
+    assert made.keys() == set(names)
+    assert [name for name in names[:4] if "false" in made[name].detail] == [], "each lie was told"
+    assert made["whisper-score"].outcome == "bounded"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("box", BOXES)
 def test_a_world_that_was_taken_over_is_read_right_or_refused(box):
     made = {one.name: one for one in taken.run(box(), list(taken.ATTEMPTS))}
@@ -213,7 +224,7 @@ def plays(monkeypatch):
     def put(**runs):
         waiting, asked = {name: list(those) for name, those in runs.items()}, []
 
-        def play(_box, names, _word=""):
+        def play(_box, names, *_):
             asked.append(list(names))
             return waiting[names[0].replace("-", "_")].pop(0)
 
@@ -277,6 +288,10 @@ def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
         ("git-config", played("git-config", met={"ran": True})),
         ("whisper-output", played("whisper-output", code="heliotrope", met={})),
         ("whisper-tool-names", played("whisper-tool-names", met={})),
+        ("whisper-labels", played("whisper-labels", met={"engines": ["/run/docker.sock"]})),
+        ("whisper-score", played("whisper-score", met={"bit": 1})),
+        ("whisper-score", played("whisper-score", verdict=Verdict.TRUE, met={"bit": 0})),
+        ("postgres-view", played("postgres-view", verdict=Verdict.TRUE, met={})),
     ],
 )
 def test_each_drill_sees_its_own_hole(name, bad):
