@@ -42,11 +42,16 @@ class Callbacks:
     """
 
     def __init__(self, listen: str, base: str, token: Callable[[], str] = lambda: secrets.token_urlsafe(32)) -> None:
-        self.base, self._token = base, token
-        self._ways: dict[bytes, Path] = {}
+        self.base, self._token, self._listen_on = base, token, listen
         self._lock = threading.Lock()
+        self._closed = False
+        self._start()
+
+    def _start(self) -> None:
+        """Start the process; of the runs that another one before it knew, it knows none."""
+        self._ways: dict[bytes, Path] = {}
         self._heard: queue.Queue[bytes] = queue.Queue()
-        with _listener(listen) as listener:
+        with _listener(self._listen_on) as listener:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-m", "sandbox.endpoint.forward", str(listener.fileno())],
@@ -66,17 +71,22 @@ class Callbacks:
         try:
             self._wait_for(READY)
         except Lost:
-            self.close()
+            self._end()
             raise Unavailable(
-                f"nothing came up to listen on {listen}; try `python -m sandbox.endpoint.forward`"
+                f"nothing came up to listen on {self._listen_on}; try `python -m sandbox.endpoint.forward`"
             ) from None
 
     def admit(self, sockets: Path) -> tuple[str, str]:
-        """Open a way to `sockets`/gateway.sock; gives its token and its URL.
+        """Open a way to `sockets`/gateway.sock; gives its token and its URL. A process that is gone is started again.
 
         Raises:
             Lost: the process is gone.
+            Unavailable: it does not come up again.
         """
+        with self._lock:
+            if not self._closed and self._process.poll() is not None:
+                self._end()
+                self._start()
         token = self._token()
         digest = _digest(token)
         self._ways[digest] = sockets / SOCKET_NAME
@@ -92,12 +102,17 @@ class Callbacks:
         self._ways.pop(_digest(token), None)
         self._order(b"-" + _digest(token))
 
-    def alive(self) -> bool:
-        """Say whether it still listens."""
-        return self._process.poll() is None
+    def alive(self, token: str) -> bool:
+        """Say whether what knew this token still listens; one that was started since then does not know it."""
+        return self._process.poll() is None and _digest(token) in self._ways
 
     def close(self) -> None:
         """End it; safe to call twice."""
+        with self._lock:
+            self._closed = True
+            self._end()
+
+    def _end(self) -> None:
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         self._thread.join(PATIENCE)
@@ -128,6 +143,7 @@ class Callbacks:
             heard = b""
         if heard != word:
             self._process.kill()  # or a token that was to be forgotten would be good for as long as it lives
+            self._process.wait()
             raise Lost("what listens for callbacks is gone, or does not answer")
 
     # -- in the thread ------------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ gateway gives up, and holds the socket that listens and one to the runner, whom 
    whose run has ended, get the same answer, before a byte of the body is read.
 2. A request is made anew for the gateway, from its method, its path's last word, a few fields and a capped body;
    what the gateway answers goes back in the same way. Nothing in between is parsed: the gateway does that.
-3. When a run ends, its token is forgotten first and its connections are cut, and only then does the runner hear so.
+3. Who has sent no head after HEAD_SECONDS is cut off; where MAX_CALLERS are connected, the one of them who waits
+   longest makes room for the next, so that whoever only holds connections keeps nobody out who has something to say.
+4. When a run ends, its token is forgotten first and its connections are cut, and only then does the runner hear so.
 
 Protocol, on the SOCK_SEQPACKET pair that is its standard input, each message a sign and a digest: the runner says `+`
 and `-` for a run that begins and ends, which is repeated once it is done; `?` asks for a connection to a run's gateway,
@@ -29,14 +31,17 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 
 from sandbox.box import PORT
 from sandbox.gateway.confine import confine
-from sandbox.gateway.listener import protocol
+from sandbox.gateway.listener import Connection, protocol
 
+MAX_CALLERS = 128
+HEAD_SECONDS = 2.0
+DESCRIPTORS = 3 * MAX_CALLERS  # each caller may have one to a gateway; and there are some that are closing
 MAX_BODY = 1024 * 1024
 MAX_REPLY = 4 * 1024 * 1024
 BODY_SECONDS = 10.0
@@ -54,6 +59,27 @@ Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+
+
+class Caller(Connection):
+    """A connection from the internet."""
+
+    most = MAX_CALLERS
+    head_seconds = HEAD_SECONDS
+    _silent: ClassVar[dict[Caller, None]] = {}  # those that have sent no head, the oldest first
+
+    def make_room(self) -> None:
+        """Cut off who has been silent longest; where nobody is, this one is too many."""
+        oldest = next(iter(self._silent), self)
+        self._silent.pop(oldest, None)
+        oldest.transport.abort()
+
+    def _watch(self, part: Any) -> None:
+        super()._watch(part)
+        if part is h11.IDLE:
+            self._silent.setdefault(self)
+        else:
+            self._silent.pop(self, None)
 
 
 @dataclass(eq=False)
@@ -223,8 +249,8 @@ async def serve(control: socket.socket, listener: socket.socket) -> None:
             gone.set()
 
     loop.add_reader(control, heard)
-    server = await loop.create_server(protocol(forwarder), sock=listener, start_serving=False)
-    confine(CPU_SECONDS)
+    server = await loop.create_server(protocol(forwarder, Caller), sock=listener, start_serving=False)
+    confine(CPU_SECONDS, DESCRIPTORS)
     await server.start_serving()
     control.send(READY)
     await gone.wait()

@@ -134,7 +134,7 @@ class EndpointAgent:
         if outcome is not None and outcome.status == ACCEPTED:  # 4
             self._killed.wait(max(timeout - (time.monotonic() - started), 0.0))
             outcome = None
-        if not self._callbacks.alive():
+        if not self._killed.is_set() and not self._callbacks.alive(self._token):
             return Facts(running=False, relay_died=True)  # it hears the internet: whoever ended it is unknown
         return _facts(outcome)
 

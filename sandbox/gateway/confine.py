@@ -27,7 +27,7 @@ _CLONE_NEWNET, _CLONE_NEWIPC = 0x40000000, 0x08000000  # linux/sched.h
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def confine(cpu_seconds: int) -> None:
+def confine(cpu_seconds: int, descriptors: int = DESCRIPTORS) -> None:
     """Give everything up; the process stays so until its end.
 
     Raises:
@@ -44,7 +44,7 @@ def confine(cpu_seconds: int) -> None:
         (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_DATA, MEMORY),
         (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, DESCRIPTORS),
+        (resource.RLIMIT_NOFILE, descriptors),
         (resource.RLIMIT_NPROC, 0),
     ):
         resource.setrlimit(limit, (value, value))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.config import Config
@@ -27,15 +27,21 @@ IDLE_SECONDS = 300
 class Connection(H11Protocol):
     """One connection, with a deadline for each part of a request."""
 
+    most: ClassVar[int] = MAX_CONNECTIONS
+    head_seconds: ClassVar[float] = HEADER_SECONDS
     _deadline: asyncio.TimerHandle | None = None
     _awaited: Any = None  # the part that it runs for, as h11 names the state
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Take the connection, or close it where there are too many."""
         super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
+        if len(self.connections) > self.most:
+            self.make_room()
         self._watch(h11.IDLE)
+
+    def make_room(self) -> None:
+        """Close what is one too many: this one."""
+        self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
@@ -65,7 +71,7 @@ class Connection(H11Protocol):
             self._deadline.cancel()
         self._awaited, self._deadline = part, None
         if part is not None:
-            seconds = HEADER_SECONDS if part is h11.IDLE else BODY_SECONDS
+            seconds = self.head_seconds if part is h11.IDLE else BODY_SECONDS
             self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
 
@@ -75,8 +81,8 @@ async def listen(app: Any, listener: socket.socket) -> asyncio.Server:
     return await loop.create_unix_server(protocol(app), sock=listener, backlog=MAX_CONNECTIONS)
 
 
-def protocol(app: Any) -> Callable[[], Connection]:
-    """Give what makes the protocol of each connection."""
+def protocol(app: Any, kind: type[Connection] = Connection) -> Callable[[], Connection]:
+    """Give what makes the protocol of each connection, one of this kind."""
     config = Config(
         app,
         http="h11",
@@ -93,4 +99,4 @@ def protocol(app: Any) -> Callable[[], Connection]:
     )
     config.load()
     loop, state = asyncio.get_running_loop(), ServerState()
-    return lambda: Connection(config=config, server_state=state, app_state={}, _loop=loop)
+    return lambda: kind(config=config, server_state=state, app_state={}, _loop=loop)

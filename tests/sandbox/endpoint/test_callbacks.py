@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.endpoint import Callbacks
+from sandbox.endpoint.forward import MAX_CALLERS
 from sandbox.errors import Lost, Malformed, Unavailable
 
 
@@ -172,23 +174,50 @@ def test_it_listens_as_nobody_and_ends_with_its_runner(callbacks, tmp_path):
     if os.geteuid() == 0:
         assert "Uid:\t65531\t65531\t65531\t65531" in status
     assert "NoNewPrivs:\t1" in status
-    assert callbacks.alive()
+    token, _ = callbacks.admit(tmp_path)
+    assert callbacks.alive(token)
     callbacks.close()
     callbacks.close()
+    assert not callbacks.alive(token)
+    with pytest.raises(Lost):
+        callbacks.admit(tmp_path)
     with pytest.raises(ConnectionRefusedError):
         call(callbacks, "/")
 
 
-def test_its_death_is_known(callbacks, gateway, tmp_path):
-    with gateway(tmp_path):
-        token, _ = callbacks.admit(tmp_path)
+def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(callbacks, gateway, tmp_path):
+    with gateway(tmp_path) as heard:
+        lost, _ = callbacks.admit(tmp_path)
         os.kill(callbacks._process.pid, signal.SIGKILL)
-        while callbacks.alive():
+        while callbacks.alive(lost):
             time.sleep(0.01)
         with pytest.raises(Lost, match="gone"):
-            callbacks.admit(tmp_path)
-        with pytest.raises(Lost, match="gone"):
-            callbacks.forget(token)
+            callbacks.forget(lost)
+        token, _ = callbacks.admit(tmp_path)
+        assert (callbacks.alive(token), callbacks.alive(lost)) == (True, False)
+        assert call(callbacks, f"/run/{lost}/mcp", b"{}")[0] == 404, "its run is over, whoever listens now"
+        assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 200
+        callbacks.forget(lost)
+    assert len(heard.requests) == 1
+
+
+def test_whoever_holds_connections_in_silence_keeps_nobody_out(callbacks, gateway, tmp_path):
+    held = []
+    with gateway(tmp_path), contextlib.ExitStack() as stack:
+        token, _ = callbacks.admit(tmp_path)
+        for _ in range(5):
+            for _ in range(MAX_CALLERS + 20):
+                held.append(stack.enter_context(socket.create_connection(("127.0.0.1", callbacks.port), timeout=60)))
+                held[-1].sendall(b"P")
+            assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 200
+        assert held[0].recv(1) == b"", "who was silent longest had to go"
+        assert callbacks.alive(token)
+
+
+def test_who_says_nothing_is_cut_off(callbacks):
+    with socket.create_connection(("127.0.0.1", callbacks.port), timeout=60) as silent:
+        silent.sendall(b"POST /run/")
+        assert silent.recv(1) == b""
 
 
 def test_a_process_that_stands_still_holds_nobody_up(callbacks, tmp_path, monkeypatch):

@@ -255,7 +255,7 @@ def connected(send, seconds, count=1):
 
 
 def test_a_head_that_does_not_end_is_cut_off(monkeypatch):
-    monkeypatch.setattr(listener, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(listener.Connection, "head_seconds", 0.2)
     assert connected(b"GET /task HTTP/1.1\r\nHost: ", 2) == 1
     assert connected(b"", 2) == 1
 
@@ -273,7 +273,7 @@ def test_a_body_that_nobody_reads_is_cut_off_too(monkeypatch):
 
 
 def test_half_a_request_behind_another_is_cut_off(monkeypatch):
-    monkeypatch.setattr(listener, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(listener.Connection, "head_seconds", 0.2)
     assert connected(f"GET /task HTTP/1.1\r\n{HOST}\r\n\r\nGET /task HT".encode(), 2) == 1
     assert connected(f"GET /task HTTP/1.1\r\n{HOST}\r\n\r\n".encode(), 1) == 0, "an idle connection may wait"
 
