@@ -245,7 +245,7 @@ BAD_TASKS = {
         change("provenance.mutants.1.change", None),
         "$.provenance.mutants[1] needs another answer",
     ),
-    "mutant of nobody": (change("provenance.mutants.0.server", "email"), "mutants[0].server is none of filesystem"),
+    "mutant of nobody": (change("provenance.mutants.0.server", "fax"), "mutants[0].server is none of"),
     "mutant of no form": (change("provenance.mutants.0.change", {"burn": "x"}), "$.provenance.mutants[0].change"),
     "skeleton missing": (change("provenance.skeleton", None), "it lacks skeleton"),
 }

@@ -145,7 +145,7 @@ def test_what_went_wrong_first_is_what_is_said(house, monkeypatch):
 def test_a_wall_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
     hole = Attempt("egress-canary", "network", "a namespace", "escaped", "it answered")
     monkeypatch.setattr(running, "selfcheck", lambda box: [hole])
-    monkeypatch.setattr("quarterturn.wiring.choose_box", lambda name: NoWorld())
+    monkeypatch.setattr("quarterturn.wiring.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 8
     assert "lets these out: egress-canary" in said.data["error"]
@@ -154,7 +154,7 @@ def test_a_wall_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
 
 def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypatch):
     monkeypatch.setattr(running, "selfcheck", lambda box: [])
-    monkeypatch.setattr("quarterturn.wiring.choose_box", lambda name: NoWorld())
+    monkeypatch.setattr("quarterturn.wiring.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 0
     figures = {"whole", "sealed"}
