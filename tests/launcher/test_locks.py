@@ -62,7 +62,7 @@ def test_the_pinned_servers_are_those_that_the_runner_describes() -> None:
         registry, _, name = server.package.partition(":")
         if registry == "ours":
             continue
-        version = packages[f"node_modules/{name}"]["version"] if name.startswith("@") else locked[name].split(" ")[0]
+        version = packages[f"node_modules/{name}"]["version"] if registry == "npm" else locked[name].split(" ")[0]
         assert server.version == version, f"{server.name}: {name} is locked at {version}"
 
 
