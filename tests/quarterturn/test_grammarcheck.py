@@ -65,7 +65,7 @@ def test_a_watched_grammar_is_checked_again_when_a_file_changes(mine):
 
 def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_public(home, mine, say):
     said = say("grammar", "import", mine, "--as", "ada", "--home", home, "--json")
-    assert said.data == {"server": "sqlite", "version": 1, "templates": 6}
+    assert said.data == {"server": "sqlite", "version": 1, "templates": len(list(mine.glob("*.yaml"))) - 1}
     again = say("grammar", "import", mine, "--as", "ada", "--home", home)
     assert again.code == 8
     assert "in force already" in again.sentence

@@ -39,4 +39,4 @@ def test_both_names_of_a_tool_lead_to_each_other():
     for tool in tool_table():
         assert document_name(wire_name(tool)) == tool
         assert len(wire_name(tool)) <= 64
-        assert wire_name(tool).replace("_", "").isalnum()
+        assert wire_name(tool).replace("_", "").replace("-", "").isalnum()
