@@ -84,16 +84,16 @@ WRECKAGE = {
 
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
 def test_what_is_no_calendar_counts_against_the_agent_on_either_side_of_a_not(data):
-    views = Views({"calendar": Tree({f"{HOME}/work/e1.ics": Node("file", data)})})
+    views = Views({"calendar": Tree({f"{HOME}/plans/e1.ics": Node("file", data)})})
     probe = {"calendar.eventExists": {"summary": "Plan"}}
     assert evaluate(parse(probe), views).verdict is Verdict.FALSE
     assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
 
 
 def test_a_link_is_wreckage_and_what_is_hidden_or_elsewhere_is_not_looked_at():
-    link = Views({"calendar": Tree({f"{HOME}/work/e1.ics": Node("symlink", target="/etc/passwd")})})
+    link = Views({"calendar": Tree({f"{HOME}/plans/e1.ics": Node("symlink", target="/etc/passwd")})})
     assert evaluate(parse({"not": {"calendar.eventExists": {"summary": "x"}}}), link).verdict is Verdict.FALSE
-    hidden = [f"{HOME}/work/.Radicale.cache/item/e1.ics", f"{HOME}/.hidden/e1.ics", "collection-root/bob/work/e1.ics"]
+    hidden = [f"{HOME}/plans/.Radicale.cache/item/e1.ics", f"{HOME}/.hidden/e1.ics", "collection-root/bob/plans/e1.ics"]
     views = Views({"calendar": Tree({path: Node("file", b"x") for path in hidden})})
     assert holds(views, "eventCount", count=0)
 
