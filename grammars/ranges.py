@@ -229,8 +229,8 @@ class Code(Range):
 def choose_from(spec: Any, where: str, dictionaries: Dictionaries, levels: Sequence[str]) -> Leveled:
     """Compile what a choice is made from: a list, a dictionary's name, or an expression that gives a list."""
     if isinstance(spec, Mapping):
-        parts = {level: choose_from(item, f"{where}.{level}", dictionaries, levels) for level, item in spec.items()}
         Leveled.parse(dict.fromkeys(spec, 0), where, levels)
+        parts = {level: choose_from(spec[level], f"{where}.{level}", dictionaries, levels) for level in levels}
         return Leveled(where, {level: part.by_level[level] for level, part in parts.items()})
     if isinstance(spec, str) and not spec.startswith("="):
         return Leveled(where, dict.fromkeys(levels, Constant(list(dictionary(spec, where, dictionaries)))))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from grammars.errors import Malformed
 from grammars.expressions import Scope
+from grammars.ranges import choose_from
 from grammars.rows import parse_parameter
 
 LISTS = {"fruit": ["fig", "kiwi", "lime"], "words": ["a", "b"], "first-names": ["Ada"], "surnames": ["Berg", "Blum"]}
@@ -100,3 +101,9 @@ def test_a_range_that_holds_nothing_is_refused_when_it_is_read(spec, says):
 def test_a_range_that_turns_out_empty_says_so(spec, says):
     with pytest.raises(Malformed, match=says):
         drawn(spec, n=9, names=[])
+
+
+def test_a_choice_may_name_a_level_that_its_template_lacks():
+    by_level = {"easy": ["a"], "medium": ["b"], "hard": ["c"]}
+    chosen = choose_from(by_level, "x.yaml: choice", {}, ["easy", "medium"])
+    assert set(chosen.by_level) == {"easy", "medium"}
