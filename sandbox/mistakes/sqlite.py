@@ -108,10 +108,10 @@ class _Table:
     def without(self, rowid: int) -> Change:
         return {"sql": f"DELETE FROM {_quoted(self.name)} WHERE rowid = ?", "parameters": [rowid]}
 
-    def put(self, rowid: int, row: Row) -> Change:
+    def put(self, rowid: int, row: Row, *, how: str = "REPLACE") -> Change:
         names = ", ".join(["rowid", *map(_quoted, self.columns)])
         marks = ", ".join("?" * (len(row) + 1))
-        return {"sql": f"REPLACE INTO {_quoted(self.name)} ({names}) VALUES ({marks})", "parameters": [rowid, *row]}
+        return {"sql": f"{how} INTO {_quoted(self.name)} ({names}) VALUES ({marks})", "parameters": [rowid, *row]}
 
     def with_cell(self, rowid: int, place: int, value: Any) -> Change:
         sql = f"UPDATE {_quoted(self.name)} SET {_quoted(self.columns[place])} = ? WHERE rowid = ?"
@@ -131,7 +131,7 @@ def _in_table(table: _Table, was: _Table) -> Iterator[tuple[str, Change]]:
     if table.rows:
         last = max(table.rows)
         more = tuple(last + 1 if value == last else value for value in table.rows[last])
-        yield f"row-too-many {table.name}", table.put(last + 1, more)
+        yield f"row-too-many {table.name}", table.put(last + 1, more, how="INSERT")
 
 
 def _in_cells(table: _Table, was: _Table, rowid: int) -> Iterator[tuple[str, Change]]:

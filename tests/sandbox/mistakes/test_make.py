@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from sandbox.errors import Malformed
 from sandbox.mistakes import answer, calendar, email, filesystem, git, github, spreadsheet, sqlite
 from sandbox.mistakes.make import mutants
 from sandbox.mistakes.texts import other, wrong
@@ -134,3 +135,11 @@ def test_typical_mistakes_on_a_forge_follow_from_what_the_solution_changed():
     }
     for name, change in github.mistakes(before, after):
         assert dict(server.mutate(after, change)) != dict(after), name
+
+
+def test_a_row_too_many_is_a_row_more_or_no_mutant_at_all():
+    base = ["CREATE TABLE t (code TEXT PRIMARY KEY, n INT)", "INSERT INTO t VALUES ('a', 7)"]
+    before, after = database([base[0]]).states["sqlite"], database(base).states["sqlite"]
+    change = dict(sqlite.mistakes(before, after))["row-too-many t"]
+    with pytest.raises(Malformed):
+        SERVERS["sqlite"].mutate(after, change)
