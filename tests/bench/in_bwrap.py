@@ -6,14 +6,13 @@ nothing around them.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from playing import AGENTS, Pair, play
 from report import Found, Missing
 
 from sandbox.bwrap_box import BwrapBox
-from sandbox.errors import Unavailable
-from sandbox.installed import agent_python, world_programs
 from sandbox.servers import SERVERS
 from sandbox.servers.server import DATA, PROGRAMS
 
@@ -28,9 +27,8 @@ def bench(rounds: int = 0) -> Found:
 
 def pair(folder: Path, program: str) -> Pair:
     """Start the installed programs themselves."""
-    try:
-        programs, python = world_programs(), agent_python()
-    except Unavailable as error:
-        raise Missing(str(error)) from error
+    programs, python = Path(sys.prefix, "world"), Path(sys.prefix, "agents", "bin", "python")
+    if not (programs.is_dir() and python.exists()):
+        raise Missing(f"{programs} or {python} is missing: run ./run setup")
     words = [word.replace(PROGRAMS, str(programs)).replace(DATA, str(folder)) for word in SERVERS["filesystem"].command]
     return Pair(words, [python, AGENTS / program], {"PLAYER_FOLDER": str(folder / "files")})
