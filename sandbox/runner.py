@@ -36,7 +36,11 @@ def own_folder(kind: str, *, in_memory: bool = False) -> Path:
     """Make a folder that only we can enter, with our name in it; in memory, if there is a place for that."""
     parent = SHARED_MEMORY if in_memory and os.access(SHARED_MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-", dir=parent))
-    (folder / NAMED).write_text(runner())
+    try:
+        (folder / NAMED).write_text(runner())
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)  # without a name nobody would ever remove it
+        raise
     return folder
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import attempt, failure, scene
+from sandbox import attempt, failure
+from sandbox import runner as runners
 from sandbox.box import Limits
 from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE
 from sandbox.gateway import NURSERY
@@ -207,7 +208,7 @@ def test_no_room_for_the_sockets_of_a_run_is_ours(box, tmp_path, nothing_left, m
     full.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", str(full)], check=True)
     try:
-        monkeypatch.setattr(scene, "_SHARED_MEMORY", full)
+        monkeypatch.setattr(runners, "SHARED_MEMORY", full)
         outcome = run(a_task(), an_agent(tmp_path / "ada", RIGHT), box)
     finally:
         subprocess.run(["umount", str(full)], check=True)
