@@ -18,9 +18,15 @@ from pathlib import Path
 
 from quarterturn.launcher.steps import Stop, answer, carry_out, say
 
-# The program that is needed -> Debian's package that has it.
+# The program that is needed, or the whole path of another file -> Debian's package that has it.
 FOR_THE_DEMO = {"git": "git", "bwrap": "bubblewrap"}
-FOR_THE_TESTS = FOR_THE_DEMO | {"openssl": "openssl", "ssh-keygen": "openssh-client", "docker": "docker.io"}
+FOR_THE_TESTS = FOR_THE_DEMO | {
+    "/usr/include/asm-generic/unistd.h": "linux-libc-dev",  # the kernel's own numbers of its calls
+    "docker": "docker.io",
+    "openssl": "openssl",
+    "runsc": "runsc",
+    "ssh-keygen": "openssh-client",
+}
 FOR_AN_ENGINE = {"dockerd": "docker.io"}
 FOR_WORLDS = {  # redis-check-rdb is Redis under another name
     "dovecot": "dovecot-imapd",
@@ -43,6 +49,8 @@ def missing(programs: Mapping[str, str]) -> list[str]:
 
 def find(program: str) -> str | None:
     """Find a program, also where only root's path leads, or no path: the newest PostgreSQL's before all others."""
+    if program.startswith("/"):
+        return program if Path(program).exists() else None
     newest = sorted(Path(POSTGRES).glob("[0-9]*/bin"), key=lambda path: float(path.parent.name), reverse=True)
     folders = (*map(str, newest), os.environ.get("PATH", os.defpath), *SBIN)
     return shutil.which(program, path=os.pathsep.join(folders))

@@ -129,8 +129,6 @@ def test_the_numbers_are_the_kernels_own():
     header = Path(f"/usr/include/{platform.machine()}-linux-gnu/asm/unistd_64.h")
     if platform.machine() != "x86_64":
         header = Path("/usr/include/asm-generic/unistd.h")
-    if not header.exists():
-        pytest.skip("the kernel's headers are not installed here (Debian: linux-libc-dev)")
     defined = {
         words[1].removeprefix("__NR_"): int(words[2])
         for line in header.read_text().splitlines()

@@ -259,7 +259,6 @@ def test_a_full_disk_is_named_with_what_to_do(small, sockets, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("runsc") is None, reason="gVisor is a choice: nothing of ours needs it")
 def test_a_task_is_played_under_gvisor_where_a_home_asks_for_it(whole, agent, monkeypatch):
     arguments = ["--network=host", "--platform=ptrace"]  # what is the host's there is the loopback of the place
     whole.settings = {"runtimes": {"runsc": {"path": shutil.which("runsc"), "runtimeArgs": arguments}}}
