@@ -170,6 +170,7 @@ def play(
                 places=places,
                 workers=house.settings.run.workers,
                 on_done=done,
+                on_retry=lambda task_id: house.official.serve_again(opened, task_id),
                 terms=terms(house, model),
                 cancelled=cancelled,
             )

@@ -155,8 +155,13 @@ class Official:
                 self._expose(session, run, task_id)
         return tasks
 
+    def serve_again(self, run: OpenRun, task_id: str) -> None:
+        """Count one more exposure of a task, before it is served again (step 3); any thread may say so."""
+        with transaction(self._books.engine) as session:
+            self._expose(session, run, task_id)
+
     def record(self, run: OpenRun, outcome: TaskRun) -> None:
-        """Seal one task's outcome, and count each time that it was served again and each failure nobody could settle.
+        """Seal one task's outcome, and count each failure that nobody could settle.
 
         Raises:
             Refused: the run was not opened for this task.
@@ -165,8 +170,6 @@ class Official:
             raise Refused(f"run {run.record.number} was not opened for task {outcome.task_id}")
         with transaction(self._books.engine) as session:
             self._books.runs.record(run.record.number, run.attempt, outcome, session=session)
-            for _ in range(outcome.attempts - 1):
-                self._expose(session, run, outcome.task_id)
             for kind, times in (("unknown", outcome.verdict is Verdict.UNKNOWN), ("unclear", outcome.unclear)):
                 if times:
                     self._books.months.find(session, run.record.number, run.record.submitter, kind, int(times))

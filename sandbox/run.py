@@ -47,7 +47,7 @@ def run_task(
         Unavailable: the box cannot be had any more.
     """
     job = checked(Job(task, submission, box, places or box, alias, terms or Terms(), solution))
-    return _run(job, threading.Semaphore(DOUBTS))
+    return _run(job, threading.Semaphore(DOUBTS), on_retry=lambda _: None)
 
 
 def run_set(
@@ -58,6 +58,7 @@ def run_set(
     places: Places | None = None,
     workers: int = 2,
     on_done: Callable[[TaskRun], None] | None = None,
+    on_retry: Callable[[str], None] = lambda _: None,
     solutions: Mapping[str, Solution] | None = None,
     alias: Callable[[], str] = new_alias,
     terms: Terms | None = None,
@@ -65,9 +66,10 @@ def run_set(
 ) -> list[TaskRun]:
     """Run a set, `workers` agents at a time, while other tasks are being prepared or taken down.
 
-    The results come in the order of `tasks`; `on_done` is called in this thread, in the order in which they end. An
-    exception (of `on_done` too, or an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which
-    is asked once a second in this thread.
+    The results come in the order of `tasks`; `on_done` is called in this thread, in the order in which they end.
+    `on_retry` is called with a task's id before that is served again, in whatever thread it is played. An exception (of
+    one of these two as well, or an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is
+    asked once a second in this thread.
 
     Raises:
         NotAllowed: the set was cancelled.
@@ -81,7 +83,7 @@ def run_set(
     ]
     pool = ThreadPoolExecutor(workers + ahead(workers), thread_name_prefix="run")
     try:
-        futures = [pool.submit(_run, job, doubts) for job in jobs]
+        futures = [pool.submit(_run, job, doubts, on_retry) for job in jobs]
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, LOOK, FIRST_COMPLETED)
@@ -102,10 +104,12 @@ def ahead(workers: int) -> int:
     return (workers + 1) // 2
 
 
-def _run(job: Job, doubts: threading.Semaphore) -> TaskRun:
+def _run(job: Job, doubts: threading.Semaphore, on_retry: Callable[[str], None]) -> TaskRun:
     """Make attempts until one settles it; where the box itself is gone, nothing more can be settled."""
     tries: list[TaskRun] = []
     while not tries or (not job.stop.is_set() and _again(tries, doubts)):
+        if tries:
+            on_retry(job.task.id)
         tries.append(attempt(job, prepare(job)))
     *earlier, last = tries
     if last.failure == "ours" and not job.stop.is_set():

@@ -29,10 +29,12 @@ def month(benchmark_home: Benchmark) -> Benchmark:
 
 
 def play(home: Benchmark, attempts: int = 1) -> OpenRun:
-    """Open, fill and close a hosted run that passes all of its tasks."""
+    """Open, fill and close a hosted run that passes all of its tasks, each after so many attempts."""
     run = home.official.open(HOSTED, NamedBox())  # type: ignore[arg-type]
     for task in home.official.serve(run):
         done = outcome(task.id, home.books.vault.record(task.id).category, passed=True)
+        for _ in range(attempts - 1):
+            home.official.serve_again(run, task.id)
         home.official.record(run, replace(done, attempts=attempts))
     home.official.close(run)
     return run

@@ -19,6 +19,7 @@ from sandbox.box import Limits
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost, Refused
+from sandbox.failure import RETRIES
 from sandbox.run import Solution, Terms, run_set, run_task
 from sandbox.servers import SERVERS
 from sandbox.transcript import Call
@@ -384,7 +385,11 @@ def test_a_box_that_is_lost_in_the_middle_of_a_set_is_told_not_raised(nothing_le
         def place(self, program, sockets, limits):
             raise Lost("the engine went away")
 
-    results = run_set([a_task()], null(), Lossy())
+    told: list[str] = []
+    results = run_set(
+        [a_task()], null(), Lossy(), on_retry=told.append, on_done=lambda run: told.append(f"{run.task_id} is done")
+    )
+    assert told == [results[0].task_id] * RETRIES + [f"{results[0].task_id} is done"]
     assert [(one.failure, one.code, one.verdict) for one in results] == [("ours", "agent-not-started", Verdict.UNKNOWN)]
 
 
