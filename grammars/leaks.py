@@ -30,6 +30,9 @@ _PRODUCED = {
     "git.headMessage": ("equals", "contains"),
     "postgres.cellEquals": ("value",),
     "postgres.sumEquals": ("value",),
+    "spreadsheet.cellEquals": ("value",),
+    "spreadsheet.columnSum": ("sum",),
+    "spreadsheet.rangeEquals": ("rows",),
     "sqlite.cellEquals": ("value",),
     "sqlite.sumEquals": ("value",),
 }
