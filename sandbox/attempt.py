@@ -30,7 +30,7 @@ from pathlib import Path
 
 from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unavailable
-from sandbox.failure import Facts, Ruling, Stage, classify
+from sandbox.failure import TO_REPLAY, Facts, Ruling, Stage, classify
 from sandbox.meter import Meter
 from sandbox.outcome import TaskRun
 from sandbox.reading import read_back
@@ -110,7 +110,7 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
         seen.transcript = replace(transcript, model_calls=scene.model.calls)
     facts = _facts(scene, seen)
     ruling = classify(facts)
-    if ruling.blame in ("replay", "late") and seen.transcript:
+    if ruling.blame in TO_REPLAY and seen.transcript:
         again = replayed(job, seen.transcript)
         ruling = classify(facts, again)
         if ruling.blame == "late":
@@ -190,12 +190,9 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
 
 
 def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
-    blame = ruling.blame
-    if blame == "replay" or blame == "late":  # noqa: PLR1714  the type is narrowed by no other form
-        blame = "unclear"
-    evidence = seen.evidence
-    if evidence is None or blame in ("ours", "unclear"):
-        verdict = Verdict.FALSE if blame == "theirs" else Verdict.UNKNOWN
+    failure, evidence = ruling.failure, seen.evidence
+    if evidence is None or failure in ("ours", "unclear"):
+        verdict = Verdict.FALSE if failure == "theirs" else Verdict.UNKNOWN
         evidence = Evidence("run", verdict, found=ruling.code, children=(evidence,) if evidence else ())
     return TaskRun(
         task_id=job.task.id,
@@ -204,7 +201,7 @@ def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float])
         verdict=evidence.verdict,
         evidence=evidence,
         transcript=seen.transcript or Transcript((), None, "gateway-lost"),
-        failure=blame,
+        failure=failure,
         code=ruling.code,
         phases=phases,
         output=seen.output,

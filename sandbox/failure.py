@@ -8,7 +8,9 @@ that crashed, ran in circles or answered nonsense has simply not done the task, 
     theirs   a fail
     replay   what calls can bring about: the logged calls are played in a fresh world without the agent (`Facts` of
              that come in as `again`), and where it breaks again the calls broke it
-    late     the same, but nothing is known to be broken: it only did not come in our time. Where the replay is only
+    uncalled what broke before any call, as the gateway says, which hostile bytes may have taken over: the same servers
+             are woken in a fresh world without any call. Where it breaks again it is ours, and else unclear
+    late     as replay, but nothing is known to be broken: it only did not come in our time. Where the replay is only
              late too, the same world is woken and frozen without any call (`idle`): was it in time, the calls made it
              late; else this machine is slow, and that is unclear
     unclear  it did not break again, or cannot be replayed. That is no proof that it was ours, for a call may ask the
@@ -35,7 +37,10 @@ RETRIES = 2
 DOUBTS = 2
 """How many retries one run has for failures that stayed unclear, all its tasks together."""
 
-Blame = Literal["ours", "theirs", "replay", "late", "unclear"]
+Failure = Literal["ours", "theirs", "unclear"]
+Blame = Failure | Literal["replay", "uncalled", "late"]
+TO_REPLAY: frozenset[Blame | None] = frozenset({"replay", "uncalled", "late"})
+"""What is not decided yet."""
 
 _KILLED = frozenset({137, -9})
 
@@ -59,7 +64,7 @@ class Facts:
     Attributes:
         stage: how far it came.
         ended: how the gateway says that the session ended, or None if it never reported.
-        calls: how many calls were passed on to a server.
+        calls: how many calls were passed on to a server, as the gateway says.
         agent: the agent's end, as the engine has it; None if it never started.
         world: how the world stood when the session was over, before it was told to freeze.
         too_large: whether the frozen state was over our caps or no tar stream at all.
@@ -93,6 +98,12 @@ class Ruling:
 
     blame: Blame | None
     code: str
+
+    @property
+    def failure(self) -> Failure | None:
+        """Give what is left of it when nothing more is replayed."""
+        blame = self.blame
+        return blame if blame == "ours" or blame == "theirs" or blame is None else "unclear"  # noqa: PLR1714  mypy narrows by this form alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +166,18 @@ TABLE: tuple[Row, ...] = (
     # An agent talks to the gateway and the relay, so it may have killed them; and what it said cannot be replayed.
     Row("the gateway is gone", lambda f: f.ended in (None, "gateway-lost"), Ruling("unclear", "gateway-lost")),
     Row("the world was killed from outside", _killed_from_outside, Ruling("ours", "world-killed")),
-    Row("the world died before any call", lambda f: _world_died(f) and not f.calls, Ruling("ours", "world-died")),
+    Row("the world died before any call", lambda f: _world_died(f) and not f.calls, Ruling("uncalled", "world-died")),
     Row("the world died after a call", _world_died, Ruling("replay", "world-died")),
-    Row("an untouched world did not freeze", lambda f: _unreadable(f) and not f.calls, Ruling("ours", "not-frozen")),
+    Row(
+        "an untouched world did not freeze", lambda f: _unreadable(f) and not f.calls, Ruling("uncalled", "not-frozen")
+    ),
     Row("a world that was called holds too much", lambda f: f.too_large, Ruling("replay", "state-too-large")),
     Row("a world that was called did not freeze in time", _only_late, Ruling("late", "not-frozen")),
     Row("a world that was called did not freeze", _unreadable, Ruling("replay", "not-frozen")),
     Row(
-        "a server was lost before any call", lambda f: _server_missed(f) and not f.calls, Ruling("ours", "server-lost")
+        "a server was lost before any call",
+        lambda f: _server_missed(f) and not f.calls,
+        Ruling("uncalled", "server-lost"),
     ),
     Row("a server was lost after a call", _server_lost, Ruling("replay", "server-lost")),
     Row("a server did not answer in time", _server_missed, Ruling("late", "server-lost")),
@@ -191,6 +206,7 @@ TABLE: tuple[Row, ...] = (
 AGAIN: Mapping[Blame | None, Blame] = {
     "replay": "theirs",
     "late": "late",
+    "uncalled": "ours",
     "ours": "ours",
     "unclear": "unclear",
     "theirs": "unclear",
@@ -212,7 +228,7 @@ CODES: frozenset[str] = frozenset(row.ruling.code for row in TABLE)
 def classify(facts: Facts, again: Facts | None = None, idle: Facts | None = None) -> Ruling:
     """Say whose failure it is; with the facts of a replay, and of one without calls, nothing is left to replay."""
     ruling = _first(facts)
-    if ruling.blame not in ("replay", "late") or again is None:
+    if ruling.blame not in TO_REPLAY or again is None:
         return ruling
     blame = AGAIN[_first(again).blame]
     if blame == "late" and idle is not None:

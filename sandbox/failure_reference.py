@@ -23,6 +23,8 @@ MEANINGS = {
     "theirs": "A fail.",
     "replay": "Calls can bring it about. The calls that a server saw are played again, at their pace, in a fresh world "
     "with no agent; the next table says what follows.",
+    "uncalled": "It broke before any call; but only the gateway says so, and an agent talks to that. It is replayed "
+    "without any call: the same servers are woken in a fresh world and it is frozen.",
     "late": "Calls can bring it about, and so can a slow machine. It is replayed as well; where the replay is only "
     "late too, the same servers are woken in a fresh world and it is frozen, with no call and the same patience; the "
     "last table says what follows.",
@@ -33,7 +35,8 @@ MEANINGS = {
 REPLAYS = {
     "replay": "breaks after a call of its own",
     "late": "is only late, after a call of its own",
-    "ours": "cannot be made, or breaks before any call",
+    "uncalled": "breaks before any call",
+    "ours": "cannot be made",
     "unclear": "loses what no call touches",
     "theirs": "does not end in time",
     None: "holds",

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from sandbox.failure import Failure
 from sandbox.transcript import CallRecord, ModelCall, Transcript
 from verifiers.verdict import Evidence, Verdict
-
-Blame = Literal["ours", "theirs", "unclear"]
 
 _BUDGETS = ("steps-exceeded", "time-exceeded")
 
@@ -43,7 +42,7 @@ class TaskRun:
     verdict: Verdict
     evidence: Evidence = field(repr=False)
     transcript: Transcript = field(repr=False)
-    failure: Blame | None = None
+    failure: Failure | None = None
     code: str = "finished"
     attempts: int = 1
     phases: Mapping[str, float] = field(default_factory=dict, repr=False)

@@ -30,7 +30,7 @@ def replayed(job: Job, transcript: Transcript, *, calls: bool = True) -> Facts:
     task, terms = job.task, job.terms
     script = script_of(transcript)
     used = {call.tool.partition(".")[0] for call in script}
-    servers = [server for server in servers_of(task.document) if server.name in used]
+    servers = [server for server in servers_of(task.document) if server.name in used or not used]
     script = script if calls else []
     wall = terms.agent.wall + terms.patience.ready  # no call may fall away because this machine is slower now
     spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=script)

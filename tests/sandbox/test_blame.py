@@ -215,6 +215,14 @@ def test_no_room_for_the_sockets_of_a_run_is_ours(box, tmp_path, nothing_left, m
     assert told(outcome) == (["ours: world-not-started"] * 3, False)
 
 
+def test_a_server_that_is_killed_before_any_call_is_nobodys_either(box, tmp_path, nothing_left):
+    """It was nobody's doing; but who has taken the gateway over may call in secret, and say that nobody did."""
+    agent = an_agent(tmp_path / "ada", WAIT + ADD)
+    with killing(b"mcp_server_sqlite"):
+        outcome = run(SQLITE, agent, box)
+    assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
+
+
 def test_a_server_that_is_killed_from_outside_is_nobodys_and_played_again(box, tmp_path, nothing_left):
     agent = an_agent(tmp_path / "ada", LOOK + WAIT + ADD)
     with killing(b"mcp_server_sqlite"):

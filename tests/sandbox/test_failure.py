@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import box, failure
-from sandbox.failure import AGAIN, CODES, IDLE, TABLE, Facts, Ruling, Stage, classify
+from sandbox.failure import AGAIN, CODES, IDLE, TABLE, TO_REPLAY, Facts, Ruling, Stage, classify
 from sandbox.failure_reference import IDLES, MEANINGS, REPLAYS, page
 from sandbox.transcript import Ended, UpstreamFact
 from verifiers.verdict import Verdict
@@ -35,9 +35,9 @@ CASES = [
     ("the agent could not be started", Facts(Stage.GATEWAY), "ours", "agent-not-started"),
     ("the gateway is gone", replace(DONE, stage=Stage.AGENT, ended=None), "unclear", "gateway-lost"),
     ("the world was killed from outside", replace(DONE, world=KILLED), "ours", "world-killed"),
-    ("the world died before any call", replace(DONE, calls=0, world=DIED), "ours", "world-died"),
+    ("the world died before any call", replace(DONE, calls=0, world=DIED), "uncalled", "world-died"),
     ("the world died after a call", replace(DONE, world=STARVED), "replay", "world-died"),
-    ("an untouched world did not freeze", replace(DONE, stage=Stage.SESSION, calls=0), "ours", "not-frozen"),
+    ("an untouched world did not freeze", replace(DONE, stage=Stage.SESSION, calls=0), "uncalled", "not-frozen"),
     ("a world that was called holds too much", replace(DONE, too_large=True), "replay", "state-too-large"),
     (
         "a world that was called did not freeze in time",
@@ -46,7 +46,7 @@ CASES = [
         "not-frozen",
     ),
     ("a world that was called did not freeze", replace(DONE, stage=Stage.SESSION), "replay", "not-frozen"),
-    ("a server was lost before any call", replace(DONE, servers_lost=1, calls=0), "ours", "server-lost"),
+    ("a server was lost before any call", replace(DONE, servers_lost=1, calls=0), "uncalled", "server-lost"),
     ("a server was lost after a call", replace(DONE, servers_lost=1), "replay", "server-lost"),
     ("a server did not answer in time", replace(DONE, servers_late=1), "late", "server-lost"),
     ("the relay is gone", replace(DONE, agent=CUT_OFF), "unclear", "relay-lost"),
@@ -110,7 +110,8 @@ def test_whatever_the_facts_a_row_holds_and_keeps_what_the_table_promises():
         blame = row.ruling.blame
         own_budget = facts.ended in ("steps-exceeded", "time-exceeded")
         assert blame != "theirs" or own_budget, "without a replay a fail comes from a budget and from nothing else"
-        assert blame not in ("replay", "late") or facts.calls, "what no call touched is never replayed"
+        assert blame not in ("replay", "late") or facts.calls, "what no call touched is replayed without any"
+        assert blame != "uncalled" or not facts.calls
         assert blame != "late" or facts.servers_late or facts.freeze_late, "what died is not called late"
         assert blame != "late" or not facts.servers_lost
         assert blame is not None or facts.stage == Stage.VERDICT
@@ -120,12 +121,9 @@ def test_whatever_the_facts_a_row_holds_and_keeps_what_the_table_promises():
 
 
 def agents_doing(facts: Facts) -> bool:
-    """Say whether all that went wrong is something that an agent's own bytes may have brought about."""
-    if facts.stage <= Stage.GATEWAY or any(one and one.lost for one in (facts.agent, facts.world)):
-        return False
-    if facts.upstream == "down" or (facts.world is not None and facts.world in (KILLED,)):
-        return False
-    return facts.calls > 0 or facts.ended in (None, "gateway-lost")
+    """Say whether an agent's own bytes may have brought it all about: they may have taken the gateway over."""
+    gone = any(one and one.lost for one in (facts.agent, facts.world))
+    return facts.stage > Stage.GATEWAY and not gone and facts.world != KILLED and facts.upstream != "down"
 
 
 @pytest.mark.parametrize(
@@ -152,6 +150,18 @@ def agents_doing(facts: Facts) -> bool:
 def test_a_replay_decides_by_how_it_ended_itself(again, blame):
     for facts in (replace(DONE, world=STARVED), replace(DONE, servers_lost=1), replace(DONE, too_large=True)):
         assert classify(facts, again) == Ruling(blame, classify(facts).code)
+
+
+@pytest.mark.parametrize(
+    "first", [{"world": DIED}, {"servers_lost": 1}, {"servers_late": 1}, {"stage": Stage.SESSION}], ids=str
+)
+def test_what_broke_uncalled_is_ours_only_where_it_breaks_without_anybody(first):
+    """Who has taken the gateway over may call what he likes and tell of nothing."""
+    facts, alone = replace(DONE, calls=0, **first), replace(HELD, calls=0)
+    assert classify(facts).failure == "unclear"
+    assert classify(facts, alone).blame == "unclear"
+    assert classify(facts, replace(alone, **first)).blame == "ours"
+    assert classify(facts, Facts(Stage.WORLD)).blame == "ours"
 
 
 LATE = [{"servers_late": 1}, {"stage": Stage.SESSION, "freeze_late": True}]
@@ -185,10 +195,11 @@ def test_a_world_without_calls_settles_nothing_but_lateness():
 
 
 def test_a_replay_leaves_nothing_to_replay_and_changes_no_other_ruling():
-    assert AGAIN.keys() == {*typing.get_args(failure.Blame), None}
-    assert "replay" not in AGAIN.values()
+    blames = {name for part in typing.get_args(failure.Blame) for name in typing.get_args(part) or (part,)}
+    assert AGAIN.keys() == {*blames, None}
+    assert not {"replay", "uncalled"} & set(AGAIN.values())
     for _, facts, blame, code in CASES:
-        if blame not in ("replay", "late"):
+        if blame not in TO_REPLAY:
             assert classify(facts, replace(HELD, too_large=True)) == Ruling(blame, code)
 
 
