@@ -26,6 +26,8 @@ _PRODUCED = {
     "email.draftSaved": ("contains",),
     "email.messageSent": ("contains",),
     "email.replySent": ("contains",),
+    "calendar.eventExists": ("description",),
+    "calendar.todoExists": ("description",),
     "filesystem.fileTextEquals": ("text",),
     "filesystem.fileContains": ("text",),
     "filesystem.fileLines": ("lines",),
