@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from verifiers.checkout import holds_nothing, holds_text
 from verifiers.context import Context
 from verifiers.errors import Lacking
 from verifiers.examples import Commit, repository
 from verifiers.quoting import listed, quoted
 from verifiers.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
 from verifiers.repository import Entry, Repository, blob_name, open_repository
-from verifiers.values import difference
 
 BRANCH = {
     "type": "string",
@@ -115,14 +115,7 @@ def head_message(
 def file_at_ref(context: Context, repository: str, ref: str, path: str, text: str, *, trim: bool = False) -> Finding:
     """The commit has a regular file there with this content. With `trim`, white space at the ends does not count."""
     repo = open_repository(context, repository)
-    commit = _commit(repo, ref)
-    entry = repo.entries(commit).get(path)
-    if entry is None or not entry.mode.startswith("100"):
-        raise Lacking(f"{quoted(ref)} has no file {quoted(path)}")
-    data, expected = repo.blob(entry.object), text.encode()
-    if trim:
-        data, expected = data.strip(), expected.strip()
-    return Finding(data == expected, f"at {quoted(ref)}, {quoted(path)} {difference(data, expected)}")
+    return holds_text(repo, _commit(repo, ref), path, text, trim=trim, at=ref)
 
 
 @predicate(
@@ -136,9 +129,7 @@ def file_at_ref(context: Context, repository: str, ref: str, path: str, text: st
 def file_absent_at_ref(context: Context, repository: str, ref: str, path: str) -> Finding:
     """The ref is there, and its commit has neither a file nor a folder at the path."""
     repo = open_repository(context, repository)
-    commit = _commit(repo, ref)
-    at = [other for other in repo.entries(commit) if other == path or other.startswith(path + "/")]
-    return Finding(not at, f"{quoted(ref)} has at this path: {listed(at)}")
+    return holds_nothing(repo, _commit(repo, ref), path, at=ref)
 
 
 @predicate(

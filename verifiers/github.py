@@ -11,14 +11,13 @@ from __future__ import annotations
 from functools import partial
 
 from verifiers import github_issues, github_pulls  # noqa: F401 - they register their predicates
+from verifiers.checkout import holds_nothing, holds_text
 from verifiers.context import Context
-from verifiers.errors import Lacking
 from verifiers.forge import open_forge
 from verifiers.forge_examples import forge
 from verifiers.github_parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of
 from verifiers.quoting import listed, quoted
 from verifiers.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, predicate
-from verifiers.values import difference
 
 
 @predicate(
@@ -123,13 +122,7 @@ def file_at_branch(
 ) -> Finding:
     """The branch has a regular file there with this content. With `trim`, white space at the ends does not count."""
     repo = git_of(context, repository)
-    entry = repo.entries(tip_of(repo, branch)).get(path)
-    if entry is None or not entry.mode.startswith("100"):
-        raise Lacking(f"{quoted(branch)} has no file {quoted(path)}")
-    data, expected = repo.blob(entry.object), text.encode()
-    if trim:
-        data, expected = data.strip(), expected.strip()
-    return Finding(data == expected, f"on {quoted(branch)}, {quoted(path)} {difference(data, expected)}")
+    return holds_text(repo, tip_of(repo, branch), path, text, trim=trim, at=branch)
 
 
 @predicate(
@@ -141,5 +134,4 @@ def file_at_branch(
 def file_absent_at_branch(context: Context, repository: str, branch: str, path: str) -> Finding:
     """The branch is there, and has neither a file nor a folder at the path."""
     repo = git_of(context, repository)
-    at = [other for other in repo.entries(tip_of(repo, branch)) if other == path or other.startswith(path + "/")]
-    return Finding(not at, f"{quoted(branch)} has at this path: {listed(at)}")
+    return holds_nothing(repo, tip_of(repo, branch), path, at=branch)
