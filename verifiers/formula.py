@@ -32,7 +32,7 @@ _TOKEN = re.compile(
     | (?P<text>"(?:[^"]|"")*")
     | (?P<ref>(?:(?:'(?:[^']|'')+'|[A-Za-z_][\w.]*)!)?
         \$?[A-Za-z]{1,3}\$?[1-9]\d*(?::\$?[A-Za-z]{1,3}\$?[1-9]\d*)?(?![\w(.]))
-    | (?P<call>[A-Za-z][\w.]*)\(
+    | (?P<call>[A-Za-z_][\w.]*)\(
     | (?P<name>[A-Za-z_]\w*)
     | (?P<sign><=|>=|<>|[-+*/^&=<>%(),;])
     )""",
@@ -69,8 +69,9 @@ def _plain(formula: str) -> str:
     def squeezed(match: re.Match[str]) -> str:
         return match[1] or ""
 
-    text = _SQUEEZED.sub(squeezed, formula.strip().removeprefix("=").removeprefix("_xlfn."))
-    return "".join(part if part.startswith('"') else part.upper() for part in re.split(r'("(?:[^"]|"")*")', text))
+    text = _SQUEEZED.sub(squeezed, formula.strip().removeprefix("="))
+    parts = re.split(r'("(?:[^"]|"")*")', text)
+    return "".join(part if part.startswith('"') else part.upper().replace("_XLFN.", "") for part in parts)
 
 
 class Book:

@@ -231,6 +231,7 @@ FORMULAS = [
     *("=SUM(B2:B3)", "=AVERAGE(B2:B3)", '=COUNTIF(A2:A3,"te*")', "=ROUND(B3/3,2)", '=IF(B2>1,"yes","no")'),
     *('=A2&"-"&B2', '=VLOOKUP("milk",A2:B3,2,FALSE)', "=MAX(B2:B3)-MIN(B2:B3)", "=1/0", "=total*2", "=-2^2"),
     *('=SUMIFS(B2:B3,A2:A3,"milk")', "=10%*B2", '=IFERROR(1/0,"none")', "=SUMPRODUCT(B2:B3,B2:B3)", "=LEN(UPPER(A2))"),
+    *('=MAXIFS(B2:B3,A2:A3,"<>milk")', '=MINIFS(B2:B3,A2:A3,"milk",B2:B3,">3")', "=1+CONCAT(B2,B3)"),
 ]
 
 
@@ -242,6 +243,7 @@ def test_a_formula_comes_to_what_the_server_says_that_it_comes_to(played):
     tree, rows = proved.state.tree.below("workbooks"), json.loads(proved.log[1]["result"])["values"]
     assert read_workbook(tree["in/stock.xlsx"].data).sheets[0].cells[1, 8].formula == "SUM(B2:B3)"
     assert holds(tree, "rangeEquals", **SHEET, area=area, rows=rows, tolerance=1e-9), rows
+    assert holds(tree, "formulaIs", **SHEET, cell=f"H{len(FORMULAS)}", formula=FORMULAS[-1])
 
 
 @pytest.mark.engine
