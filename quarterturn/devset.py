@@ -1,30 +1,47 @@
-"""The public dev set: drawn from the shipped grammars with a seed that anybody can read here.
+"""The public dev sets: drawn from the shipped grammars with a seed that anybody can read here.
 
-It is for trying an agent out, and gives everything back: verdicts, evidence and transcripts. Its tasks are public from
-the start, so no score on them is ever ranked.
+They are for trying an agent out, and give everything back: verdicts, evidence and transcripts. Their tasks are public
+from the start, so no score on them is ever ranked, and none of their skeletons is ever drawn for a live set.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 from grammars.grammar import Draft, Grammar
 from rotation.draw import drafts
-from rotation.sets import DEMO, SetSpec
+from rotation.sets import SETS, SetSpec
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
-EACH = 2
 
 
-def draw(grammars: Mapping[str, Grammar], spec: SetSpec = DEMO, each: int = EACH) -> list[Draft]:
-    """Draw `each` tasks of every stratum, each of a skeleton of its own; the same ones every time."""
+def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
+    """Draw a set's dev tasks, each of a skeleton of its own; the same ones every time.
+
+    Raises:
+        NotFound: there is no grammar for one of its servers.
+    """
+    spec.require_grammars(grammars)
+    return list(_drawn(tuple(grammars[server] for server in spec.servers), spec.name))
+
+
+def public(grammars: Mapping[str, Grammar]) -> list[Draft]:
+    """Give the tasks of every dev set that can be drawn: what everybody can know."""
+    sets = [spec for spec in SETS.values() if set(spec.servers) <= set(grammars)]
+    return list({draft.id: draft for spec in sets for draft in draw(grammars, spec)}.values())
+
+
+@lru_cache(maxsize=16)
+def _drawn(grammars: tuple[Grammar, ...], name: str) -> tuple[Draft, ...]:
+    spec, by_server = SETS[name], {grammar.server: grammar for grammar in grammars}
     chosen: list[Draft] = []
     used: set[str] = set()
-    for stratum in sorted(spec.per_cohort):
-        stream = drafts(grammars, stratum, SEED, exclude=lambda: used)
-        for _ in range(each):
+    for stratum in sorted(spec.dev):
+        stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=spec.dev)
+        for _ in range(spec.dev[stratum]):
             draft = next(stream)
             used.add(draft.skeleton)
             chosen.append(draft)
-    return chosen
+    return tuple(chosen)

@@ -12,6 +12,7 @@ from grammars.derivation import skeletons
 from grammars.errors import GrammarError
 from grammars.grammar import CATEGORIES, Grammar
 from grammars.load import load
+from quarterturn import devset
 from quarterturn.report import Report
 from quarterturn.wiring import House
 from rotation.sets import SetSpec
@@ -35,10 +36,11 @@ class Used:
 def used(house: House, grammar: Grammar) -> Used:
     """Turn the home's tags back into the ids of this grammar's skeletons."""
     live, seen = house.months.taken(), house.months.seen()
+    public = {draft.skeleton for draft in devset.public(house.grammars)}  # everybody knows them
     tags = {skeleton.id: house.vault.tag("skeleton", skeleton.id) for skeleton in skeletons(grammar)}
     return Used(
         frozenset(name for name, tag in tags.items() if tag in live),
-        frozenset(name for name, tag in tags.items() if tag in seen),
+        frozenset(name for name, tag in tags.items() if tag in seen or name in public),
         monthly(house.spec, grammar.server),
     )
 

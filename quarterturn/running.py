@@ -15,6 +15,7 @@ from quarterturn.hosting import Hosting, ephemeral
 from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
+from rotation.sets import DEMO, SetSpec
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits, Places
 from sandbox.endpoint import Sender
@@ -90,11 +91,15 @@ class Choice:
 
 
 def dev(
-    chosen: Choice, out: Progress, sender: Callable[[], Sender] = ephemeral, model: ModelGateway | None = None
+    chosen: Choice,
+    out: Progress,
+    sender: Callable[[], Sender] = ephemeral,
+    model: ModelGateway | None = None,
+    spec: SetSpec = DEMO,
 ) -> Report:
-    """Run the dev set, without a home; everything comes back. `sender` signs what an endpoint is sent."""
+    """Run a set's dev tasks, without a home; everything comes back. `sender` signs what an endpoint is sent."""
     submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto")))
-    tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars())]
+    tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars(), spec)]
     label = f"{submitted.name} on the dev set"
     with chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)

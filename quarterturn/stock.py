@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
 from grammars.duplicates import Sketch
@@ -46,19 +46,23 @@ def fill(
 
     The very first draw has no earlier statement that could have committed to its seed, so it takes a fresh one. A later
     draw that was interrupted gives, when it is made again, the tasks that it would have given: what the same seed gave
-    already is passed over and not barred.
+    already is passed over and not barred within its stratum.
     """
     turns = [turn for turn in house.months.turns() if turn.finished]
     seed = draw_seed(turns[-1].month.plus(1), house.vault, who=author) if turns else os.urandom(32)
-    waited = [r for r in _ready(house) if not turns or r.created_at < turns[-1].started_at]
-    supply = Supply(grammars(house, who=author), house.vault, house.drafts, BoxProver(box))
+    barred, kept = set(_spent(house)), defaultdict[Stratum, set[str]](set)
+    for record in _ready(house):
+        of_this_draw = turns and record.created_at >= turns[-1].started_at
+        (kept[_stratum(record)] if of_this_draw else barred).add(record.skeleton_tag)
+    supply = Supply(grammars(house, who=author), house.vault, house.drafts, BoxProver(box), house.spec.per_cohort)
     return supply.fill(
         missing,
         seed,
         author=author,
         around=around(house, who=author),
         workers=house.settings.run.workers,
-        barred={*_spent(house), *(record.skeleton_tag for record in waited)},
+        barred=barred,
+        kept=kept,
         on_done=on_done,
     )
 
@@ -69,15 +73,15 @@ def grammars(house: House, *, who: str) -> dict[str, Grammar]:
 
 
 def around(house: House, *, who: str) -> Around:
-    """Say what a new draft must be told apart from: every task of the home, and the dev set, which everybody knows."""
-    public = {draft.id: Sketch.of(draft.task) for draft in devset.draw(house.grammars)}
+    """Say what a new draft must be told apart from: every task of the home, and the dev sets, which everybody knows."""
+    public = {draft.id: Sketch.of(draft.task) for draft in devset.public(house.grammars)}
     sketches = public | house.drafts.sketches(who=who, why="look for near-duplicates")
     return Around(sketches, _spent(house), lambda skeleton: house.vault.tag("skeleton", skeleton))
 
 
 def _spent(house: House) -> set[str]:
     """Give the tags of the skeletons from which nothing may enter any more."""
-    public = {house.vault.tag("skeleton", draft.skeleton) for draft in devset.draw(house.grammars)}
+    public = {house.vault.tag("skeleton", draft.skeleton) for draft in devset.public(house.grammars)}
     return {*house.months.taken(), *house.months.seen(), *public}
 
 

@@ -3,7 +3,7 @@
 Drafts of one stratum are taken in the order of its stream, so what a seed gives does not depend on how many workers
 prove them. A draft that stays out is kept as rejected and the next one of the stream takes its place; a stratum whose
 drafts keep failing is given up with a sentence instead of being drawn until something passes. A draw that was
-interrupted goes on when it is made again: drafts that were kept already are passed over.
+interrupted goes on when it is made again: what it kept is passed over, and no other task shares a skeleton with it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from grammars.admission import Admission, Surroundings, admit
 from grammars.derivation import skeletons
@@ -28,12 +29,13 @@ MOST_FAILURES = 5  # drafts of one stratum in a row
 
 @dataclass
 class _Line:
-    """One stratum's stream, with what is still wanted of it."""
+    """One stratum's stream, with what is still wanted of it and the skeletons that an interrupted draw gave it."""
 
     stratum: Stratum
     stream: Iterator[Draft]
     wanted: int
     used: set[str]
+    kept: set[str]
     failures: int = 0
 
     def draw(self, known: Collection[str]) -> Draft:
@@ -41,15 +43,23 @@ class _Line:
         while True:
             draft = next(self.stream)
             self.used.add(draft.skeleton)
-            if draft.id not in known:
+            if draft.id not in known and draft.skeleton not in self.kept:
                 return draft
 
 
 class Supply:
     """Fills strata with admitted tasks."""
 
-    def __init__(self, grammars: Mapping[str, Grammar], vault: Vault, store: Drafts, prover: Prover) -> None:
-        self._grammars, self._vault, self._store, self._prover = grammars, vault, store, prover
+    def __init__(
+        self,
+        grammars: Mapping[str, Grammar],
+        vault: Vault,
+        store: Drafts,
+        prover: Prover,
+        mix: Collection[Stratum] = (),
+    ) -> None:
+        """Connect it; `mix` is all strata that are ever drawn from the grammars (`rotation.draw.spared`)."""
+        self._grammars, self._vault, self._store, self._prover, self._mix = grammars, vault, store, prover, mix
         self._known: Collection[str] = ()
 
     def fill(
@@ -61,6 +71,7 @@ class Supply:
         around: Surroundings,
         workers: int = 2,
         barred: Collection[str] = (),
+        kept: Mapping[Stratum, Collection[str]] = MappingProxyType({}),
         on_done: Callable[[], None] = lambda: None,
     ) -> Tally:
         """Draw and admit the wanted number of tasks of each stratum, each of a skeleton of its own.
@@ -72,6 +83,7 @@ class Supply:
             around: the tasks that there are already.
             workers: how many drafts are proven at a time.
             barred: skeleton tags that may not be drawn: live or seen.
+            kept: the skeleton tags of what this draw, interrupted, kept of each stratum; they count no more.
             on_done: called once for each admitted task.
 
         Raises:
@@ -79,12 +91,14 @@ class Supply:
             Exhausted: a grammar has no unseen skeleton left.
         """
         tally = Tally()
-        used = self._barred_skeletons(barred)
+        ids = self._skeletons()
+        used = {ids[tag] for tag in barred if tag in ids}
+        started = {stratum: {ids[tag] for tag in tags if tag in ids} for stratum, tags in kept.items()}
         self._known, self._around = {record.id for record in self._vault.records()}, around
         pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
         with ThreadPoolExecutor(workers, thread_name_prefix="prove") as pool:
             try:
-                for line in [self._line(stratum, count, seed, used) for stratum, count in wanted.items()]:
+                for line in [self._line(stratum, count, seed, used, started) for stratum, count in wanted.items()]:
                     for _ in range(line.wanted):
                         self._submit(pool, pending, line)
                 while pending:
@@ -98,9 +112,17 @@ class Supply:
                 pool.shutdown(wait=True, cancel_futures=True)
         return tally
 
-    def _line(self, stratum: Stratum, count: int, seed: bytes, used: set[str]) -> _Line:
-        stream = drafts(self._grammars, stratum, seed, exclude=lambda: used)
-        return _Line(stratum, stream, count, used)
+    def _line(
+        self,
+        stratum: Stratum,
+        count: int,
+        seed: bytes,
+        used: set[str],
+        started: Mapping[Stratum, set[str]],
+    ) -> _Line:
+        others = {name for other, names in started.items() if other != stratum for name in names}
+        stream = drafts(self._grammars, stratum, seed, exclude=lambda: used | others, mix=self._mix)
+        return _Line(stratum, stream, count, used, started.get(stratum, set()))
 
     def _submit(
         self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line
@@ -120,8 +142,7 @@ class Supply:
             )
         return admission.ok
 
-    def _barred_skeletons(self, tags: Collection[str]) -> set[str]:
-        """Turn barred tags back into the ids of this grammar's skeletons."""
-        barred = set(tags)
+    def _skeletons(self) -> dict[str, str]:
+        """Map the tags of all skeletons of the grammars back to their ids."""
         ids = [skeleton.id for grammar in self._grammars.values() for skeleton in skeletons(grammar)]
-        return {name for name in ids if barred and self._vault.tag("skeleton", name) in barred}
+        return {self._vault.tag("skeleton", name): name for name in ids}

@@ -3,6 +3,9 @@
 The seed of a cohort is committed in the `set` statement one turn ahead, so that nobody can shop for a lucky draw. Each
 stratum has its own stream, derived from the seed by HMAC-SHA256 (RFC 2104), so drawing more of one leaves the others as
 they were.
+
+A skeleton that can be drawn at several difficulties is used up by whichever stratum draws it. So that none runs dry
+long before the others, a stratum leaves the skeletons of the scarcest one alone while it has as many of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import cast
 
+from grammars.derivation import skeletons
 from grammars.grammar import Category, Difficulty, Draft, Grammar
 from grammars.sample import sample
 from rotation.errors import NotFound
@@ -30,8 +34,16 @@ def drafts(
     seed: bytes,
     *,
     exclude: Callable[[], Collection[str]],
+    mix: Collection[Stratum] = (),
 ) -> Iterator[Draft]:
     """Yield drafts of one stratum without end, each of a skeleton that `exclude()` does not name at that moment.
+
+    Args:
+        grammars: by server.
+        stratum: what to draw.
+        seed: 32 bytes.
+        exclude: gives the ids of skeletons that may not be drawn.
+        mix: all strata that are drawn from these grammars, this one too.
 
     Raises:
         NotFound: there is no grammar for the stratum's server.
@@ -39,12 +51,25 @@ def drafts(
     """
     if stratum.server not in grammars:
         raise NotFound(f"there is no grammar for the server '{stratum.server}'; import one, then draw again")
-    dice = stream(seed, stratum)
+    grammar, dice = grammars[stratum.server], stream(seed, stratum)
     while True:
+        used = exclude()
         yield sample(
-            grammars[stratum.server],
+            grammar,
             dice,
             category=cast("Category", stratum.category),
             difficulty=cast("Difficulty", stratum.difficulty),
-            exclude=exclude(),
+            exclude={*used, *spared(grammar, stratum, mix, used)},
         )
+
+
+def spared(grammar: Grammar, stratum: Stratum, mix: Collection[Stratum], used: Collection[str]) -> set[str]:
+    """Give the skeletons that a stratum leaves to the scarcest of its server and category, if it can do without."""
+
+    def left(one: Stratum) -> set[str]:
+        there = (s for s in skeletons(grammar) if s.category == one.category and one.difficulty in s.difficulties)
+        return {skeleton.id for skeleton in there if skeleton.id not in used}
+
+    kin = [one for one in mix if (one.server, one.category) == (stratum.server, stratum.category)]
+    mine, scarcest = left(stratum), min(map(left, sorted(kin)), key=len, default=set())
+    return scarcest if len(mine - scarcest) >= max(len(scarcest), 1) else set()

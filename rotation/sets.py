@@ -1,13 +1,13 @@
 """What a set is made of: how many tasks of which stratum a cohort holds.
 
 Every cohort holds the same mix, so the composition of the live set never changes and a whole cohort can retire without
-tilting it.
+tilting it. Beside it stands the mix of the public dev set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from rotation.errors import NotFound
 
@@ -33,11 +33,16 @@ class SetSpec:
     Attributes:
         name: what `init --set` calls it.
         per_cohort: how many tasks of each stratum one cohort holds.
-        reserve: how many spare tasks of each stratum are committed beside the live set, for refills.
+        dev: how many tasks of each stratum the public dev set holds.
+        reserve: how many spare tasks of each stratum are committed beside the live set, for refills. None are: each
+            would cost as much to prove and to review as a live one, and take a skeleton that the runway counts on,
+            while a cohort is live for four months at most and a task that is withdrawn leaves a gap of one in two
+            hundred. Who wants refills says how many here; nothing else changes.
     """
 
     name: str
     per_cohort: Mapping[Stratum, int]
+    dev: Mapping[Stratum, int] = field(default_factory=dict)
     reserve: int = 0
 
     @property
@@ -50,20 +55,52 @@ class SetSpec:
         """Count the live tasks."""
         return COHORTS * self.cohort_size
 
+    @property
+    def servers(self) -> list[str]:
+        """List the servers whose grammars the set is drawn from."""
+        return sorted({stratum.server for stratum in (*self.per_cohort, *self.dev)})
 
-DEMO = SetSpec(
-    "demo",
-    {
-        Stratum("filesystem", "single-tool", "easy"): 1,
-        Stratum("filesystem", "composition", "medium"): 1,
-        Stratum("git", "composition", "medium"): 1,
-        Stratum("git", "recovery", "hard"): 1,
-        Stratum("sqlite", "single-tool", "easy"): 1,
-        Stratum("sqlite", "recovery", "hard"): 1,
-    },
-)
+    def require_grammars(self, there: Collection[str]) -> None:
+        """Refuse a set that cannot be drawn.
 
-SETS: Mapping[str, SetSpec] = {DEMO.name: DEMO}
+        Raises:
+            NotFound: it has tasks of servers that there is no grammar for; the message names them all.
+        """
+        if missing := [server for server in self.servers if server not in there]:
+            raise NotFound(
+                f"the set '{self.name}' has tasks of {len(self.servers)} servers, and there is no grammar for "
+                f"{', '.join(missing)}: write one (docs/how-to/write-a-grammar.md), or choose another set"
+            )
+
+
+_DEMO = {
+    Stratum("filesystem", "single-tool", "easy"): 1,
+    Stratum("filesystem", "composition", "medium"): 1,
+    Stratum("git", "composition", "medium"): 1,
+    Stratum("git", "recovery", "hard"): 1,
+    Stratum("sqlite", "single-tool", "easy"): 1,
+    Stratum("sqlite", "recovery", "hard"): 1,
+}
+
+DEMO = SetSpec("demo", _DEMO, dict.fromkeys(_DEMO, 2))
+
+_SERVERS = ["calendar", "email", "filesystem", "git", "github", "memory", "postgres", "redis", "spreadsheet", "sqlite"]
+_A_SERVER = {  # in a cohort, and in the dev set
+    ("composition", "easy"): (1, 1),
+    ("composition", "medium"): (1, 1),
+    ("composition", "hard"): (1, 1),
+    ("recovery", "medium"): (1, 1),
+    ("single-tool", "easy"): (1, 2),
+}
+
+
+def _of_each_server(column: int) -> dict[Stratum, int]:
+    return {Stratum(server, *cell): count[column] for server in _SERVERS for cell, count in _A_SERVER.items()}
+
+
+MCPBENCH = SetSpec("mcpbench", _of_each_server(0), _of_each_server(1))
+
+SETS: Mapping[str, SetSpec] = {spec.name: spec for spec in (DEMO, MCPBENCH)}
 
 
 def named(name: str) -> SetSpec:

@@ -52,6 +52,7 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Make a home: key ring, database, log and settings. Interrupted, the same command goes on."""
+    from grammars.load import library
     from quarterturn import clock, settings
     from quarterturn.cli.secrets import new_passphrase
     from quarterturn.home import Places, create
@@ -60,6 +61,7 @@ def init(
 
     first = str(Month.parse(month) if month else Month.of(clock.now()))
     spec = named(benchmark_set)
+    spec.require_grammars(library())
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}
     chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
     create(home, chosen, new_passphrase() if passphrase else None)

@@ -11,8 +11,10 @@ import typer
 from quarterturn.choices import LISTEN, TaskSet
 from quarterturn.cli.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.output import Output
+from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
+    from rotation.sets import SetSpec
     from sandbox.endpoint import Sender
 
 
@@ -79,6 +81,9 @@ def run(
     agent: Annotated[str | None, typer.Option(help="A command line; its folder is all that it can read.")] = None,
     endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; it is sent each task.")] = None,
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the live one.")] = "dev",
+    dev_of: Annotated[
+        str | None, typer.Option("--dev-of", help="Whose dev set: demo or mcpbench (default: the home's, else demo).")
+    ] = None,
     box: Box = None,
     model: Annotated[
         str | None, typer.Option(help="A language model of the home's settings that agents may ask.")
@@ -103,15 +108,29 @@ def run(
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
     chosen = running.Choice(image, agent, who, box, hosting, model)
     out = Output(as_json=as_json)
+    if tasks == "private" and dev_of is not None:
+        raise Malformed("--dev-of chooses among dev sets: leave it out, or --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
         with open_house(home) as house, models.gateway(house, model, "dev") as asked:
-            report = running.dev(chosen, out, model=asked)
+            report = running.dev(chosen, out, model=asked, spec=_dev_set(home, dev_of))
     elif tasks == "dev":
-        report = running.dev(chosen, out, partial(_sender, home, out))
+        report = running.dev(chosen, out, partial(_sender, home, out), spec=_dev_set(home, dev_of))
     else:
         with open_house(home) as house:
             report = running.private(house, chosen, out)
     out.result(report.data, *report.lines)
+
+
+def _dev_set(home: Path, name: str | None) -> SetSpec:
+    """Give the set whose dev tasks are run: the one that was named, else the home's, else the demo."""
+    from quarterturn import settings
+    from quarterturn.home import Places
+    from rotation.sets import DEMO, named
+
+    place = Places(home).settings
+    if name is None and place.is_file():
+        name = settings.load(place).benchmark.set
+    return named(name) if name is not None else DEMO
 
 
 def _sender(home: Path, out: Output) -> Sender:

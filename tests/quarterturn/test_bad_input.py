@@ -79,7 +79,21 @@ def test_a_malformed_configuration_is_named(wrong, sentence, refused, home):
 
 
 def test_an_unknown_set_is_three(refused, tmp_path):
-    refused(3, "there is no set 'huge'; the sets are: demo", "init", "--home", tmp_path / "home", "--set", "huge")
+    refused(
+        3, "there is no set 'huge'; the sets are: demo, mcpbench", "init", "--home", tmp_path / "home", "--set", "huge"
+    )
+
+
+def test_a_set_whose_grammars_are_missing_makes_no_home(refused, tmp_path, monkeypatch):
+    monkeypatch.setattr("grammars.load.library", lambda: ["filesystem", "git", "sqlite"])
+    sentence = "there is no grammar for calendar, email, github, memory, postgres, redis, spreadsheet: write one"
+    refused(3, sentence, "init", "--home", tmp_path / "home", "--set", "mcpbench")
+
+
+def test_the_dev_set_of_an_unknown_set_is_three_and_a_live_set_is_no_dev_set(refused):
+    words = ["run", "--as", "me", "--agent", "true", "--dev-of"]
+    refused(3, "there is no set 'huge'", *words, "huge")
+    refused(2, "leave it out, or --set private", *words, "demo", "--set", "private")
 
 
 def test_a_log_name_with_a_blank_is_two(refused, tmp_path):

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from quarterturn import home as homes
-from quarterturn import migrations
+from quarterturn import migrations, stock
 from quarterturn.errors import NotFound, Refused
 from quarterturn.home import Places, create
 from quarterturn.settings import Benchmark, Settings, Store
 from quarterturn.wiring import House
+from rotation.sets import MCPBENCH
 from vault import private_files, signing
 from vault.errors import Locked
 from vault.errors import Refused as Taken
@@ -138,6 +139,16 @@ def test_places_know_where_the_database_is(tmp_path):
     for url, found in at.items():
         chosen = Settings(benchmark=CHOSEN.benchmark, store=Store(url=url))
         assert places.database_url(chosen) == found
+
+
+def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
+    monkeypatch.setattr("grammars.load.library", lambda: MCPBENCH.servers)
+    said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")
+    assert (said.code, said.data["set"]) == (0, "mcpbench")
+    house = House(tmp_path / "home", None)
+    assert house.spec is MCPBENCH
+    assert sum(stock.wanted(house).values()) == 200
+    house.close()
 
 
 def test_init_says_what_to_do_next(say, tmp_path):

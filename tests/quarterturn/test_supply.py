@@ -14,7 +14,8 @@ from quarterturn import devset, stock
 from quarterturn.errors import Refused
 from quarterturn.supply import MOST_FAILURES, Supply
 from quarterturn.wiring import House, shipped_grammars
-from rotation.sets import DEMO, Stratum
+from rotation.errors import NotFound
+from rotation.sets import DEMO, SETS, Stratum
 from vault.task import Task
 from verifiers.verdict import Evidence, Verdict
 
@@ -215,9 +216,38 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
 
 
 def test_the_dev_set_is_the_same_for_everybody(grammars):
-    drawn = devset.draw(grammars)
-    assert [draft.task for draft in drawn] == [draft.task for draft in devset.draw(shipped_grammars())]
-    assert Counter(Stratum(d.task["server"], d.task["category"], d.task["difficulty"]) for d in drawn) == dict.fromkeys(
-        DEMO.per_cohort, devset.EACH
-    )
+    drawn = devset.draw(grammars, DEMO)
+    assert [draft.task for draft in drawn] == [draft.task for draft in devset.draw(shipped_grammars(), DEMO)]
+    assert Counter(Stratum(d.task["server"], d.task["category"], d.task["difficulty"]) for d in drawn) == DEMO.dev
     assert len({draft.skeleton for draft in drawn}) == len(drawn)
+
+
+def test_everybody_knows_the_dev_tasks_of_every_set_that_can_be_drawn(grammars):
+    known = {draft.id for draft in devset.public(grammars)}
+    drawn = [spec for spec in SETS.values() if set(spec.servers) <= set(grammars)]
+    assert DEMO in drawn
+    assert known == {draft.id for spec in drawn for draft in devset.draw(grammars, spec)}
+
+
+def test_a_dev_set_without_its_grammars_names_those_that_are_missing(grammars):
+    some = {name: grammars[name] for name in ("git", "sqlite")}
+    with pytest.raises(NotFound, match="3 servers, and there is no grammar for filesystem: write one"):
+        devset.draw(some, DEMO)
+    assert devset.public(some) == []
+
+
+def test_a_home_never_draws_a_skeleton_of_a_dev_set(house, grammars):
+    tags = {house.vault.tag("skeleton", draft.skeleton) for draft in devset.public(grammars)}
+    assert tags <= stock._spent(house)
+
+
+def test_a_draw_that_goes_on_shares_no_skeleton_with_what_it_kept(house, grammars):
+    """One stratum was done when the draw was interrupted; the other, of the same skeletons, was not."""
+    hard = Stratum("filesystem", "composition", "hard")
+    first = fill(house, grammars, {MEDIUM: 12})
+    kept = {MEDIUM: [house.vault.record(task_id).skeleton_tag for task_id in first.admitted]}
+    fill(house, grammars, {hard: 12}, kept=kept)
+    tags = [record.skeleton_tag for record in house.vault.records()]
+    assert len(tags) == len(set(tags)) == 24
+    fill(house, grammars, {MEDIUM: 2}, kept=kept)
+    assert len({record.skeleton_tag for record in house.vault.records()} - {*tags}) == 2
