@@ -13,7 +13,7 @@ from grammars.grammar import CATEGORIES, DIFFICULTIES
 from grammars.load import library, load
 from grammars.sample import draw, sample, skeletons
 from grammars.surroundings import Around
-from rotation.sets import COHORTS
+from rotation.sets import COHORTS, MCPBENCH
 from sandbox.servers import SERVERS, tool_table
 from vault.task import Task
 from verifiers.catalogue import CATALOGUE
@@ -103,11 +103,13 @@ def test_each_server_has_templates_of_every_category_and_skeletons_of_every_diff
 
 @pytest.mark.parametrize("server", library())
 def test_a_year_of_turns_is_left_behind_four_first_cohorts_and_the_dev_set(server):
-    grammar, dev = GRAMMARS[server], 2 * len(CATEGORIES)
-    there = Counter(skeleton.category for skeleton in skeletons(grammar))
-    assert sum(there.values()) - dev >= 5 * (COHORTS + 12)
-    for category, monthly in {"single-tool": 1, "composition": 3, "recovery": 1}.items():
-        assert there[category] - 2 >= monthly * (COHORTS + 12), category
+    there = Counter(skeleton.category for skeleton in skeletons(GRAMMARS[server]))
+    monthly, dev = (
+        Counter({c: sum(n for s, n in mix.items() if (s.server, s.category) == (server, c)) for c in CATEGORIES})
+        for mix in (MCPBENCH.per_cohort, MCPBENCH.dev)
+    )
+    for category in CATEGORIES:
+        assert there[category] - dev[category] >= monthly[category] * (COHORTS + 12), category
 
 
 @pytest.mark.parametrize("server", library())

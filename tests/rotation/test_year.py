@@ -1,0 +1,81 @@
+"""The benchmark's set over a year, drawn from the shipped grammars as a home would, without proving anything."""
+
+import hashlib
+from collections import Counter
+
+import pytest
+
+from grammars.load import library, load
+from quarterturn import devset
+from rotation.cohort import Candidate, allocate
+from rotation.draw import drafts, spared
+from rotation.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
+from sandbox.servers import SERVERS
+
+MONTHS = 12
+
+
+def of_server(mix, server):
+    return {stratum: count for stratum, count in mix.items() if stratum.server == server}
+
+
+def drawn(grammars, mix, seed, used, each):
+    """Draw as `quarterturn.supply` does: every stratum in turn, no skeleton twice."""
+    found = []
+    for stratum, count in mix.items():
+        stream = drafts(grammars, stratum, seed, exclude=lambda: used, mix=mix)
+        for _ in range(each * count):
+            found.append((stratum, next(stream)))
+            used.add(found[-1][1].skeleton)
+    return found
+
+
+def known_to_everybody(grammars, server):
+    """Give the skeletons of the server's part of every dev set."""
+    tags = set()
+    for spec in SETS.values():
+        used = set()
+        drawn(grammars, of_server(dict(sorted(spec.dev.items())), server), devset.SEED, used, each=1)
+        tags |= used
+    return tags
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [b"one", b"another"])
+@pytest.mark.parametrize("server", library())
+def test_in_a_year_no_skeleton_comes_twice_no_stratum_runs_dry_and_all_cohorts_are_alike(server, seed):
+    grammars, mix = {server: load(server)}, of_server(MCPBENCH.per_cohort, server)
+    spec = SetSpec(server, mix)
+    used = known_to_everybody(grammars, server)
+    public, cohorts = set(used), []
+    for month in range(MONTHS + 1):
+        names = [f"cohort-{month}-{n}" for n in range(1 if month else COHORTS)]
+        found = drawn(grammars, mix, hashlib.sha256(seed + bytes([month])).digest(), used, each=len(names))
+        candidates = [
+            Candidate(draft.id, stratum, draft.skeleton, hashlib.sha256(draft.id.encode()).digest())
+            for stratum, draft in found
+        ]
+        cohorts += allocate(candidates, spec, names).cohorts.values()
+    assert [Counter(task.stratum for task in cohort) for cohort in cohorts] == [mix] * (COHORTS + MONTHS)
+    skeletons = [task.skeleton for cohort in cohorts for task in cohort]
+    assert len(skeletons) == len(set(skeletons)) == spec.cohort_size * (COHORTS + MONTHS)
+    assert not public & set(skeletons)
+
+
+def test_the_benchmark_has_every_server_that_there_is():
+    assert set(MCPBENCH.servers) == set(SERVERS)
+
+
+def test_a_stratum_leaves_the_scarcest_one_its_skeletons_while_it_has_as_many_of_its_own():
+    grammar = load("filesystem")
+    easy, hard = Stratum("filesystem", "composition", "easy"), Stratum("filesystem", "composition", "hard")
+    assert spared(grammar, hard, [easy, hard], ()) == set()  # there are more easy ones than hard ones alone
+    assert spared(grammar, easy, [easy, hard], ()) == set()
+    used: set[str] = set()
+    stream = drafts({"filesystem": grammar}, easy, bytes(32), exclude=lambda: used, mix=[easy, hard])
+    while not (left := spared(grammar, hard, [easy, hard], used)):
+        used.add(next(stream).skeleton)
+    after = next(drafts({"filesystem": grammar}, hard, bytes(32), exclude=lambda: used, mix=[easy, hard]))
+    assert after.skeleton not in left
+    assert len(left) > 10
+    assert spared(grammar, hard, [hard], used) == set()
