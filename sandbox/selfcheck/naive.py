@@ -21,15 +21,17 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sandbox.box import Limits
 from sandbox.selfcheck.drill_task import ANSWER
 from sandbox.selfcheck.playing import HOSTILE, LOOK
 
 DAEMON = "stay-as-daemon"
 SECONDS = 90
-TASK = {"alias": "r-1", "goal": "x y z", "max_steps": 1, "tools": []}
+TASK = {"alias": "r-1", "goal": "way out there", "max_steps": 1, "tools": []}
 GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.directory=*")
 
 
@@ -172,22 +174,27 @@ def careless() -> Iterator[tuple[Careless, str]]:
 def _play(name: str) -> Careless:
     """Run one hostile program in front of the careless gateway."""
     with careless() as (world, url):
-        world.met = _said([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url).get(name, {})
+        said, code = _run([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url)
+        world.met = {**said.get(name, {}), "code": code}
         world.met["solved"] = world.solved
         world.met["canary"] = (world.root / "files" / "canary").exists()
         world.met["hook"] = (world.root / "repos" / "site" / ".git" / "hooks" / "post-checkout").exists()
         world.met["verdict"] = (world.root / "files" / "verdict.json").exists()
+        world.met["size"] = (world.root / "main.db").stat().st_size
     return world
 
 
-def _said(command: list[str], url: str = "http://127.0.0.1:9") -> dict[str, Any]:
+def _run(command: list[str], url: str = "http://127.0.0.1:9") -> tuple[dict[str, Any], int]:
+    """Run a hostile program; give what it said that it met, by attempt, and its exit code."""
     environment = {"PATH": os.defpath, "QUARTERTURN_URL": url}
     with tempfile.TemporaryFile() as output:  # not a pipe, which a daemon would hold open
-        subprocess.run(command, env=environment, stdout=output, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, env=environment, stdout=output, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False
+        )
         output.seek(0)
         lines = output.read().decode("utf-8", "replace").splitlines()
     said = [json.loads(line) for line in lines if line.startswith('{"attempt"')]
-    return {line["attempt"]: line["met"] for line in said}
+    return {line["attempt"]: line["met"] for line in said}, done.returncode
 
 
 def _stays(name: str) -> bool:
@@ -214,8 +221,9 @@ def _stays(name: str) -> bool:
             word,
         ]
         try:
-            _said([*place, "python3", "-B", "/agent/agent.py", name])
-            return bool(_said([*place, "python3", "-B", "/agent/agent.py", LOOK])[LOOK]["places"])
+            _run([*place, "python3", "-B", "/agent/agent.py", name])
+            found, _ = _run([*place, "python3", "-B", "/agent/agent.py", LOOK])
+            return bool(found[LOOK]["places"])
         finally:
             _end(word)
 
@@ -247,18 +255,38 @@ def _held_open(world: Careless) -> bool:
     return int(world.met["left"]) > 32  # noqa: PLR2004 - more than one agent may have
 
 
+def _served(world: Careless) -> bool:
+    return 200 in world.met["statuses"]  # noqa: PLR2004 - HTTP's own number
+
+
+def _on_the_way_out(name: str, world: Careless) -> bool:
+    """Say whether who sees what a careless operator shows knows something of the task."""
+    return {
+        "whisper-answer": TASK["goal"] in world.answers,
+        "whisper-exit-code": chr(world.met["code"] & 0x7F) == world.met.get("letter"),
+        "whisper-output": world.met.get("printed") == TASK["goal"],
+        "whisper-score": world.met["solved"] is bool(world.met.get("bit")),
+    }[name]
+
+
 JUDGES: Mapping[str, Judge] = {
     **dict.fromkeys(("json-huge", "json-million-values", "json-nan", "json-infinity", "json-long-number",
                      "json-two-keys", "json-half-surrogate", "json-not-utf-8", "smuggle-length-and-chunks",
-                     "smuggle-two-lengths", "smuggle-folded-host", "other-hosts", "other-origins", "huge-arguments",
+                     "smuggle-two-lengths", "smuggle-folded-host", "smuggle-space-before-colon",
+                     "smuggle-strange-coding", "other-hosts", "other-origins", "other-alias", "huge-arguments",
                      "answer-twice", "call-in-flight", "sqlite-view", "sqlite-trigger", "sqlite-computed-column",
                      "sqlite-virtual-table"), _solved),
     **dict.fromkeys(("replayed-request", "unlisted-flood", "calls-at-once", "whisper-tool-names"), _carried_out),
-    **dict.fromkeys(("slow-heads", "slow-bodies", "thousand-connections"), _held_open),
-    "whisper-answer": lambda world: TASK["goal"] in world.answers,
+    **dict.fromkeys(("slow-heads", "slow-bodies", "slow-refused-bodies", "thousand-connections"), _held_open),
+    **dict.fromkeys(("other-paths", "guessed-ids"), _served),
+    **{name: partial(_on_the_way_out, name)
+       for name in ("whisper-answer", "whisper-exit-code", "whisper-output", "whisper-score")},
     "git-options": lambda world: bool(world.met["hook"]),
     "escapes": _control_characters,
     "git-config": lambda world: bool(world.met["canary"]),
+    "held-bodies": lambda world: not world.met["refused"],
+    "printed-verdict": lambda world: world.met["passed"] is True,
+    "sqlite-sparse": lambda world: int(world.met["size"]) > Limits().tmpfs,
     "verdict-files": lambda world: bool(world.met["verdict"]),
 }  # fmt: skip
 PLACES = ("stay-in-folders", "stay-in-shared-files", DAEMON)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sandbox.selfcheck.catalogue import ROWS, Without
 from sandbox.selfcheck.naive import JUDGES, PLACES
 from sandbox.selfcheck.suite import attempts
+from sandbox.selfcheck.taken import CARELESS
 
 HEAD = """# The attacks
 
@@ -67,8 +68,8 @@ def positive(name: str) -> str:
     if name in ROWS:
         said = ROWS[name].positive
         return str(said) if isinstance(said, Without) else f"none: {said}"
-    careless = name in JUDGES or name in PLACES
-    return "gets through where somebody is careless" if careless else "none: it is judged from outside"
+    careless = {*JUDGES, *PLACES, *CARELESS}
+    return "gets through where somebody is careless" if name in careless else "none: it is judged from outside"
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS
 from sandbox.servers import Server
 from sandbox.world import judge, seed
+from verifiers import views
 from verifiers.verdict import Verdict
 from verifiers.views import Tree
 
@@ -138,10 +139,26 @@ def _too_long(files: Path) -> bool:
     return (files / "sparse").stat().st_size > LIMITS.memory
 
 
+def _too_many(files: Path) -> bool:
+    return len(os.listdir(files)) > views.MAX_ENTRIES  # noqa: PTH208 - it is names that are counted
+
+
+def _too_deep(files: Path) -> bool:
+    """Say whether a walk by paths ends before the folders do."""
+    return len(list(os.walk(files))) < len(list(os.fwalk(files)))
+
+
+def _moves_a_cursor(files: Path) -> bool:
+    return any("\x1b" in name for name in os.listdir(files))  # noqa: PTH208 - as they would be shown
+
+
 CARELESS: Mapping[str, Callable[[Path], bool]] = {
     "frozen-links": _follows,
     "frozen-pipes": _waits,
     "frozen-sparse-file": _too_long,
+    "frozen-many-files": _too_many,
+    "frozen-deep-folders": _too_deep,
+    "frozen-closed-files": _moves_a_cursor,
 }
 
 
