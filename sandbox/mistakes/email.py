@@ -14,6 +14,7 @@ Change = Mapping[str, Any]
 
 STRANGER = "stranger@example.org"
 ELSEWHERE = "Not this"  # a folder that no task asks for
+FORWARDED = "---------- Forwarded message ----------"
 
 
 def _resent(**wrong_parts: Any) -> Callable[[Mapping[str, Any]], Change]:
@@ -91,12 +92,21 @@ def _in_sent(number: int, message: Message) -> Iterator[tuple[str, Change]]:
     yield f"another-recipient-too {number}", {"where": where, "resend": {"to": [*message.to, STRANGER]}}
     for name, text in wrong(message.subject):
         yield f"{name} subject {number}", {"where": where, "resend": {"subject": text}}
-    for name, text in wrong(message.text):
-        yield f"{name} text {number}", {"where": where, "resend": {"text": text}}
+    said, rest = _said(message.text)
+    for name, text in wrong(said):
+        yield f"{name} text {number}", {"where": where, "resend": {"text": text + rest}}
     if message.refers:
         yield f"no-reply {number}", {"where": where, "resend": {"in_reply_to": ""}}
     if message.cc:
         yield f"cc-left-out {number}", {"where": where, "resend": {"cc": []}}
+    if message.attachments:
+        yield f"wrong-file {number}", {"where": where, "resend": {"attachment": "not-this.txt"}}
+
+
+def _said(text: str) -> tuple[str, str]:
+    """Give what somebody wrote, and the forwarded message below it, which the server wrote and no agent gets wrong."""
+    said = text.partition(FORWARDED)[0].rstrip() if FORWARDED in text else text
+    return said, text[len(said) :]
 
 
 def _in_kept(name: str, folder: str, message: Message, was: Message | None, old: Mail) -> Iterator[tuple[str, Change]]:

@@ -77,6 +77,18 @@ def test_with_mail():
     }
 
 
+def test_what_the_server_quotes_below_a_forwarded_message_is_nobodys_mistake():
+    quoted = "\n\n---------- Forwarded message ----------\nDate: Mon, 05 Jan 2026\n\nPay 5.\n"
+    before, after = left(
+        "email", {}, {"send": {"subject": "Fwd: Bill", "text": f"Paid 7{quoted}", "attachment": "a.txt"}}
+    )
+    texts = {
+        change["resend"]["text"] for name, change in email.mistakes(before, after) if "text" in change.get("resend", {})
+    }
+    assert texts == {f"pAID 7{quoted}", f"Paid 8{quoted}"}
+    assert "wrong-file" in made(email, "email", before, after)
+
+
 def test_where_nothing_was_done_hardly_anything_can_be_wrong():
     for module, server in ((spreadsheet, "spreadsheet"), (calendar, "calendar"), (email, "email")):
         before, after = left(server, {})
