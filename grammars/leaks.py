@@ -4,8 +4,9 @@ What a task's predicate wants *produced* (an answer, a computed text, a computed
 state, a file's name, a commit's message, a tool's description or the goal. Numbers are looked for as whole numbers and
 texts as whole words, whatever their case. Values of one or two characters are left out: small numbers lie everywhere
 and tell nothing; so are texts of several words that are the whole content of a file of the initial state: those are
-moved or kept, not made. What the template declares as `given` may be found: the goal says it, or finding it is the
-task.
+moved or kept, not made. Where predicates say how a server's whole state is to be, most of what they say was there
+before: a text that is a whole value of that server, and a number under the same key, is kept too. What the template
+declares as `given` may be found: the goal says it, or finding it is the task.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 SHORTEST = 3
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _PRODUCED = {
     "answer.equals": ("text",),
     "answer.oneOf": ("texts",),
@@ -33,14 +35,35 @@ _PRODUCED = {
     "filesystem.fileLines": ("lines",),
     "filesystem.fileJsonEquals": ("value",),
     "git.headMessage": ("equals", "contains"),
+    "github.fileAtBranch": ("text",),
+    "github.headMessage": ("equals", "contains"),
+    "github.issueBody": ("equals", "contains"),
+    "github.issueCommented": ("equals", "contains"),
+    "github.issueTitle": ("equals", "contains"),
+    "github.prOpen": ("title", "body_contains"),
+    "github.prReviewed": ("contains",),
+    "github.repositoryExists": ("description",),
+    "memory.observationExists": ("observation",),
+    "memory.observationMatches": ("text",),
+    "memory.observationsEqual": ("observations",),
     "postgres.cellEquals": ("value",),
     "postgres.sumEquals": ("value",),
+    "redis.hashEquals": ("fields",),
+    "redis.hashFieldEquals": ("value",),
+    "redis.jsonEquals": ("value",),
+    "redis.listEquals": ("values",),
+    "redis.scoreEquals": ("score",),
+    "redis.sortedSetEquals": ("scores",),
+    "redis.streamHasEntry": ("fields",),
+    "redis.stringEquals": ("value",),
     "spreadsheet.cellEquals": ("value",),
     "spreadsheet.columnSum": ("sum",),
     "spreadsheet.rangeEquals": ("rows",),
     "sqlite.cellEquals": ("value",),
     "sqlite.sumEquals": ("value",),
 }
+_WHOLE = ("github", "memory", "redis")
+"""Servers whose predicates say how the whole state is to be."""
 
 
 def leaks(
@@ -62,7 +85,8 @@ def leaks(
 
 def produced(document: Mapping[str, Any]) -> set[str]:
     """Collect what the predicate wants made, as texts without white space at their ends."""
-    unchanged = _initial_files(document)
+    unchanged, state = _initial_files(document), document["initial_state"]
+    texts = {server: _whole_texts(state.get(server, {})) for server in _WHOLE}
     return {
         text.strip()
         for name, arguments in _probes(document["success_predicate"])
@@ -70,7 +94,19 @@ def produced(document: Mapping[str, Any]) -> set[str]:
         for key in _PRODUCED.get(name, ())
         if key in arguments
         for text in _scalars(arguments[key])
+        if text.strip() not in texts.get(name.partition(".")[0], ())
+        if text not in _under(state.get("redis", {}), arguments.get("key"))
     }
+
+
+def _whole_texts(state: Any) -> set[str]:
+    return {text.strip() for text in _scalars(state) if not _NUMBER.fullmatch(text)}
+
+
+def _under(state: Mapping[str, Any], key: object) -> set[str]:
+    """Give what lies under a key of Redis, whatever its type."""
+    values = (kind[key] for kind in state.values() if isinstance(kind, Mapping) and key in kind)
+    return {text for value in values for text in _scalars(value)}
 
 
 def _initial_files(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -101,7 +137,7 @@ def _scalars(value: Any) -> Iterator[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    if re.fullmatch(r"-?\d+(\.\d+)?", text):
+    if _NUMBER.fullmatch(text):
         return re.compile(rf"(?<![\w.]){re.escape(text)}(?!\w|\.\d)")
     return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
 

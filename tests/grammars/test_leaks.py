@@ -53,3 +53,37 @@ def test_what_must_not_hold_is_not_produced():
         "any": [{"not": ANSWER}, {"filesystem.fileJsonEquals": {"path": "a", "value": {"k": ["deep", 12345]}}}]
     }
     assert produced(document(predicate)) == {"deep", "12345"}
+
+
+REDIS = {"lists": {"queue": ["wolf", "1234"]}, "hashes": {"account": {"credits": "5678", "owner": "Vidal"}}}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "made"),
+    [
+        ({"redis.hashEquals": {"key": "account", "fields": {"credits": "6000", "owner": "Vidal"}}}, {"6000"}),
+        ({"redis.hashEquals": {"key": "account", "fields": {"credits": "5678", "owner": "Ortiz"}}}, {"Ortiz"}),
+        ({"redis.listEquals": {"key": "queue", "values": ["1234", "wolf", "lily"]}}, {"lily"}),
+        ({"redis.stringEquals": {"key": "total", "value": "5678"}}, {"5678"}),
+        ({"redis.scoreEquals": {"key": "board", "member": "wolf", "score": 42.5}}, {"42.5"}),
+        ({"redis.stringEquals": {"key": "first", "value": "wolf"}}, set()),
+    ],
+)
+def test_of_a_whole_state_only_what_is_new_there_is_produced(predicate, made):
+    assert produced(document(predicate, {"redis": REDIS})) == made
+
+
+def test_a_sum_that_lies_under_another_key_is_found():
+    predicate = {"redis.stringEquals": {"key": "total", "value": "5678"}}
+    assert leaks(document(predicate, {"redis": REDIS})) == ["initial_state.redis"]
+
+
+def test_words_for_people_must_not_lie_in_the_graph_or_in_the_forge():
+    graph = {"entities": [{"name": "Ann", "observations": ["lives in Cork", "was told: badge 940"]}]}
+    noted = {"memory.observationsEqual": {"name": "Ann", "observations": ["lives in Cork", "badge 940"]}}
+    assert leaks(document(noted, {"memory": graph})) == ["initial_state.memory"]
+    forge = {"repositories": {"a/b": {"issues": [{"title": "Old title", "body": "the text is Otter creek"}]}}}
+    said = {"github.issueCommented": {"repository": "a/b", "number": 1, "equals": "Otter creek"}}
+    assert leaks(document(said, {"github": forge})) == ["initial_state.github"]
+    kept = {"github.issueTitle": {"repository": "a/b", "number": 1, "equals": "Old title"}}
+    assert produced(document(kept, {"github": forge})) == set()
