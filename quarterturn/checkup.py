@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from quarterturn import rooms
+from quarterturn import marks, rooms
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import HallError
@@ -20,6 +20,7 @@ from sandbox import selfcheck
 from sandbox.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.selfcheck import Attempt, covert, wire
+from vault.errors import VaultError
 
 Finding = tuple[bool, str]
 
@@ -131,7 +132,12 @@ def _rooms() -> Finding:
 
 def _home(home: Path) -> Finding:
     try:
-        benchmark = House(home, None).settings.benchmark
-    except HallError as error:
+        house = House(home, None)
+        try:
+            public = marks.lines(marks.public_cohorts(house))
+        finally:
+            house.close()
+    except (HallError, VaultError) as error:
         return False, str(error)
-    return True, f"{home}, set '{benchmark.set}', first month {benchmark.first_month}"
+    benchmark = house.settings.benchmark
+    return True, "; ".join([f"{home}, set '{benchmark.set}', first month {benchmark.first_month}", *public])

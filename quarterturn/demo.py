@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quarterturn import clock, reading, running, standings, stock
+from quarterturn import clock, marks, reading, running, standings, stock
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.cli.output import Output
@@ -153,7 +153,7 @@ class _Play:
         self.say("The board", "Every figure has its interval; runs in a box that is not official have no rank.")
         lines = standings.lines(board, self.month.cohort)
         lines.append(standings.reference_line("oracle", answers))
-        for line in standings.table(lines):
+        for line in (*standings.table(lines), *marks.lines(marks.public_cohorts(self.house, self.month))):
             self.out.say(f"  {line}")
         return scores
 

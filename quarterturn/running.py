@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from quarterturn import devset, models, standings
+from quarterturn import devset, marks, models, standings
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, Refused
@@ -128,8 +128,9 @@ def private(house: House, chosen: Choice, out: Progress) -> Report:
         require_wall(box)
         opened, results = play(house, submitted, box, out, places=places, model=model)
     line = standings.lines([(opened.record, results)], month.cohort)
+    public = marks.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
-    return Report(data, standings.table(line))
+    return Report(data | {"public_grammar": public}, [*standings.table(line), *marks.lines(public)])
 
 
 def require_wall(box: Box) -> None:

@@ -34,7 +34,7 @@ from vault.seal import seal, unseal
 from vault.tables import BlobRow, TaskRow
 from vault.task import Task
 
-__all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault"]
+__all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault", "from_public_grammars"]
 
 
 class Vault:
@@ -231,6 +231,12 @@ class Vault:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def from_public_grammars(engine: Engine) -> set[str]:
+    """Give the ids of the tasks that were drawn from a grammar that anybody can read; this needs no key."""
+    with Session(engine) as session:
+        return set(session.exec(select(TaskRow.id).where(col(TaskRow.public_grammar).is_(True))).all())
 
 
 def _found(session: Session, task_id: str) -> TaskRow:

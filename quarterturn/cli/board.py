@@ -21,11 +21,13 @@ def board(
     as_json: Json = False,
 ) -> None:
     """Show the month's runs with their figures, intervals and ranks."""
-    from quarterturn import standings
+    from quarterturn import marks, standings
     from quarterturn.cli.secrets import open_house
     from rotation.calendar import Month
 
     asked = Month.parse(month) if month else None
     with open_house(home) as house:
-        lines = standings.of_month(house, asked or house.official.month())
-    Output(as_json=as_json).result([line.as_json() for line in lines], *standings.table(lines))
+        chosen = asked or house.official.month()
+        lines, public = standings.of_month(house, chosen), marks.public_cohorts(house, chosen)
+    data = [line.as_json() | {"public_grammar": public} for line in lines]
+    Output(as_json=as_json).result(data, *standings.table(lines), *marks.lines(public))

@@ -98,14 +98,14 @@ def written(stratum: Stratum, number: int) -> dict[str, Any]:
     } | (recovery if stratum.category == "recovery" else {})
 
 
-def stocked_up(house: House, each: int, first: int = 0) -> list[str]:
+def stocked_up(house: House, each: int, first: int = 0, *, public: bool = False) -> list[str]:
     """Add reviewed tasks of each stratum, each of a skeleton of its own."""
     added = []
     for stratum in DEMO.per_cohort:
         for number in range(first, first + each):
             task = Task.parse(written(stratum, number))
             skeleton = f"{stratum}/{number}"
-            house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
+            house.vault.add(task, {}, author="ada", public_grammar=public, skeleton=skeleton, template="t")
             house.vault.advance(task.id, "admit")
             reading.decide(house, task.id, "grace", None)
             added.append(task.id)

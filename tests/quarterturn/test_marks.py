@@ -1,0 +1,61 @@
+"""A cohort of a public grammar is marked in its `set` statement, on the board and by the doctor; another is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from quarterturn import checkup, marks
+from quarterturn.wiring import House
+from rotation.calendar import Month
+
+FIRST = Month.parse("2026-12")
+
+
+@pytest.fixture
+def house(home, stock):
+    """A home whose first four cohorts are of public grammars, and whose fifth is not."""
+    house = House(home, None)
+    stock(house, 4, public=True)
+    house.rotation.run(FIRST.plus(-1))
+    yield house
+    house.close()
+
+
+def promised(house, month):
+    """Read the `set` statement of a month."""
+    return json.loads(house.ledger.leaf(house.ledger.find(f"set/{month}")))["predicate"]
+
+
+def test_the_set_statement_the_board_and_the_doctor_say_it(house, say):
+    names = [FIRST.plus(n).cohort for n in range(4)]
+    assert promised(house, FIRST)["public_grammar"] is True
+    assert marks.public_cohorts(house) == marks.public_cohorts(house, FIRST) == names
+    said = "public grammar: anybody can draw tasks like those of " + ", ".join(names)
+    assert said in say("board", "--month", FIRST, "--home", house.home).out
+    assert said in checkup.machine(house.home).data["home"]["detail"]
+
+
+def test_what_enters_from_a_grammar_of_ones_own_is_not_marked(house, stock):
+    for number in range(4):
+        stock(house, 1, first=10 + number)
+        house.rotation.run(FIRST.plus(number))
+        left = [FIRST.plus(n).cohort for n in range(number + 1, 4)]
+        assert marks.public_cohorts(house) == marks.public_cohorts(house, FIRST.plus(number + 1)) == left
+        assert promised(house, FIRST.plus(number + 1))["public_grammar"] is bool(left)
+    assert marks.lines(marks.public_cohorts(house)) == []
+    assert "public grammar" not in checkup.machine(house.home).data["home"]["detail"]
+    assert len(marks.public_cohorts(house, FIRST)) == 4  # as it was then
+
+
+def test_the_doctor_needs_no_key_for_it(house, say):
+    (house.home / "keys" / "ring.json").unlink()
+    assert "public grammar" in checkup.machine(house.home).data["home"]["detail"]
+
+
+def test_a_home_whose_database_is_gone_bad_is_a_finding(home):
+    (home / "quarterturn.db").write_bytes(b"no database" * 100)
+    found = checkup.machine(home).data["home"]
+    assert found["ok"] is False
+    assert "database" in found["detail"]
