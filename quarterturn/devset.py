@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 
+from grammars.errors import Exhausted
 from grammars.grammar import Draft, Grammar
 from rotation.draw import drafts
+from rotation.errors import NotFound
 from rotation.sets import SETS, SetSpec
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
@@ -22,6 +25,7 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
 
     Raises:
         NotFound: there is no grammar for one of its servers.
+        Exhausted: a grammar has too few skeletons.
     """
     spec.require_grammars(grammars)
     return list(_drawn(tuple(grammars[server] for server in spec.servers), spec.name))
@@ -29,8 +33,11 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
 
 def public(grammars: Mapping[str, Grammar]) -> list[Draft]:
     """Give the tasks of every dev set that can be drawn: what everybody can know."""
-    sets = [spec for spec in SETS.values() if set(spec.servers) <= set(grammars)]
-    return list({draft.id: draft for spec in sets for draft in draw(grammars, spec)}.values())
+    drawn: dict[str, Draft] = {}
+    for spec in SETS.values():
+        with suppress(NotFound, Exhausted):  # of what cannot be drawn, nobody knows anything
+            drawn |= {draft.id: draft for draft in draw(grammars, spec)}
+    return list(drawn.values())
 
 
 @lru_cache(maxsize=16)
