@@ -101,6 +101,18 @@ def workbook_absent(context: Context, path: str) -> Finding:
 
 
 @predicate(
+    "spreadsheet.workbooksAre",
+    words="the workbooks are {paths}, and there is no other file",
+    takes={"paths": names(PATH)},
+    example=Example({"paths": ["a.xlsx"]}, FULL, NONE),
+)
+def workbooks_are(context: Context, paths: Sequence[str]) -> Finding:
+    """There are files at these paths and at no others, whatever they hold; folders do not count."""
+    there = sorted(path for path, node in context.tree("spreadsheet").items() if node.kind != "directory")
+    return Finding(there == sorted(paths), f"there are {listed(there)}")
+
+
+@predicate(
     "spreadsheet.sheetExists",
     words="the workbook {path} has a sheet {sheet}",
     takes=IN_SHEET,

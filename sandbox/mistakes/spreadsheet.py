@@ -62,6 +62,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
     "spreadsheet.tableExists": lambda arguments: {"drop_table": _in(arguments, "sheet", "name")},
     "spreadsheet.workbookAbsent": lambda arguments: {"create": arguments["path"]},
     "spreadsheet.workbookExists": lambda arguments: {"remove": arguments["path"]},
+    "spreadsheet.workbooksAre": lambda arguments: {"create": f"{len(arguments['paths'])} {STRAY}.xlsx"},
 }
 """By predicate: a change that certainly makes it false."""
 
@@ -77,6 +78,8 @@ def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
     same = [path for path, workbook in new.items() if workbook == old.get(path)]
     if same:
         yield f"other-workbook-lost {same[0]}", {"remove": same[0]}
+    if new != old:
+        yield "workbook-too-many", {"create": f"{STRAY}.xlsx"}
 
 
 def _in_workbook(path: str, workbook: Workbook, was: Workbook) -> Iterator[tuple[str, Change]]:

@@ -68,5 +68,12 @@ def test_a_workbook_that_is_not_there_is_no_wreckage_and_a_link_is_none(views):
     assert not holds(link, "workbookAbsent", path="b.xlsx")
 
 
+def test_a_file_that_is_left_over_is_noticed_and_a_folder_is_none(views):
+    assert holds(views, "workbooksAre", paths=["a.xlsx"])
+    tree = Tree({"in": Node("directory"), "in/b.xlsx": Node("file"), "in/a.csv": Node("file")})
+    assert holds(Views({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx", "in/a.csv"])
+    assert not holds(Views({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx"])
+
+
 def test_where_the_state_was_not_read_nobody_can_say():
     assert evaluate(parse({"spreadsheet.workbookExists": {"path": "a.xlsx"}}), Views()).verdict is Verdict.UNKNOWN

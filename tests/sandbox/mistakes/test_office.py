@@ -36,7 +36,7 @@ def test_with_workbooks():
     )
     assert made(spreadsheet, "spreadsheet", before, after) == {
         *("left-out", "wrong-place", "wrong-case", "off-by-one", "number-as-text", "also-beside"),
-        *("other-cell-lost", "row-too-many", "name-left-out", "other-workbook-lost"),
+        *("other-cell-lost", "row-too-many", "name-left-out", "other-workbook-lost", "workbook-too-many"),
     }
 
 
