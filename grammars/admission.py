@@ -123,7 +123,7 @@ def _trouble(draft: Draft, prover: Prover) -> str | None:
     listed = set(draft.task["available_tools"])
     for solution in draft.provenance["solutions"]:
         if not {call["tool"] for call in solution["calls"]} <= listed:
-            return f"the solution {solution['name']!r} uses a tool that is not listed"
+            return f"solutions.{solution['name']}: it uses a tool that is not listed"
     needed, category = len(needed_tools(draft)), draft.task["category"]
     fewest, most = (1, 1) if category == "single-tool" else (FEWEST_NEEDED, MOST_NEEDED)
     if not fewest <= needed <= most:
@@ -164,7 +164,7 @@ class _Case:
             self.proved.append(proved)
             kept[solution["name"]] = {"evidence": proved.evidence.as_json(), "log": list(proved.log)}
             if trouble := self._solution_trouble(solution["calls"], proved):
-                troubles.append(f"{solution['name']}: {trouble}")
+                troubles.append(f"solutions.{solution['name']}: {trouble}")
         self.evidence["solutions"] = kept
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(kept)} pass within max_steps")
 
@@ -188,7 +188,7 @@ class _Case:
             evidence = self.prover.mutated(self.draft.task, self.proved[0], mutant)
             kept[mutant["name"]] = evidence.as_json()
             if evidence.verdict is not Verdict.FALSE:
-                survivors.append(f"{mutant['name']} gets {evidence.verdict.value}")
+                survivors.append(f"mutants.{mutant['name']} gets {evidence.verdict.value}")
         self.evidence["mutants"] = kept
         made = self.prover.spoiled(self.draft.task, self.proved[0])
         missed = [one for one in made if one.verdict is not Verdict.FALSE]

@@ -22,7 +22,6 @@ def check_skeletons(
     grammar: Grammar,
     skeletons: Sequence[Skeleton],
     *,
-    tools: Collection[str] | None,
     predicates: Collection[str] | None,
 ) -> None:
     """Refuse a grammar with a skeleton that could not make a task.
@@ -31,8 +30,6 @@ def check_skeletons(
         Malformed: one sentence with the skeleton, which names template and productions, and the field.
     """
     listed = {f"{server}.{name}" for server, names in grammar.tools.items() for name in names}
-    if tools is not None and (strange := sorted(listed - set(tools))):
-        raise Malformed(f"grammar {grammar.server}: tools: no server has a tool {strange[0]!r}")
     for template in grammar.templates.values():
         for server in template.distract:
             if server not in grammar.tools:

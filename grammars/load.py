@@ -92,8 +92,11 @@ def parse(
     for name, document in documents.items():
         for key, entries in as_map(document.get("dictionaries"), f"{name}: dictionaries").items():
             lists[key] = _dictionary(entries, f"{name}: dictionaries.{key}")
+    if tools is not None:
+        for name, document in documents.items():
+            _check_tools(document, name, tools)
     grammar = _grammar(documents, lists, public=public)
-    check_skeletons(grammar, skeletons(grammar), tools=tools, predicates=predicates)
+    check_skeletons(grammar, skeletons(grammar), predicates=predicates)
     return grammar
 
 
@@ -158,3 +161,9 @@ def _tools(documents: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         for server, names in as_map(document.get("tools"), f"{name}: tools").items():
             out[server] = tuple(as_texts(names, f"{name}: tools.{server}"))
     return out
+
+
+def _check_tools(document: Mapping[str, Any], name: str, known: Collection[str]) -> None:
+    for server, names in _tools({name: document}).items():
+        if strange := [tool for tool in names if f"{server}.{tool}" not in known]:
+            raise Malformed(f"{name}: tools.{server}: no server has a tool '{server}.{strange[0]}'")

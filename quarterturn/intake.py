@@ -14,6 +14,7 @@ from grammars.admission import admit
 from grammars.grammar import Draft
 from quarterturn.errors import Malformed, Refused
 from quarterturn.stock import around
+from quarterturn.tally import kept_out
 from quarterturn.wiring import House
 from sandbox.box import Box
 from sandbox.errors import SandboxError
@@ -102,9 +103,9 @@ def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> 
     prover = BoxProver(box)
     others = around(house, who=author)
     admissions = [admit(draft, prover, others) for draft in drafts]
-    for admission in admissions:
+    for draft, admission in zip(drafts, admissions, strict=True):
         for gate in admission.failed:
-            raise Refused(f"task {admission.task_id} stays out at gate {gate.number} ({gate.name}): {gate.detail}")
+            raise Refused(f"task {admission.task_id} stays out at {kept_out(draft, gate)}")
     for draft in drafts:  # the blind index is made outside of the transaction, where it may write
         house.vault.tag("skeleton", draft.skeleton)
     with transaction(house.engine) as session:

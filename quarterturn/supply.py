@@ -19,7 +19,7 @@ from grammars.grammar import Draft, Grammar
 from grammars.prover import Prover
 from grammars.store import Drafts
 from quarterturn.errors import Refused
-from quarterturn.tally import Tally
+from quarterturn.tally import Tally, kept_out
 from rotation.draw import drafts
 from rotation.sets import Stratum
 from vault.store import Vault
@@ -131,14 +131,16 @@ class Supply:
         pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
 
     def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:
-        self._store.keep(draft, admission, author=author, public_grammar=self._grammars[line.stratum.server].public)
-        tally.count(draft, admission)
+        grammar = self._grammars[line.stratum.server]
+        file = grammar.templates[draft.template.rpartition("/")[2]].file
+        self._store.keep(draft, admission, author=author, public_grammar=grammar.public)
+        tally.count(draft, admission, file)
         line.failures = 0 if admission.ok else line.failures + 1
         if line.failures >= MOST_FAILURES:
-            gate = admission.failed[0]
+            why = kept_out(draft, admission.failed[0], file)
             raise Refused(
-                f"{MOST_FAILURES} drafts of {line.stratum} in a row stayed out, the last at gate {gate.number} "
-                f"({gate.name}); its templates are broken: see `quarterturn task show {draft.id}`"
+                f"{MOST_FAILURES} drafts of {line.stratum} in a row stayed out, the last at {why}; mend the template, "
+                f"or look at the draft with `quarterturn task show {draft.id}`"
             )
         return admission.ok
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from grammars.admission import Admission
+from grammars.admission import Admission, Gate
 from grammars.grammar import Draft
 
 
@@ -19,12 +19,14 @@ class Yield:
         stayed_out: how many of them a gate kept out.
         mutants: how many spoiled final states were made from the admitted ones and their predicates.
         survived: how many of those got anything but *false*.
+        why: what kept the last one out, if one was.
     """
 
     drawn: int = 0
     stayed_out: int = 0
     mutants: int = 0
     survived: int = 0
+    why: str = ""
 
     @property
     def broken(self) -> bool:
@@ -82,13 +84,15 @@ class Tally:
         lines = [f"{self.drawn} drawn, {len(self.admitted)} admitted{shut}{score}"]
         for name, one in sorted(self.templates.items()):
             if one.broken:
-                lines.append(f"{name} is broken: {one.stayed_out} of {one.drawn} draws stayed out")
+                lines.append(
+                    f"{name} is broken: {one.stayed_out} of {one.drawn} draws stayed out, the last at {one.why}"
+                )
             if one.survived:
                 lines.append(f"{name}: {one.survived} of {one.mutants} spoiled states pass unnoticed")
         return lines
 
-    def count(self, draft: Draft, admission: Admission) -> None:
-        """Take in how one draft fared."""
+    def count(self, draft: Draft, admission: Admission, file: str = "") -> None:
+        """Take in how one draft fared; `file` is where its template stands."""
         template = self.templates[draft.template]
         template.drawn += 1
         if admission.ok:
@@ -99,3 +103,10 @@ class Tally:
             template.stayed_out += 1
             gate = admission.failed[0]
             self.shut[f"{gate.number} {gate.name}"] += 1
+            template.why = kept_out(draft, gate, file)
+
+
+def kept_out(draft: Draft, gate: Gate, file: str = "") -> str:
+    """Say which gate kept a draft out and why, naming file, template and field and no value of the task."""
+    place = f"{file}: {draft.template}" if file else draft.template
+    return f"gate {gate.number} ({gate.name}): {place}: {gate.detail}"

@@ -34,7 +34,7 @@ def test_a_good_draft_passes_all_seven_gates_with_its_evidence(draft, prover):
 def test_a_task_that_passes_by_doing_nothing_stops_at_the_second_gate(draft, prover, changed):
     admission = admit(changed(draft, {"success_predicate": TRUE_FOR_ALL}, {}), prover)
     assert shut(admission)[2] == "doing nothing gets true"
-    assert "removed gets true" in shut(admission)[4]
+    assert "mutants.removed gets true" in shut(admission)[4]
 
 
 def test_a_solution_that_does_not_solve_stops_at_the_third(draft, prover, changed):
@@ -45,7 +45,7 @@ def test_a_solution_that_does_not_solve_stops_at_the_third(draft, prover, change
     solution = draft.provenance["solutions"][0]
     other = {"tool": "filesystem.write_file", "arguments": {"path": "/data/files/x", "content": "x"}}
     admission = admit(changed(draft, {}, {"solutions": [{**solution, "calls": [other]}]}), prover)
-    assert shut(admission) == {3: "reference: it gets false", 4: "there is no right final state to spoil"}
+    assert shut(admission) == {3: "solutions.reference: it gets false", 4: "there is no right final state to spoil"}
 
 
 def test_a_solution_that_takes_too_long_or_meets_an_error_stops_at_the_third(draft, prover, changed):
@@ -65,15 +65,15 @@ def test_a_recovery_task_whose_solution_meets_no_scheduled_error_stops_at_the_th
     tools = sorted({*draft.task["available_tools"], "filesystem.read_text_file", "filesystem.move_file"})
     task = {"category": "recovery", "faults": fault, "available_tools": tools}
     recovery = changed(draft, task, {"solutions": [{**solution, "calls": calls + solution["calls"]}]})
-    assert shut(admit(recovery, prover)) == {3: "reference: it meets none of the scheduled errors"}
+    assert shut(admit(recovery, prover)) == {3: "solutions.reference: it meets none of the scheduled errors"}
 
 
 def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft, prover, changed, monkeypatch):
     harmless = {"name": "harmless", "server": "filesystem", "change": {"mkdir": "elsewhere"}}
     admission = admit(changed(draft, {}, {"mutants": [*draft.provenance["mutants"], harmless]}), prover)
-    assert shut(admission) == {4: "harmless gets true"}
+    assert shut(admission) == {4: "mutants.harmless gets true"}
     monkeypatch.setattr(prover, "mutated", lambda *_: Evidence("all", Verdict.UNKNOWN))
-    assert shut(admit(draft, prover)) == {4: "removed gets unknown; emptied gets unknown"}
+    assert shut(admit(draft, prover)) == {4: "mutants.removed gets unknown; mutants.emptied gets unknown"}
 
 
 def test_a_conjunct_that_can_be_broken_unnoticed_stops_at_the_fourth_and_a_mistake_only_lowers_the_score(draft, prover):

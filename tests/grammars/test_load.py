@@ -75,7 +75,8 @@ def test_each_mistake_is_one_sentence_with_file_or_skeleton_and_field(small, old
 
 
 def test_a_tool_that_no_server_has_is_refused(small):
-    with pytest.raises(Malformed, match=re.escape("no server has a tool 'filesystem.create_directory'")):
+    sentence = "small.yaml: tools.filesystem: no server has a tool 'filesystem.read_text_file'"
+    with pytest.raises(Malformed, match=re.escape(sentence)):
         parse({"small.yaml": small}, {}, tools={"filesystem.write_file"})
 
 

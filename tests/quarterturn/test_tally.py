@@ -7,7 +7,9 @@ from quarterturn.tally import Tally
 
 def fared(template, *, survived=(), made=10, shut=None):
     draft = SimpleNamespace(id="t-x", template=template)
-    gates = () if shut is None else (SimpleNamespace(number=shut, name="mutants fail"),)
+    gates = (
+        () if shut is None else (SimpleNamespace(number=shut, name="mutants fail", detail="mutants.late gets true"),)
+    )
     evidence = {"mutation": {"made": made, "survived": list(survived)}}
     return draft, SimpleNamespace(ok=shut is None, failed=gates, evidence=evidence)
 
@@ -18,11 +20,12 @@ def test_a_template_is_broken_when_more_than_one_draw_in_twenty_stays_out():
         tally.count(*fared("git/glance"))
     tally.count(*fared("git/glance", shut=4))
     assert not tally.templates["git/glance"].broken
-    tally.count(*fared("git/glance", shut=4))
+    tally.count(*fared("git/glance", shut=4), "glance.yaml")
     assert tally.templates["git/glance"].broken
     assert tally.lines() == [
         "21 drawn, 19 admitted; gate 4 mutants fail stayed shut 2 times; 100.0% of the spoiled states fail",
-        "git/glance is broken: 2 of 21 draws stayed out",
+        "git/glance is broken: 2 of 21 draws stayed out, the last at gate 4 (mutants fail): glance.yaml: git/glance: "
+        "mutants.late gets true",
     ]
 
 
