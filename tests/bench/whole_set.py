@@ -1,0 +1,111 @@
+"""The whole benchmark made: drawn, proven by execution in the bwrap box, reviewed and live, in a home of its own.
+
+This is what a maintainer does with `init --set mcpbench`, `task admit`, `task review` and `turn run`, and then the
+public dev set through the same gates. It takes its time, so it is measured only where it is asked for; with
+`--rounds=N` it makes N cohorts of fifty, and no dev set.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from report import Failed, Found, Table
+
+from grammars.admission import admit
+from grammars.grammar import Grammar
+from grammars.sample import draw, skeletons
+from grammars.surroundings import Around
+from quarterturn import clock, devset, reading, stock
+from quarterturn.home import create
+from quarterturn.settings import Benchmark, Run, Settings
+from quarterturn.tally import Tally, Yield
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.sets import COHORTS, MCPBENCH
+from sandbox.bwrap_box import BwrapBox
+from sandbox.prover import BoxProver
+from vault.lifecycle import State
+
+WORKERS = 2
+COLUMNS = ("server", "drawn", "admitted", "spoiled states", "of them false", "smallest template", "bits")
+AUTHOR, REVIEWER = "ada", "grace"
+
+
+def bench(rounds: int = 0) -> Found:
+    """Make the set, or `rounds` cohorts of it."""
+    cohorts = min(rounds or COHORTS, COHORTS)
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
+        month = Month.of(clock.now())
+        chosen = Settings(
+            benchmark=Benchmark(first_month=str(month), set=MCPBENCH.name), run=Run(box="bwrap", workers=WORKERS)
+        )
+        create(Path(folder, "home"), chosen, None)
+        house = House(Path(folder, "home"), None)
+        try:
+            tally, live = _made(house, cohorts, month)
+            private = time.monotonic() - start
+            if cohorts == COHORTS:
+                _dev(house.grammars, tally)
+            table = Table(_about(tally, live, private, time.monotonic() - start), COLUMNS, _rows(house.grammars, tally))
+        finally:
+            house.close()
+    return Found(f"{cohorts} cohorts of {MCPBENCH.cohort_size} tasks in the bwrap box.", [], (), tally.lines(), [table])
+
+
+def _made(house: House, cohorts: int, month: Month) -> tuple[Tally, int]:
+    """Draw, prove, review and, where it is all of it, turn; give the tally and how many tasks are live."""
+    wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
+    tally = stock.fill(house, wanted, box=BwrapBox(), author=AUTHOR)
+    for task_id in tally.admitted:
+        reading.decide(house, task_id, REVIEWER, None)
+    if cohorts == COHORTS:
+        house.rotation.run(month.plus(-1))
+    live = len(house.vault.records(State.LIVE))
+    if len(tally.admitted) != sum(wanted.values()) or live not in {0, MCPBENCH.size}:
+        raise Failed(f"{len(tally.admitted)} tasks were admitted and {live} are live")
+    return tally, live
+
+
+def _dev(grammars: Mapping[str, Grammar], tally: Tally) -> None:
+    """Take the dev set through the gates too."""
+    prover, drafts = BoxProver(BwrapBox()), devset.draw(grammars, MCPBENCH)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for draft, admission in zip(drafts, pool.map(lambda d: admit(d, prover, Around()), drafts), strict=True):
+            tally.count(draft, admission)
+
+
+def _about(tally: Tally, live: int, private: float, whole: float) -> str:
+    shut = ", ".join(f"{gate} {count / tally.drawn:.1%}" for gate, count in sorted(tally.shut.items())) or "none"
+    each = whole / max(len(tally.admitted), 1)
+    return (
+        f"{len(tally.admitted)} tasks admitted out of {tally.drawn} drafts, {live} of them live; {private / 60:.1f} "
+        f"minutes for the private ones and {whole / 60:.1f} for all, {WORKERS} at a time ({each:.1f} s each). Shares "
+        f"of drafts that a gate kept out: {shut}. Mutation score {tally.mutation_score or 0:.4f}."
+    )
+
+
+def _rows(grammars: Mapping[str, Grammar], tally: Tally) -> list[dict[str, Any]]:
+    return [dict(zip(COLUMNS, _row(server, grammars[server], tally), strict=True)) for server in MCPBENCH.servers]
+
+
+def _row(server: str, grammar: Grammar, tally: Tally) -> Iterator[Any]:
+    mine = [one for name, one in tally.templates.items() if name.partition("/")[0] == server]
+    whole = Yield(*(sum(getattr(one, name) for one in mine) for name in ("drawn", "stayed_out", "mutants", "survived")))
+    bits, smallest = min(_bits(grammar))
+    yield from (server, whole.drawn, whole.drawn - whole.stayed_out, whole.mutants)
+    yield f"{whole.mutation_score:.2%}" if whole.mutation_score is not None else "-"
+    yield from (smallest, round(bits))
+
+
+def _bits(grammar: Grammar) -> Iterator[tuple[float, str]]:
+    """Give log2 of the instances of each skeleton, with its template."""
+    for skeleton in skeletons(grammar):
+        drawn = draw(grammar, skeleton, skeleton.difficulties[0], Random(skeleton.id))
+        yield drawn.bits, skeleton.template
