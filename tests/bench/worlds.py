@@ -4,7 +4,8 @@ Each server is seeded as a task of its public grammar says, drawn with a fixed s
 task's reference solution, by a gateway that plays it; backends (PostgreSQL, Redis, Dovecot, Radicale) are started on
 the way. *seed* builds the data in memory, *world* starts the box and hands the data over, *answer* is the gateway's
 start and the server's with the call, *freeze* reads the data out, *removal* takes all of it down. There is no floor to
-stand beside: the figures are seconds of this machine.
+stand beside: the figures are seconds of this machine. The caps are a task's, but for the world of all servers, which no
+task has: it gets as many times a task's memory and processors as it has servers.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -78,7 +80,9 @@ def _start(document: Mapping[str, Any], calls: Sequence[Call], names: Sequence[s
     with meter.phase("seed"):
         tree = seed(task.document)
     spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=calls, servers=servers)
-    with Scene(BwrapBox(), spec, servers, tree, terms.world, terms.patience, meter) as scene:
+    caps, many = terms.world, len(servers)
+    limits = replace(caps, memory=caps.memory * many, pids=caps.pids * many, cpus=caps.cpus * many)
+    with Scene(BwrapBox(), spec, servers, tree, limits, terms.patience, meter) as scene:
         scene.open()
         start = time.monotonic()
         transcript = scene.gateway.finish(terms.world.wall)
