@@ -442,3 +442,35 @@ def test_what_plumbing_does_not_understand_is_two(verb, text, say, monkeypatch, 
     assert said.code == 2
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+# -- grammars ---------------------------------------------------------------------------------------------------------
+
+GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-grammar.md"
+BAD = [
+    ("easy: [4, 6]", "easy: [6, 4]", "mine.yaml: template stock-note: parameters.wares.rows: the range is empty"),
+    (
+        "    phrasings:",
+        "    constraints: ['size(path) < 0']\n    phrasings:",
+        "mine.yaml: template stock-note: constraints[0]: 'size(path) < 0' did not hold",
+    ),
+    ("read_file, ", "read_fiel, ", "mine.yaml: tools.filesystem: no server has a tool 'filesystem.read_fiel'"),
+    (
+        "{tool: filesystem.read_text_file",
+        "{tool: filesystem.read_txt",
+        "mine.yaml: filesystem/stock-note:largest: solutions.reference: the grammar's `tools` do not list",
+    ),
+    (
+        "answer.number: {value:",
+        "answer.number: {valeu:",
+        'mine.yaml: filesystem/stock-note: predicate.all[1]["answer.number"]: ',
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), BAD, ids=["range", "constraint", "tool", "call", "predicate"])
+def test_a_bad_grammar_is_two_with_file_template_and_field(old, new, sentence, refused, tmp_path):
+    text = GUIDE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    assert old in text
+    (tmp_path / "mine.yaml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    refused(2, sentence, "grammar", "check", tmp_path / "mine.yaml")
