@@ -37,10 +37,15 @@ def task(opened: Opened) -> Iterator[str]:
 
 
 def evidence(admission: Mapping[str, Any]) -> Iterator[str]:
-    """Say how a task fared at the gates, which spoiled states passed, and what the reviewer is asked."""
+    """Say how a task fared at the gates and what each play came to, and what the reviewer is asked."""
     for gate in admission["gates"]:
         yield f"Gate {gate['number']}     {'ok' if gate['ok'] else 'NO'}  {gate['name']}: {gate['detail']}"
-    for name in admission.get("evidence", {}).get("mutation", {}).get("survived", []):
+    found = admission.get("evidence", {})
+    for name, played in found.get("solutions", {}).items():
+        yield f"Evidence   solution {name}: {len(played['log'])} calls, {played['evidence']['verdict']}"
+    for name, tree in found.get("mutants", {}).items():
+        yield f"Evidence   mutant {name}: {tree['verdict']}"
+    for name in found.get("mutation", {}).get("survived", []):
         yield f"Unnoticed  {name}"
     for question in CHECKLIST.values():
         yield f"Question   {question}"

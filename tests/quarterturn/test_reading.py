@@ -30,7 +30,11 @@ def waiting(home, document):
             "mutants": [{"name": "gone", "answer": "x"}],
         }
         gates = tuple(Gate(place, name, ok=True, detail="it holds") for place, name in NAMES.items())
-        admission = Admission(task["id"], gates, {})
+        evidence = {
+            "solutions": {"direct": {"evidence": {"op": "all", "verdict": "true"}, "log": [{}]}},
+            "mutants": {"gone": {"op": "all", "verdict": "false"}},
+        }
+        admission = Admission(task["id"], gates, evidence)
         author = "grace" if number == 3 else "ada"
         ids.append(house.drafts.keep(Draft(task, provenance), admission, author=author, public_grammar=False).id)
     house.close()
@@ -56,6 +60,7 @@ def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
     said = say("task", "review", ids[0], "--as", "grace", "--home", home)
     assert said.code == 0
     shown = [GOAL, "Budget     8 calls", "Solution   direct", "Mutant     gone", "Gate 5     ok", *CHECKLIST.values()]
+    shown += ["Evidence   solution direct: 1 calls, true", "Evidence   mutant gone: false"]
     assert not [part for part in shown if part not in said.out]
     assert openings(say, home) == [f"task/{ids[0]}", f"blob/admission/{ids[0]}"]
 
