@@ -158,7 +158,7 @@ def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypat
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 0
     figures = {"whole", "sealed"}
-    assert set(said.data) == {"run", "month", "box", "name", "track", "rank", "note", *figures}
+    assert set(said.data) == {"run", "month", "box", "name", "track", "rank", "note", "public_grammar", *figures}
     assert (said.data["rank"], said.data["note"]) == (None, "unofficial")
     tasks = [record.id for record in house.vault.records()]
     assert not [task for task in tasks if task in said.out + said.err]

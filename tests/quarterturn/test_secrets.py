@@ -94,7 +94,7 @@ def test_a_person_is_asked_twice_for_a_new_one_and_once_for_an_old_one(say, tmp_
 def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
     seen = []
 
-    def look(*_: object) -> None:
+    def look(*_: object, **__: object) -> None:
         script = "import os; print(sorted(os.environ))"
         seen.append(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
         raise KeyboardInterrupt
