@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -170,6 +170,7 @@ class House:
         return Rotation(self.books, self.spec, self.places.releases)
 
 
-def shipped_grammars() -> dict[str, Grammar]:
-    """Load every shipped grammar, checked against the pinned tools and the known predicates."""
+@cache
+def shipped_grammars() -> Mapping[str, Grammar]:
+    """Load every shipped grammar, once in a process, checked against the pinned tools and the known predicates."""
     return {name: load(name, tools=tool_table(), predicates=CATALOGUE) for name in library()}

@@ -35,6 +35,7 @@ def test_a_task_in_a_few_other_words_is_found_again(task):
     assert THRESHOLD <= near.similarity < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", library())
 def test_two_draws_of_one_skeleton_are_two_tasks(server):
     grammar, neighbours = load(server), Neighbours()

@@ -46,6 +46,7 @@ def test_the_shipped_grammars_name_only_tools_and_predicates_that_exist(server):
         assert set(names) == set(SERVERS[namespace].tools)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("server", "name"), TEMPLATES)
 def test_every_draw_is_a_task_that_validates_and_could_be_seeded(server, name):
     for draft in draws(server, name):
@@ -65,6 +66,7 @@ def test_every_draw_is_a_task_that_validates_and_could_be_seeded(server, name):
         assert "  " not in task.goal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", library())
 def test_the_same_seed_gives_the_same_bytes_and_ids_are_disjoint(server):
     grammar = GRAMMARS[server]

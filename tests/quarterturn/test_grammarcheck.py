@@ -24,6 +24,7 @@ def mine(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say):
     data = say("grammar", "check", "git", "--home", home, "--json").data
     assert data["server"] == "git"
@@ -33,6 +34,7 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say):
     assert sum(one["seen"] for one in data["templates"]) == len(dev) >= 4  # everybody knows those of a dev set
 
 
+@pytest.mark.slow
 def test_what_a_home_has_used_is_counted(home, monkeypatch):
     house = House(home, None)
     grammar = shipped_grammars()["git"]
@@ -46,6 +48,7 @@ def test_what_a_home_has_used_is_counted(home, monkeypatch):
     house.close()
 
 
+@pytest.mark.slow
 def test_a_watched_grammar_is_checked_again_when_a_file_changes(mine):
     command = [f"{sys.prefix}/bin/quarterturn", "grammar", "check", str(mine), "--watch", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -66,6 +69,7 @@ def test_a_watched_grammar_is_checked_again_when_a_file_changes(mine):
         process.communicate()
 
 
+@pytest.mark.slow
 def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_public(home, mine, say):
     said = say("grammar", "import", mine, "--as", "ada", "--home", home, "--json")
     assert said.data == {"server": "sqlite", "version": 1, "templates": len(list(mine.glob("*.yaml"))) - 1}
