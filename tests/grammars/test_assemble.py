@@ -43,6 +43,7 @@ def test_there_are_skeletons_for_a_year_at_five_tasks_a_month(server):
         assert sum(one.category == category for one in every) >= least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", RICH)
 def test_a_third_of_the_compositions_use_two_servers_and_most_templates_have_two_paths(server):
     templates = load(server).templates.values()

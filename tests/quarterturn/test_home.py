@@ -141,6 +141,7 @@ def test_places_know_where_the_database_is(tmp_path):
         assert places.database_url(chosen) == found
 
 
+@pytest.mark.slow
 def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
     monkeypatch.setattr("grammars.load.library", lambda: MCPBENCH.servers)
     said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")

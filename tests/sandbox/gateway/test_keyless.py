@@ -49,6 +49,7 @@ def holds(pid: int, *words: bytes) -> list[bytes]:
     return [word for word in words if any(word in page for page in pages)]
 
 
+@pytest.mark.slow
 def test_no_key_and_no_other_task_is_in_a_gateways_memory(tmp_path, monkeypatch, request):
     canary, other = secrets.token_bytes(32), f"the-{secrets.token_hex(16)}-of-margarethe"
     ring = FileKeyRing.create(tmp_path / "ring.json", b"test-" + canary.hex().encode())

@@ -68,6 +68,7 @@ def test_what_breaks_again_was_the_request(desk, stub, told):
     assert "fp-of-another-run" in call.detail  # the sealed log keeps what the upstream said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "heard"), [(400, 400), (422, 422), (500, 502), (429, 502), (401, 502), (404, 502)])
 def test_an_upstream_that_answers_us_was_not_down(status, heard, desk, stub, told):
     upstream = stub(*[{"fault": f"status:{status}"}] * 3)
@@ -82,6 +83,7 @@ def test_an_upstream_that_answers_us_was_not_down(status, heard, desk, stub, tol
     assert len(upstream.own()) == (3 if status in (500, 429) else 1)
 
 
+@pytest.mark.slow
 def test_an_upstream_that_fails_us_too_is_down(desk, stub, told):
     task = desk(stub({"fault": "status:503*"}))
     assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
@@ -89,6 +91,7 @@ def test_an_upstream_that_fails_us_too_is_down(desk, stub, told):
     assert call.outcome == "down"
 
 
+@pytest.mark.slow
 def test_an_upstream_that_is_asked_too_much_may_have_been_so_by_the_agent(desk, stub, told):
     task = desk(stub({"fault": "status:429*"}))
     assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
@@ -96,6 +99,7 @@ def test_an_upstream_that_is_asked_too_much_may_have_been_so_by_the_agent(desk, 
     assert call.outcome == "broke"
 
 
+@pytest.mark.slow
 def test_what_passes_by_itself_is_tried_again_unseen(desk, stub, told):
     upstream = stub({"fault": "status:500"}, {"fault": "drop"}, {"text": "It is blue."})
     task = desk(upstream)
@@ -220,6 +224,7 @@ def test_whether_an_upstream_answers_can_be_asked(stub, told):
         assert not models.check("small")
 
 
+@pytest.mark.slow
 def test_bad_requests_do_not_hide_that_the_upstream_went_down(desk, stub, told):
     upstream = stub(*[{"fault": "status:400"}] * 5)
     task = desk(upstream)
