@@ -23,6 +23,7 @@ from typing import Any
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 from docker.errors import NotFound as Gone
+from docker.transport.unixconn import UnixHTTPConnection
 from docker.utils import convert_filters
 from requests.exceptions import RequestException
 
@@ -247,8 +248,22 @@ class Engine:
         return client
 
 
+def connect_or_close(connection: UnixHTTPConnection) -> None:
+    """Connect as the SDK does, but leave no socket open where nobody answers."""
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.settimeout(connection.timeout)
+    try:
+        connection.sock.connect(connection.unix_socket)
+    except OSError:
+        connection.close()
+        raise
+
+
+UnixHTTPConnection.connect = connect_or_close  # type: ignore[method-assign, assignment]
+
+
 def knock(address: str) -> None:
-    """See whether anybody answers: the SDK would leave its socket open where nobody does.
+    """See whether anybody answers.
 
     Raises:
         Unavailable: nobody does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socketserver
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 from sandbox.docker import engine as module
 from sandbox.docker.engine import Container, Engine
+from sandbox.errors import Unavailable
 
 
 @contextmanager
@@ -82,3 +84,15 @@ def test_an_engine_that_stands_still_over_that_question_is_given_up(tmp_path, mo
     with an_engine(tmp_path / "d.sock", None) as asked:
         assert memory_ran_out(tmp_path / "d.sock", monkeypatch) is False
         assert len(asked) == 1
+
+
+def test_an_engine_that_goes_away_between_a_knock_and_a_question_leaves_no_socket_open(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
+    engine = Engine()
+    with an_engine(tmp_path / "d.sock", b""):
+        engine.ping()
+    engine._client.close()  # no connection is kept
+    monkeypatch.setattr(module, "knock", lambda address: None)
+    with closing(engine._client), pytest.raises(Unavailable, match="the Docker engine says"):
+        engine.ping()
+    gc.collect()
