@@ -1,0 +1,1 @@
+"""What scores give away: leaks, copies, leaked families and broken tasks, found from results alone."""

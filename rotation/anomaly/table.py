@@ -1,0 +1,77 @@
+"""Results as the detectors see them: runs by tasks, up to one rotation, in an order that no input changes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The results of P runs on T tasks by S submitters; a run is one submission in one rotation.
+
+    Runs stand in the order of (rotation, submitter, name); tasks, families and submitters in that of their bytes.
+
+    Attributes:
+        runs: the submissions' names, P of them.
+        submitter: (P,) whose run it is, an index into `submitters`.
+        rotation: (P,) when it was made; 1 is the first.
+        submitters: their names, S of them.
+        tasks: their names, T of them.
+        family: (T,) which template a task came from, an index into `families`.
+        families: their names.
+        first: (T,) the rotation in which a task went live; may be 0 or less.
+        cap: (T,) the most tool calls that a task allows.
+        taken: (P, T) whether the run has a result of the task. Where it has none, the three below say nothing.
+        passed: (P, T) whether it passed.
+        calls: (P, T) how many tool calls it made.
+        exposed: (P, T) whether this submitter could have known the task before this run.
+    """
+
+    runs: tuple[str, ...]
+    submitter: Ints
+    rotation: Ints
+    submitters: tuple[str, ...]
+    tasks: tuple[str, ...]
+    family: Ints
+    families: tuple[str, ...]
+    first: Ints
+    cap: Ints
+    taken: Bools
+    passed: Bools
+    calls: Ints
+    exposed: Bools
+
+    def until(self, rotation: int) -> Table:
+        """Leave out what came later, and the tasks and submitters of which nothing was known by then."""
+        kept = self.rotation <= rotation
+        seen = self.taken[kept].any(axis=0)
+        present, submitter = np.unique(self.submitter[kept], return_inverse=True)
+        families, family = np.unique(self.family[seen], return_inverse=True)
+        return replace(
+            self,
+            runs=tuple(name for name, keep in zip(self.runs, kept, strict=True) if keep),
+            submitter=submitter.astype(np.int64),
+            rotation=self.rotation[kept],
+            submitters=tuple(self.submitters[index] for index in present),
+            tasks=tuple(name for name, keep in zip(self.tasks, seen, strict=True) if keep),
+            family=family.astype(np.int64),
+            families=tuple(self.families[index] for index in families),
+            first=self.first[seen],
+            cap=self.cap[seen],
+            taken=self.taken[np.ix_(kept, seen)],
+            passed=self.passed[np.ix_(kept, seen)],
+            calls=self.calls[np.ix_(kept, seen)],
+            exposed=self.exposed[np.ix_(kept, seen)],
+        )
+
+    @property
+    def last(self) -> int:
+        """The latest rotation in it; 0 where it holds no run."""
+        return int(self.rotation.max(initial=0))
