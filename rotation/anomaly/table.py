@@ -50,17 +50,17 @@ class Table:
 
     def until(self, rotation: int) -> Table:
         """Leave out what came later, and the tasks and submitters of which nothing was known by then."""
-        kept = self.rotation <= rotation
-        seen = self.taken[kept].any(axis=0)
+        kept = np.flatnonzero(self.rotation <= rotation)
+        seen = np.flatnonzero(self.taken[kept].any(axis=0))
         present, submitter = np.unique(self.submitter[kept], return_inverse=True)
         families, family = np.unique(self.family[seen], return_inverse=True)
         return replace(
             self,
-            runs=tuple(name for name, keep in zip(self.runs, kept, strict=True) if keep),
+            runs=tuple(self.runs[run] for run in kept),
             submitter=submitter.astype(np.int64),
             rotation=self.rotation[kept],
             submitters=tuple(self.submitters[index] for index in present),
-            tasks=tuple(name for name, keep in zip(self.tasks, seen, strict=True) if keep),
+            tasks=tuple(self.tasks[task] for task in seen),
             family=family.astype(np.int64),
             families=tuple(self.families[index] for index in families),
             first=self.first[seen],
