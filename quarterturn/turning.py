@@ -60,7 +60,7 @@ def status(house: House) -> Report:
     lines = [f"turn {turn['month']}: {'done' if turn['finished'] else 'unfinished: run it again'}" for turn in turns]
     lines += [f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}" for c in cohorts]
     lines = lines or ["no turn was made yet: `quarterturn turn run`"]
-    open_reviews = house.months.reviews()
+    open_reviews = house.months.unsettled()
     lines += [REVIEWS[r.kind].format(r.submitter, ", ".join(map(str, r.runs))) for r in open_reviews]
     reviews = [{"submitter": r.submitter, "kind": r.kind, "runs": list(r.runs)} for r in open_reviews]
     return Report({"turns": turns, "cohorts": cohorts, "reviews": reviews}, lines)

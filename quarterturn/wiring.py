@@ -19,6 +19,8 @@ from quarterturn.choices import BoxName
 from quarterturn.home import Places, endpoint_sender
 from quarterturn.settings import Settings
 from rotation.books import Books
+from rotation.exposure import Exposures
+from rotation.findings import Findings
 from rotation.official import Official
 from rotation.sets import SetSpec, named
 from rotation.store import Months
@@ -156,6 +158,8 @@ class House:
             log=self.writer,
             months=self.months,
             runs=self.runs,
+            exposures=Exposures(self.engine),
+            findings=Findings(self.engine),
             clock=self.now,
         )
 

@@ -10,6 +10,8 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from rotation.errors import NotFound
+from rotation.exposure import Exposures
+from rotation.findings import Findings
 from rotation.store import Months
 from sandbox.store import Runs
 from vault.ledger.append import LogWriter
@@ -28,6 +30,8 @@ class Books:
         log: its writer, which knows the origin and the public folder.
         months: cohorts and turns.
         runs: runs and their sealed results.
+        exposures: who was served what.
+        findings: what looks wrong, and what people say about it.
         clock: the present moment, with its time zone.
         entropy: random bytes.
     """
@@ -38,6 +42,8 @@ class Books:
     log: LogWriter
     months: Months
     runs: Runs
+    exposures: Exposures
+    findings: Findings
     clock: Callable[[], datetime]
     entropy: Callable[[int], bytes] = os.urandom
 

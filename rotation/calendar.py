@@ -42,6 +42,10 @@ class Month:
         years, rest = divmod(self.year * 12 + self.number - 1 + months, 12)
         return Month(years, rest + 1)
 
+    def since(self, earlier: Month) -> int:
+        """Count the months from `earlier` to this one."""
+        return (self.year - earlier.year) * 12 + self.number - earlier.number
+
     def __str__(self) -> str:
         return f"{self.year:04d}-{self.number:02d}"
 

@@ -21,6 +21,7 @@ from rotation import openings
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
+from rotation.exposure import UPSTREAM
 from rotation.store import Cohort
 from rotation.tracks import TRACKS, track_of
 from sandbox.box import Box
@@ -172,7 +173,7 @@ class Official:
             self._books.runs.record(run.record.number, run.attempt, outcome, session=session)
             for kind, times in (("unknown", outcome.verdict is Verdict.UNKNOWN), ("unclear", outcome.unclear)):
                 if times:
-                    self._books.months.find(session, run.record.number, run.record.submitter, kind, int(times))
+                    self._books.months.unsettle(session, run.record.number, run.record.submitter, kind, int(times))
 
     def close(self, run: OpenRun) -> tuple[Result, ...]:
         """Bind the results and publish that binding (step 4); gives the results for scoring."""
@@ -242,9 +243,11 @@ class Official:
     def _expose(self, session: Session, run: OpenRun, task_id: str) -> None:
         """Count a serving; where somebody reads the text, its skeleton is seen from here on."""
         tag, track = self._books.vault.record(task_id).skeleton_tag, TRACKS[run.record.track]
-        self._books.months.expose(session, {task_id: tag}, run.record.submitter, track.channel or run.record.box)
-        if run.upstream:
-            self._books.months.expose(session, {task_id: tag}, run.record.submitter, f"upstream:{run.upstream}")
+        upstream = f"{UPSTREAM}{run.upstream}" if run.upstream else None
+        for channel in (track.channel or run.record.box, upstream):
+            if channel is not None:
+                now = self._books.clock()
+                self._books.exposures.expose(session, run.record, task_id, tag, channel=channel, now=now)
         if track.read:
             self._books.months.see(session, [tag], track.name, Month.parse(run.record.month))
 

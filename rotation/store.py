@@ -1,4 +1,4 @@
-"""What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, exposure, findings.
+"""What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, what runs left unsettled.
 
 Rows stay in here; others get frozen records. Methods that take part in a larger change take its session, so that a step
 of a turn and its leaves are one transaction.
@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 from rotation.calendar import Month
 from rotation.cohort import Candidate
 from rotation.errors import NotFound
-from rotation.tables import CohortRow, ExposureRow, FindingRow, MemberRow, SeenRow, TurnRow
+from rotation.tables import CohortRow, MemberRow, SeenRow, TurnRow, UnsettledRow
 from vault.db import transaction
 
 
@@ -59,16 +59,16 @@ class Turn:
 
 
 REVIEWED_FROM = 2
-"""In how many runs of one submitter a kind of finding opens a review."""
+"""In how many runs of one submitter a kind of thing must be left before it opens a review."""
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class Unsettled:
     """Something that a maintainer should look into; it takes nothing from anybody by itself.
 
     Attributes:
         submitter: whose runs they are.
-        kind: what was found in each of them.
+        kind: what was left in each of them, `unknown` or `unclear`.
         runs: their numbers.
     """
 
@@ -171,7 +171,7 @@ class Months:
         """Close the turn."""
         session.exec(select(TurnRow).where(TurnRow.month == str(month))).one().finished_at = now
 
-    # -- seen and exposed ---------------------------------------------------------------------------------------------
+    # -- seen ---------------------------------------------------------------------------------------------------------
 
     def mark_seen(self, session: Session, cohort: str, why: str, month: Month) -> None:
         """Mark the skeletons of a cohort as seen."""
@@ -190,42 +190,27 @@ class Months:
         with Session(self._engine) as session:
             return set(session.exec(select(SeenRow.skeleton_tag)).all())
 
-    def expose(self, session: Session, tasks: Mapping[str, str], submitter: str, channel: str) -> None:
-        """Count one more serving of each task (id -> skeleton tag) to `submitter` through `channel`."""
-        for task_id, tag in tasks.items():
-            row = session.exec(
-                select(ExposureRow).where(
-                    ExposureRow.task_id == task_id, ExposureRow.submitter == submitter, ExposureRow.channel == channel
-                )
-            ).one_or_none()
-            row = row or ExposureRow(task_id=task_id, skeleton_tag=tag, submitter=submitter, channel=channel)
-            row.times += 1
-            session.add(row)
-
-    def exposures(self, task_id: str | None = None) -> list[tuple[str, str, str, int]]:
-        """List (task id, submitter, channel, times)."""
+    def seen_since(self) -> dict[str, Month]:
+        """Map the tag of each seen skeleton to the month in which it was seen first."""
         with Session(self._engine) as session:
-            rows = session.exec(select(ExposureRow).order_by(col(ExposureRow.id))).all()
-            return [
-                (row.task_id, row.submitter, row.channel, row.times) for row in rows if task_id in (None, row.task_id)
-            ]
+            return {row.skeleton_tag: Month.parse(row.month) for row in session.exec(select(SeenRow)).all()}
 
-    # -- findings -----------------------------------------------------------------------------------------------------
+    # -- what was left unsettled --------------------------------------------------------------------------------------
 
-    def find(self, session: Session, run: int, submitter: str, kind: str, times: int) -> None:
+    def unsettle(self, session: Session, run: int, submitter: str, kind: str, times: int) -> None:
         """Count that a run had something of a kind, `times` more often."""
-        query = select(FindingRow).where(FindingRow.run == run, FindingRow.kind == kind)
-        row = session.exec(query).one_or_none() or FindingRow(run=run, submitter=submitter, kind=kind)
+        query = select(UnsettledRow).where(UnsettledRow.run == run, UnsettledRow.kind == kind)
+        row = session.exec(query).one_or_none() or UnsettledRow(run=run, submitter=submitter, kind=kind)
         row.times += times
         session.add(row)
 
-    def reviews(self) -> list[Review]:
-        """List the reviews that are open: each kind that was found in several runs of one submitter."""
+    def unsettled(self) -> list[Unsettled]:
+        """List what should be reviewed: each kind that was left in several runs of one submitter."""
         runs: dict[tuple[str, str], list[int]] = {}
         with Session(self._engine) as session:
-            for row in session.exec(select(FindingRow).order_by(col(FindingRow.run))).all():
+            for row in session.exec(select(UnsettledRow).order_by(col(UnsettledRow.run))).all():
                 runs.setdefault((row.submitter, row.kind), []).append(row.run)
-        found = [Review(*key, tuple(numbers)) for key, numbers in runs.items()]
+        found = [Unsettled(*key, tuple(numbers)) for key, numbers in runs.items()]
         return sorted((r for r in found if len(r.runs) >= REVIEWED_FROM), key=lambda r: (r.submitter, r.kind))
 
 

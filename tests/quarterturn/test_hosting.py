@@ -81,7 +81,9 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
     passed = said.data["whole"]["success_rate"]["value"]
     folders = [task for task in sunset.tasks if house.vault.record(task).server == "filesystem"]
     assert (said.data["whole"]["attempted"], passed) == (len(sunset.tasks), round(len(folders) / 6 * 200) / 200)
-    counted = {task: times for task, submitter, channel, times in house.months.exposures() if channel == "endpoint"}
+    counted = {
+        task: times for task, submitter, channel, times in house.books.exposures.totals() if channel == "endpoint"
+    }
     assert set(counted) == set(sunset.tasks)
     assert sum(counted.values()) == len(heard.requests) > len(sunset.tasks)  # a task without a verdict was sent again
     sent = [json.loads(body) for _, body in heard.requests]
@@ -152,7 +154,7 @@ def test_what_may_not_be_run_opens_nothing(say, live, more, code, sentence):
     assert (said.code, sentence in said.sentence) == (code, True), said.sentence
     house = House(live, None)
     assert house.runs.list() == ()
-    assert house.months.exposures() == []
+    assert house.books.exposures.totals() == []
     house.close()
 
 

@@ -63,7 +63,7 @@ def test_the_guide_to_models_works_line_by_line(live, upstream, tmp_path):
     keys = [seen.headers["authorization"] for seen in upstream.own()]
     assert set(keys) == {"Bearer test-dev", "Bearer test-private"}
     house = House(live, None)
-    shown = {task for task, _, channel, _ in house.months.exposures() if channel == "upstream:local"}
+    shown = {task for task, _, channel, _ in house.books.exposures.totals() if channel == "upstream:local"}
     assert len(shown) == 24
     assert {run.track for run in house.runs.list()} == {"unofficial"}
     house.close()

@@ -158,7 +158,7 @@ def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream
     assert running.terms(house).agent == Limits(wall=120.0)
     assert opened.record.track == "docker-model-gateway"
     channels: dict[str, int] = {}
-    for _, who, channel, times in house.months.exposures():
+    for _, who, channel, times in house.books.exposures.totals():
         assert who == "ada"
         channels[channel] = channels.get(channel, 0) + times
     assert channels["docker"] == channels["upstream:gpt"] >= len(results) == 24

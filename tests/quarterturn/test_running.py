@@ -90,7 +90,7 @@ def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
 
 def test_retries_are_exposures(house):
     running.play(house, AGENT, NoWorld(), Quiet())
-    assert {times for _, _, _, times in house.months.exposures()} == {3}
+    assert {times for _, _, _, times in house.books.exposures.totals()} == {3}
 
 
 @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "interrupted"), (RuntimeError("x"), "failed")])

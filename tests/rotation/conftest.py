@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from quarterturn import migrations
 from rotation.books import Books
 from rotation.calendar import Month
+from rotation.exposure import Exposures
+from rotation.findings import Findings
 from rotation.official import Official, OpenRun
 from rotation.sets import DEMO, Stratum
 from rotation.store import Months
@@ -107,6 +109,8 @@ class Benchmark:
             log=log,
             months=Months(engine),
             runs=Runs(engine, vault, self.clock),
+            exposures=Exposures(engine),
+            findings=Findings(engine),
             clock=self.clock,
         )
         self.official = Official(self.books)

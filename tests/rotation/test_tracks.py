@@ -80,10 +80,10 @@ def test_where_no_cohort_is_at_its_sunset_nothing_is_served(month: Benchmark) ->
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_each_serving_is_an_exposure_and_its_skeleton_is_seen(month: Benchmark, attempts: int) -> None:
     run = play(month, attempts)
-    assert month.books.months.exposures() == [(task, "host", "endpoint", attempts) for task in run.tasks]
+    assert month.books.exposures.totals() == [(task, "host", "endpoint", attempts) for task in run.tasks]
     assert month.books.months.seen() == tags(month, run.tasks)
     again = play(month)
-    assert {times for *_, times in month.books.months.exposures()} == {attempts + 1}
+    assert {times for *_, times in month.books.exposures.totals()} == {attempts + 1}
     assert again.tasks == run.tasks
 
 
@@ -91,13 +91,13 @@ def test_a_run_that_breaks_off_has_shown_its_tasks_all_the_same(month: Benchmark
     run = month.official.open(HOSTED, NamedBox())  # type: ignore[arg-type]
     month.official.serve(run)
     month.official.abort(run.record.number, "interrupted")
-    assert {channel for _, _, channel, _ in month.books.months.exposures()} == {"endpoint"}
+    assert {channel for _, _, channel, _ in month.books.exposures.totals()} == {"endpoint"}
     assert month.books.months.seen() == tags(month, run.tasks)
 
 
 def test_a_run_behind_the_wall_shows_nobody_anything(month: Benchmark) -> None:
     month.play("sealed", 0.5)
-    assert {channel for _, _, channel, _ in month.books.months.exposures()} == {"docker"}
+    assert {channel for _, _, channel, _ in month.books.exposures.totals()} == {"docker"}
     assert month.books.months.seen() == set()
 
 

@@ -12,7 +12,7 @@ from rotation import promise
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
 from rotation.sets import DEMO, Stratum
-from rotation.store import Review
+from rotation.store import Unsettled
 from rotation.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.store import RunState
@@ -247,7 +247,7 @@ def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(benchmark_h
 def test_every_serving_is_an_exposure(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(BEFORE)
     run = benchmark_home.play("careful", 0.5)
-    assert {row[1:] for row in benchmark_home.books.months.exposures(run.tasks[0])} == {("careful", "docker", 1)}
+    assert {row[1:] for row in benchmark_home.books.exposures.totals(run.tasks[0])} == {("careful", "docker", 1)}
 
 
 def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(benchmark_home: Benchmark) -> None:
@@ -258,7 +258,7 @@ def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(benchma
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda task_id: benchmark_home.official.serve_again(run, task_id), [run.tasks[0]] * 2))
     benchmark_home.official.abort(run.record.number, "interrupted")
-    exposures = benchmark_home.books.months.exposures()
+    exposures = benchmark_home.books.exposures.totals()
     assert {row[0]: row[3] for row in exposures} == dict.fromkeys(run.tasks, 1) | {run.tasks[0]: 3}
 
 
@@ -278,10 +278,10 @@ def test_two_runs_of_a_submitter_with_an_unknown_left_open_a_review_and_take_not
             made = {("shaky", 0): broken, ("steady", 0): broken, ("steady", 1): unsettled}.get((name, place), plain)
             benchmark_home.official.record(run, made)
         benchmark_home.official.close(run)
-        found.append(months.reviews())
+        found.append(months.unsettled())
     first, second = run.record.number - 2, run.record.number
     assert found[:2] == [[], []], "one run is no reason, whatever happened in it"
-    assert found[2] == [Review("shaky", "unclear", (first, second)), Review("shaky", "unknown", (first, second))]
+    assert found[2] == [Unsettled("shaky", "unclear", (first, second)), Unsettled("shaky", "unknown", (first, second))]
     assert {record.state for record in benchmark_home.books.runs.list()} == {RunState.DONE}
 
 

@@ -27,31 +27,65 @@ def upgrade() -> None:
     op.create_table(
         "rotation_exposure",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("task_id", sa.String(), nullable=False),
-        sa.Column("skeleton_tag", sa.String(), nullable=False),
-        sa.Column("submitter", sa.String(), nullable=False),
-        sa.Column("channel", sa.String(), nullable=False),
+        sa.Column("task_id", sa.String(length=18), nullable=False),
+        sa.Column("skeleton_tag", sa.String(length=64), nullable=False),
+        sa.Column("run", sa.Integer(), nullable=False),
+        sa.Column("month", sa.String(length=7), nullable=False),
+        sa.Column("submitter", sa.String(length=40), nullable=False),
+        sa.Column("channel", sa.String(length=32), nullable=False),
         sa.Column("times", sa.Integer(), nullable=False),
+        sa.Column("first_at", UTCDateTime(), nullable=False),
+        sa.Column("last_at", UTCDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_rotation_exposure")),
-        sa.UniqueConstraint(
-            "task_id", "submitter", "channel", name=op.f("uq_rotation_exposure_task_id_submitter_channel")
-        ),
+        sa.UniqueConstraint("task_id", "run", "channel", name=op.f("uq_rotation_exposure_task_id_run_channel")),
     )
     with op.batch_alter_table("rotation_exposure", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_rotation_exposure_skeleton_tag"), ["skeleton_tag"], unique=False)
+        batch_op.create_index(batch_op.f("ix_rotation_exposure_submitter"), ["submitter"], unique=False)
         batch_op.create_index(batch_op.f("ix_rotation_exposure_task_id"), ["task_id"], unique=False)
 
     op.create_table(
         "rotation_finding",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("run", sa.Integer(), nullable=False),
         sa.Column("kind", sa.String(length=24), nullable=False),
-        sa.Column("submitter", sa.String(length=40), nullable=False),
-        sa.Column("times", sa.Integer(), nullable=False),
+        sa.Column("subject", sa.String(length=100), nullable=False),
+        sa.Column("month", sa.String(length=7), nullable=False),
+        sa.Column("status", sa.String(length=8), nullable=False),
+        sa.Column("p_value", sa.Float(), nullable=True),
+        sa.Column("p_adj", sa.Float(), nullable=True),
+        sa.Column("q", sa.Float(), nullable=True),
+        sa.Column("detail", sa.String(length=200), nullable=False),
+        sa.Column("computed_at", UTCDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_rotation_finding")),
-        sa.UniqueConstraint("run", "kind", name=op.f("uq_rotation_finding_run_kind")),
+        sa.UniqueConstraint("kind", "subject", "month", name=op.f("uq_rotation_finding_kind_subject_month")),
     )
     with op.batch_alter_table("rotation_finding", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_rotation_finding_submitter"), ["submitter"], unique=False)
+        batch_op.create_index(batch_op.f("ix_rotation_finding_month"), ["month"], unique=False)
+
+    op.create_table(
+        "rotation_look",
+        sa.Column("month", sa.String(length=7), nullable=False),
+        sa.Column("at", UTCDateTime(), nullable=False),
+        sa.Column("runs", sa.Integer(), nullable=False),
+        sa.Column("submitters", sa.Integer(), nullable=False),
+        sa.Column("failed", sa.String(length=80), nullable=True),
+        sa.PrimaryKeyConstraint("month", name=op.f("pk_rotation_look")),
+    )
+    op.create_table(
+        "rotation_review",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("finding", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(length=12), nullable=False),
+        sa.Column("who", sa.String(length=200), nullable=False),
+        sa.Column("note", sa.String(length=500), nullable=False),
+        sa.Column("at", UTCDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["finding"], ["rotation_finding.id"], name=op.f("fk_rotation_review_finding_rotation_finding")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_rotation_review")),
+    )
+    with op.batch_alter_table("rotation_review", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_rotation_review_finding"), ["finding"], unique=False)
 
     op.create_table(
         "rotation_seen",
@@ -69,6 +103,19 @@ def upgrade() -> None:
         sa.Column("facts", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("month", name=op.f("pk_rotation_turn")),
     )
+    op.create_table(
+        "rotation_unsettled",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("run", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.String(length=24), nullable=False),
+        sa.Column("submitter", sa.String(length=40), nullable=False),
+        sa.Column("times", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_rotation_unsettled")),
+        sa.UniqueConstraint("run", "kind", name=op.f("uq_rotation_unsettled_run_kind")),
+    )
+    with op.batch_alter_table("rotation_unsettled", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_rotation_unsettled_submitter"), ["submitter"], unique=False)
+
     op.create_table(
         "sandbox_run",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
@@ -260,12 +307,22 @@ def downgrade() -> None:
     op.drop_table("sandbox_run")
     op.drop_table("rotation_turn")
     op.drop_table("rotation_seen")
+    with op.batch_alter_table("rotation_unsettled", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_rotation_unsettled_submitter"))
+
+    op.drop_table("rotation_unsettled")
+    with op.batch_alter_table("rotation_review", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_rotation_review_finding"))
+
+    op.drop_table("rotation_review")
+    op.drop_table("rotation_look")
     with op.batch_alter_table("rotation_finding", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_rotation_finding_submitter"))
+        batch_op.drop_index(batch_op.f("ix_rotation_finding_month"))
 
     op.drop_table("rotation_finding")
     with op.batch_alter_table("rotation_exposure", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_rotation_exposure_task_id"))
+        for column in ("skeleton_tag", "submitter", "task_id"):
+            batch_op.drop_index(batch_op.f(f"ix_rotation_exposure_{column}"))
 
     op.drop_table("rotation_exposure")
     op.drop_table("rotation_cohort")

@@ -1,0 +1,129 @@
+"""Findings and reviews: figures may change, numbers and people's words never do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quarterturn import migrations
+from rotation.calendar import Month
+from rotation.errors import Malformed, NotFound
+from rotation.findings import Findings, Found, Look, in_sum
+from vault.db import open_engine
+
+NOW = datetime(2027, 1, 5, tzinfo=UTC)
+JANUARY, FEBRUARY = Month(2027, 1), Month(2027, 2)
+
+
+@pytest.fixture
+def findings(tmp_path):
+    engine = open_engine(f"sqlite:///{tmp_path}/rows.db")
+    migrations.upgrade(engine)
+    yield Findings(engine)
+    engine.dispose()
+
+
+def leak(p_adj, subject="mallory", month=JANUARY):
+    return Found("leak", subject, month, p_adj / 10, p_adj, p_adj / 5)
+
+
+def look(runs=6, month=JANUARY, at=NOW):
+    return Look(month, at, runs, 6, None)
+
+
+@pytest.mark.parametrize(
+    ("p_adj", "status", "state"),
+    [(0.01, "review", "open"), (0.011, "watch", None), (0.05, "watch", None), (0.051, "clean", None)],
+)
+def test_the_adjusted_p_says_how_much_attention_a_finding_wants(findings, p_adj, status, state):
+    findings.keep([look()], [leak(p_adj)], NOW)
+    (found,) = findings.all()
+    assert (found.status, found.state, found.subject, found.p_adj) == (status, state, "mallory", p_adj)
+
+
+def test_what_is_counted_and_not_tested_wants_a_person(findings):
+    findings.keep([look()], [Found("exposure", "t-a", JANUARY, detail="served to ada 81 times")], NOW)
+    (found,) = findings.all()
+    assert (found.status, found.state, found.p_value, found.detail) == (
+        "review",
+        "open",
+        None,
+        "served to ada 81 times",
+    )
+
+
+def test_the_same_again_changes_nothing(findings):
+    findings.keep([look()], [leak(0.001), leak(0.2, "ada")], NOW)
+    before = findings.all()
+    findings.keep([look()], [leak(0.001), leak(0.2, "ada")], NOW + timedelta(days=1))
+    assert findings.all() == before
+
+
+def test_what_was_explained_is_reopened_by_another_month_alone(findings):
+    findings.keep([look()], [leak(0.001)], NOW)
+    number = findings.all()[0].number
+    findings.review(number, "explained", who="grace", note="their own dev tasks", now=NOW)
+    findings.keep([look(7)], [leak(0.0001)], NOW + timedelta(days=1))
+    (found,) = findings.all()
+    assert (found.number, found.state, found.p_adj) == (number, "explained", 0.0001)
+    findings.keep([look(7), look(month=FEBRUARY)], [leak(0.0001), leak(0.002, month=FEBRUARY)], NOW)
+    assert [(one.month, one.state) for one in findings.all()] == [(JANUARY, "explained"), (FEBRUARY, "open")]
+
+
+def test_every_word_of_a_review_is_kept(findings):
+    findings.keep([look()], [leak(0.001)], NOW)
+    number = findings.all()[0].number
+    for hours, (state, note) in enumerate([("confirmed", "they said so"), ("open", ""), ("explained", "they did not")]):
+        findings.review(number, state, who="grace", note=note, now=NOW + timedelta(hours=hours))
+    words = findings.all()[0].reviews
+    assert [(word.state, word.who) for word in words] == [
+        ("open", "watch"),
+        ("confirmed", "grace"),
+        ("open", "grace"),
+        ("explained", "grace"),
+    ]
+    assert words[-1].at == NOW + timedelta(hours=2)
+
+
+def test_a_finding_that_fades_keeps_its_review(findings):
+    findings.keep([look()], [leak(0.001)], NOW)
+    findings.keep([look(7)], [leak(0.4)], NOW)
+    findings.keep([look(8)], [], NOW)
+    (found,) = findings.all()
+    assert (found.status, found.p_adj, found.state) == ("clean", None, "open")
+
+
+def test_an_older_look_does_not_overwrite_a_newer_one(findings):
+    findings.keep([look(7)], [leak(0.001)], NOW)
+    findings.keep([look(6)], [leak(0.4), leak(0.003, "ada")], NOW)
+    assert [(one.subject, one.p_adj) for one in findings.all()] == [("mallory", 0.001)]
+    assert [one.runs for one in findings.looks()] == [7]
+
+
+@pytest.mark.parametrize(
+    ("state", "note"), [("explained", " "), ("confirmed", ""), ("open", "x" * 501), ("open", "a\nb")]
+)
+def test_a_word_without_a_reason_is_not_taken(findings, state, note):
+    findings.keep([look()], [leak(0.001)], NOW)
+    with pytest.raises(Malformed):
+        findings.review(findings.all()[0].number, state, who="grace", note=note, now=NOW)
+    assert len(findings.all()[0].reviews) == 1
+
+
+def test_a_finding_that_is_not_there_is_named(findings):
+    with pytest.raises(NotFound, match="no finding 7"):
+        findings.review(7, "explained", who="grace", note="why", now=NOW)
+    assert findings.all() == []
+
+
+def test_a_failed_look_is_written_down_without_its_words_until_one_succeeds(findings):
+    findings.failed(JANUARY, ValueError("a secret goal"), NOW)
+    assert [(one.month, one.failed) for one in findings.looks()] == [(JANUARY, "ValueError")]
+    findings.keep([look()], [], NOW)
+    assert [one.failed for one in findings.looks()] == [None]
+
+
+def test_the_sum_names_nobody(findings):
+    findings.keep([look()], [leak(0.001), leak(0.03, "ada"), leak(0.5, "bob")], NOW)
+    assert in_sum(findings.all()) == {"leak": {"clean": 1, "watch": 1, "review": 1}}
