@@ -1,0 +1,175 @@
+"""The watch: what the results of all runs say together, as findings. It only looks.
+
+    1. read      the sealed figures of every finished run are opened, as one entry in the access log
+    2. expose    of each it is said whether the submitter could have known the task before the run
+    3. scan      the detectors are asked; of a month they see nothing that came later
+    4. count     tasks over a limit of exposure, and submitters whose runs were left unsettled, are findings too
+    5. keep      all of it becomes rows, in one transaction; `rotation.findings` says what a row may change
+
+A task could have been known to a submitter if it was live in an earlier month; if its skeleton was published, or
+served to somebody who reads, in an earlier month; or if this submitter was sent a task of its skeleton through a hosted
+endpoint before this very run. A verdict that is unknown is no result.
+
+Rotation 1 is the month with which the first cohorts entered. The detectors are loaded only where there is a rotation to
+compare with one before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rotation.books import Books
+from rotation.calendar import Month
+from rotation.exposure import Limits, Proposal, proposals, read_before
+from rotation.findings import Found, Look
+from rotation.store import Unsettled
+from sandbox.store import RunRecord, RunState
+from vault.store import TaskRecord
+
+if TYPE_CHECKING:
+    from rotation.anomaly.outcomes import Outcome
+    from rotation.anomaly.table import Table
+
+WHO = "watch"
+COMPARED_FROM = 2  # the first rotation with one before it
+Item = Mapping[str, Any]
+
+
+class _Tested(Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
+
+
+class _Judged(Protocol):
+    """A test with its corrections (`rotation.anomaly.scan.Judged`)."""
+
+    @property
+    def rotation(self) -> int: ...
+    @property
+    def tested(self) -> _Tested: ...
+    @property
+    def p_value(self) -> float: ...
+    @property
+    def holm(self) -> float: ...
+    @property
+    def discovery(self) -> float: ...
+
+
+Scan = Callable[["Table"], Iterable[_Judged]]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Looks at a home's results.
+
+    Attributes:
+        books: where they are.
+        limits: what a task can bear.
+        scan: the detectors.
+    """
+
+    books: Books
+    limits: Limits
+    scan: Scan
+
+    def look(self, why: str) -> None:
+        """Look at everything, and keep what is found (steps 1 to 5); `why` goes into the access log."""
+        runs = [run for run in self.books.runs.list() if run.state is RunState.DONE]
+        found = [*self._proposed(), *self._unsettled(runs)]
+        if any(self._rotation(run) >= COMPARED_FROM for run in runs):
+            found += [self._judged(one) for one in self.scan(self.table(why))]
+        self.books.findings.keep([*self._looks(runs, found)], found, self.books.clock())
+
+    def table(self, why: str) -> Table:
+        """Give the results of every finished run as the detectors read them (steps 1 and 2)."""
+        from rotation.anomaly.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+
+        return table_of(list(self._outcomes(why)))
+
+    def start(self) -> Month:
+        """Give the month of rotation 1."""
+        return min(cohort.entered for cohort in self.books.months.cohorts())
+
+    # -- the steps ----------------------------------------------------------------------------------------------------
+
+    def _outcomes(self, why: str) -> Iterator[Outcome]:
+        from rotation.anomaly.outcomes import Outcome  # noqa: PLC0415 - likewise
+
+        runs = self.books.runs.list(state=RunState.DONE)  # first: what ends from here on is for the next look
+        sealed = self.books.vault.open_blobs("closing/", who=WHO, why=why)
+        known, first = self._known(), self._first()
+        tasks = {record.id: record for record in self.books.vault.records()}
+        for run in runs:
+            for item in _figures(sealed[str(run.number)]):
+                task = tasks[item["task"]]
+                yield Outcome(
+                    rotation=self._rotation(run),
+                    submitter=run.submitter,
+                    run=f"{run.number:09d}",
+                    task=task.id,
+                    family=task.template_tag,
+                    first=first[task.id],
+                    cap=item["max_steps"],
+                    passed=item["passed"],
+                    calls=item["calls"],
+                    exposed=first[task.id] < self._rotation(run) or known(run, task),
+                )
+
+    def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
+        """Give what says whether a run's submitter could have known a task's skeleton (the second level)."""
+        seen, read = self.books.months.seen_since(), read_before(self.books.exposures.servings())
+
+        def known(run: RunRecord, task: TaskRecord) -> bool:
+            since, sent = seen.get(task.skeleton_tag), read.get(run.submitter, {}).get(task.skeleton_tag)
+            return (since is not None and since < Month.parse(run.month)) or (sent is not None and sent < run.number)
+
+        return known
+
+    def _first(self) -> dict[str, int]:
+        start = self.start()
+        cohorts = self.books.months.cohorts()
+        return {task: cohort.entered.since(start) + 1 for cohort in cohorts for task in cohort.tasks}
+
+    def _rotation(self, run: RunRecord) -> int:
+        return Month.parse(run.month).since(self.start()) + 1
+
+    def _judged(self, one: _Judged) -> Found:
+        month = self.start().plus(one.rotation - 1)
+        return Found(one.tested.kind, one.tested.subject, month, one.p_value, one.holm, one.discovery)
+
+    def _proposed(self) -> list[Found]:
+        """Propose what is over a limit and will stay: the cohort that leaves at the next turn leaves anyway."""
+        live = self.books.months.cohorts("live")
+        staying = {task for cohort in live[1:] for task in cohort.tasks}
+        found = proposals(self.books.exposures.servings(), self.limits, staying)
+        return [_exposure(one) for one in found]
+
+    def _unsettled(self, runs: Sequence[RunRecord]) -> list[Found]:
+        months = {run.number: Month.parse(run.month) for run in runs}
+        left = [one for one in self.books.months.unsettled() if one.runs[-1] in months]
+        return [_left(one, months[one.runs[-1]]) for one in left]
+
+    def _looks(self, runs: Sequence[RunRecord], found: Sequence[Found]) -> Iterator[Look]:
+        """Say what was taken in of each month that has runs or findings."""
+        for month in sorted({Month.parse(run.month) for run in runs} | {one.month for one in found}):
+            of_month = [run for run in runs if run.month == str(month)]
+            yield Look(month, self.books.clock(), len(of_month), len({run.submitter for run in of_month}), None)
+
+
+def _figures(closing: bytes) -> Iterator[Item]:
+    """Give a run's figures a task, as its `score` leaf binds them, where there is a verdict."""
+    items = (item["result"] for item in json.loads(closing)["results"])
+    return (item for item in items if item["verdict"] != "unknown")
+
+
+def _exposure(one: Proposal) -> Found:
+    return Found("exposure", one.task, Month.parse(one.month), detail=f"withdraw it? {one.why}")
+
+
+def _left(one: Unsettled, month: Month) -> Found:
+    return Found(one.kind, one.submitter, month, detail=f"in runs {', '.join(map(str, one.runs))}"[:200])

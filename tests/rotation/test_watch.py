@@ -1,0 +1,150 @@
+"""The watch over real runs in a real database: what is exposed to whom, and what becomes rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rotation.exposure import Limits
+from rotation.watch import Watch
+from sandbox import submission as submissions
+from sandbox.endpoint.address import parse
+from verifiers.verdict import Verdict
+
+from .conftest import FIRST, Benchmark, NamedBox, outcome
+
+HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitter="host")
+PEERS = ("ada", "bob", "carol", "dan", "mallory")
+
+
+@dataclass(frozen=True)
+class Judged:
+    rotation: int
+    tested: SimpleNamespace
+    p_value: float
+    holm: float
+    discovery: float
+
+
+def gap(table):
+    """Stands for the detectors: who passes all that is exposed and nothing that is not, in the newest rotation."""
+    for submitter, name in enumerate(table.submitters):
+        runs = (table.submitter == submitter) & (table.rotation == table.last)
+        exposed = table.exposed[runs] & table.taken[runs]
+        fresh = ~table.exposed[runs] & table.taken[runs]
+        caught = table.passed[runs][exposed].all() and not table.passed[runs][fresh].any()
+        p = 0.0001 if caught and fresh.any() else 0.6
+        yield Judged(table.last, SimpleNamespace(kind="leak", subject=name), p, min(1, p * 5), min(1, p * 5))
+
+
+@pytest.fixture
+def months(benchmark_home: Benchmark) -> Benchmark:
+    """Two months of five submitters: all are honest, but in the second month one passes what is old and no more."""
+    benchmark_home.rotation.run(FIRST.plus(-1))
+    for name in PEERS:
+        benchmark_home.play(name, 0.5)
+    benchmark_home.rotation.run(FIRST)
+    for name in PEERS:
+        benchmark_home.play(name, 18 / 24 if name == "mallory" else 0.5)
+    return benchmark_home
+
+
+def watch(home: Benchmark, scan=gap) -> Watch:
+    return Watch(home.books, Limits(), scan)
+
+
+def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months: Benchmark) -> None:
+    table = watch(months).table("test")
+    assert (table.submitters, len(table.runs), len(table.tasks)) == (PEERS, 10, 30)
+    assert [int(row.sum()) for row in table.taken] == [24] * 10
+    assert [int(row.sum()) for row in table.exposed] == [0] * 5 + [18] * 5
+    fresh = months.books.months.cohorts("live")[-1]
+    assert {table.tasks[place] for place in np.flatnonzero(table.first == 2)} == set(fresh.tasks)
+    assert not set(table.families) & {"t"}, "families are tags"
+
+
+def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not(months: Benchmark) -> None:
+    watch(months).look("test")
+    found = {one.subject: (one.status, one.state, str(one.month)) for one in months.books.findings.all()}
+    assert found.pop("mallory") == ("review", "open", "2027-01")
+    assert found == dict.fromkeys(PEERS[:-1], ("clean", None, "2027-01"))
+    assert [(str(one.month), one.runs, one.submitters) for one in months.books.findings.looks()] == [
+        ("2026-12", 5, 5),
+        ("2027-01", 5, 5),
+    ]
+
+
+def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access_log(months: Benchmark) -> None:
+    for _ in range(2):
+        watch(months).look("results of run 10")
+    before = months.books.findings.all()
+    watch(months).look("results of run 10")
+    assert months.books.findings.all() == before
+    entries = [entry for entry in months.books.vault.access_log() if entry.who == "watch"]
+    assert [(entry.what, entry.why) for entry in entries] == [("blobs/closing/* (10)", "results of run 10")] * 3
+
+
+def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(FIRST.plus(-1))
+    benchmark_home.play("ada", 1)
+    watch(benchmark_home, scan=lambda table: pytest.fail("nothing to scan")).look("test")
+    assert benchmark_home.books.findings.all() == []
+    assert not [entry for entry in benchmark_home.books.vault.access_log() if entry.who == "watch"]
+
+
+def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(FIRST.plus(-1))
+    benchmark_home.play("host", 0.5)
+    run = benchmark_home.official.open(HOSTED, NamedBox())  # type: ignore[arg-type]
+    benchmark_home.official.serve(run)
+    for task in run.tasks:
+        category = benchmark_home.books.vault.record(task).category
+        benchmark_home.official.record(run, outcome(task, category, passed=True))
+    benchmark_home.official.close(run)
+    benchmark_home.play("host", 0.5)
+    benchmark_home.play("ada", 0.5)
+    table = watch(benchmark_home).table("test")
+    exposed = {(table.submitters[table.submitter[row]], int(table.runs[row])): row for row in range(len(table.runs))}
+    counts = {key: int(table.exposed[row].sum()) for key, row in exposed.items()}
+    assert counts == {("host", 1): 0, ("host", 2): 0, ("host", 3): 6, ("ada", 4): 0}
+
+
+def test_an_unknown_verdict_is_no_result(benchmark_home: Benchmark) -> None:
+    benchmark_home.rotation.run(FIRST.plus(-1))
+    from sandbox.box import Program
+    from sandbox.submission import Submission
+
+    submission = Submission("image", "odd", "odd", Program(image="odd"), "sha256:" + "0" * 64)
+    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    for place, task in enumerate(run.tasks):
+        done = outcome(task, benchmark_home.books.vault.record(task).category, passed=True)
+        benchmark_home.official.record(run, replace(done, verdict=Verdict.UNKNOWN) if place == 0 else done)
+    benchmark_home.official.close(run)
+    table = watch(benchmark_home).table("test")
+    assert run.tasks[0] not in table.tasks
+    assert int(table.taken.sum()) == 23
+
+
+def test_a_task_over_a_limit_is_proposed_and_stays_live(months: Benchmark) -> None:
+    Watch(months.books, Limits(servings=1), lambda table: []).look("test")
+    found = [one for one in months.books.findings.all() if one.kind == "exposure"]
+    staying = {task for cohort in months.books.months.cohorts("live")[1:3] for task in cohort.tasks}
+    assert {one.subject for one in found} == staying, "what leaves next, and what is fresh, is not proposed"
+    assert {(one.status, one.state, str(one.month)) for one in found} == {("review", "open", "2027-01")}
+    assert {months.books.vault.record(task).state.value for task in staying} == {"live"}
+
+
+def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(benchmark_home: Benchmark) -> None:
+    from vault.db import transaction
+
+    benchmark_home.rotation.run(FIRST.plus(-1))
+    numbers = [benchmark_home.play("shaky", 0.5).record.number for _ in range(2)]
+    with transaction(benchmark_home.books.engine) as session:
+        for number in numbers:
+            benchmark_home.books.months.unsettle(session, number, "shaky", "unclear", 1)
+    watch(benchmark_home).look("test")
+    (found,) = benchmark_home.books.findings.all()
+    assert (found.kind, found.subject, found.status, found.detail) == ("unclear", "shaky", "review", "in runs 1, 2")
