@@ -12,6 +12,7 @@ TaskSet = Literal["dev", "private"]
 Category = Literal["single-tool", "composition", "recovery"]
 Difficulty = Literal["easy", "medium", "hard"]
 State = Literal["draft", "admitted", "reviewed", "live", "retired", "published", "rejected", "withdrawn"]
+Reviewed = Literal["open", "explained", "confirmed"]
 
 LISTEN = "127.0.0.1:8701"
 """Where callbacks of hosted endpoints are heard, unless another place is chosen."""

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from quarterturn import devset, marks, models, standings
+from quarterturn import devset, marks, models, standings, watching
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, Refused
@@ -180,13 +180,15 @@ def play(
                 terms=terms(house, model),
                 cancelled=cancelled,
             )
-        return opened, house.official.close(opened)
+        results = house.official.close(opened)
     except BaseException as error:
         number = opened.record.number
         with suppress(Exception):  # what went wrong first is what is said
             if house.runs.get(number).state not in ENDED:
                 house.official.abort(number, "interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
         raise
+    watching.after(house, f"results of run {opened.record.number}")
+    return opened, results
 
 
 def reference(house: House, submitted: Submission, box: Box, out: Progress) -> list[Result]:

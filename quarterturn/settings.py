@@ -60,6 +60,13 @@ class Run(Section):
     runtime: str = Field(default="", description="The Docker engine's OCI runtime for agents and worlds, if another.")
 
 
+class Watch(Section):
+    """What a live task can bear before its withdrawal is proposed; `rotation.exposure` gives the reasons."""
+
+    servings: int = Field(default=80, ge=1, description="How often a task may be served to one submitter.")
+    readers: int = Field(default=5, ge=1, description="How many outside the wall may read tasks of one skeleton.")
+
+
 class Model(Section):
     """A language model that agents may ask, through the operator's account: `[models.NAME]`."""
 
@@ -85,6 +92,7 @@ class Settings(Section):
     benchmark: Benchmark
     store: Store = Store()
     run: Run = Run()
+    watch: Watch = Watch()
     models: Mapping[UpstreamName, Model] = Field(default={}, description="What agents may ask; none unless named.")
 
 

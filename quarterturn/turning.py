@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quarterturn import watching
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
@@ -40,6 +41,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
     chosen = Month.parse(month) if month else _next(house)
     with out.progress(f"turn of {chosen}", len(STEPS)) as advance:
         turn = house.rotation.run(chosen, lambda _: advance(1))
+    watching.after(house, f"turn of {chosen}")
     live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
     data = {"month": str(chosen), "steps": list(turn.done), "live": live}
     lines = [f"The turn of {chosen} is done; {live} tasks are live."]
@@ -47,7 +49,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
     if release.exists():
         data["release"] = str(release)
         lines.append(f"Published: {release}")
-    return Report(data, lines)
+    return Report(data, [*lines, *watching.waiting(house)])
 
 
 def status(house: House) -> Report:
@@ -62,6 +64,7 @@ def status(house: House) -> Report:
     lines = lines or ["no turn was made yet: `quarterturn turn run`"]
     open_reviews = house.months.unsettled()
     lines += [REVIEWS[r.kind].format(r.submitter, ", ".join(map(str, r.runs))) for r in open_reviews]
+    lines += watching.waiting(house)
     reviews = [{"submitter": r.submitter, "kind": r.kind, "runs": list(r.runs)} for r in open_reviews]
     return Report({"turns": turns, "cohorts": cohorts, "reviews": reviews}, lines)
 

@@ -70,18 +70,18 @@ class Watch:
     Attributes:
         books: where they are.
         limits: what a task can bear.
-        scan: the detectors.
+        scan: the detectors, or None to count alone.
     """
 
     books: Books
     limits: Limits
-    scan: Scan
+    scan: Scan | None = None
 
     def look(self, why: str) -> None:
         """Look at everything, and keep what is found (steps 1 to 5); `why` goes into the access log."""
         runs = [run for run in self.books.runs.list() if run.state is RunState.DONE]
         found = [*self._proposed(), *self._unsettled(runs)]
-        if any(self._rotation(run) >= COMPARED_FROM for run in runs):
+        if self.scan and any(self._rotation(run) >= COMPARED_FROM for run in runs):
             found += [self._judged(one) for one in self.scan(self.table(why))]
         self.books.findings.keep([*self._looks(runs, found)], found, self.books.clock())
 

@@ -1,0 +1,129 @@
+"""The watch at work in a home: looking after each run and turn, and what maintainers read and say of it.
+
+A look that fails takes nothing from the run or the turn that it came after: it is written down, and said where a
+maintainer looks (`turn status`, `watch list`). Nothing of a look is told to whoever submitted the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from quarterturn.report import Report
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.exposure import Burn, Limits, burns
+from rotation.findings import Finding, Look, State
+from rotation.watch import Watch
+
+FEWEST = 5  # submitters present below which there is no verdict about leaks
+
+
+def watch(house: House) -> Watch:
+    """Give the home's watch."""
+    limits = Limits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
+    return Watch(house.books, limits)
+
+
+def after(house: House, why: str) -> None:
+    """Look once more; whatever goes wrong is written down, and stops nobody."""
+    try:
+        watch(house).look(why)
+    except Exception as error:
+        with suppress(Exception):
+            house.books.findings.failed(Month.of(house.now()), error, house.now())
+
+
+def listing(house: House, month: str | None, *, everything: bool) -> Report:
+    """List the findings that want attention, or all of them, by month."""
+    asked = Month.parse(month) if month else None
+    looks = [one for one in house.books.findings.looks() if asked in (None, one.month)]
+    found = [one for one in house.books.findings.all(asked) if everything or one.status != "clean" or one.state]
+    lines = [line for look in looks for line in _month(look, [one for one in found if one.month == look.month])]
+    data = {"looks": [_look(one) for one in looks], "findings": [_finding(one) for one in found]}
+    return Report(data, lines or ["the watch has looked at nothing yet: it looks after each run and each turn"])
+
+
+def review(house: House, number: int, state: State, note: str, who: str) -> Report:
+    """Add a person's word to the review of a finding."""
+    found = house.books.findings.review(number, state, who=who, note=note, now=house.now())
+    return Report(_finding(found), [_line(found), *_words(found)])
+
+
+def exposure(house: House, task: str | None) -> Report:
+    """Say how far tasks are burnt, or who was served one of them."""
+    servings = house.books.exposures.servings(task)
+    tasks = burns(servings, lambda one: one.task)
+    data: dict[str, Any] = {"tasks": [_burn(one) for one in tasks.values()]}
+    if task is None:
+        data["skeletons"] = [_burn(one) for one in burns(servings, lambda one: one.skeleton).values()]
+        lines = [_burnt(one) for one in tasks.values()]
+    else:
+        data["servings"] = [
+            {"run": s.run, "month": s.month, "submitter": s.submitter, "channel": s.channel, "times": s.times}
+            | {"first_at": s.first_at.isoformat(), "last_at": s.last_at.isoformat()}
+            for s in servings
+        ]
+        lines = [
+            f"run {s.run:<5} {s.month}  {s.submitter:<24} {s.channel:<24} {s.times:>3} times, last {s.last_at:%Y-%m-%d}"
+            for s in servings
+        ]
+    return Report(data, lines or ["nothing was served yet" if task is None else f"nobody was served {task}"])
+
+
+def waiting(house: House) -> list[str]:
+    """Say in a line or two what waits for a maintainer; nothing where nothing does."""
+    left = [one for one in house.books.findings.all() if one.state == "open"]
+    said = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
+    return said + [line for look in house.books.findings.looks() for line in _failure(look)]
+
+
+def _month(look: Look, found: Sequence[Finding]) -> list[str]:
+    few = f"; too few peers for a verdict about leaks, which takes {FEWEST}" if 0 < look.submitters < FEWEST else ""
+    head = f"{look.month}: {look.runs} runs by {look.submitters} submitters, looked at {look.at:%Y-%m-%d %H:%M}{few}"
+    return [head, *_failure(look), *(line for one in found for line in (_line(one), *_words(one)))]
+
+
+def _failure(look: Look) -> list[str]:
+    if look.failed is None:
+        return []
+    return [f"the watch failed in {look.month} ({look.failed}): it looks again after the next run or turn"]
+
+
+def _line(one: Finding) -> str:
+    told = "".join(f"  {name} {value:.2g}" for name, value in (("p_adj", one.p_adj), ("q", one.q)) if value is not None)
+    return f"  {one.number:>5}  {one.status:<6}  {one.kind:<9} {one.subject}{told}  {one.detail}".rstrip()
+
+
+def _words(one: Finding) -> list[str]:
+    return [f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ") for w in one.reviews[-1:]]
+
+
+def _look(one: Look) -> dict[str, Any]:
+    plain = {name: getattr(one, name) for name in ("runs", "submitters", "failed")}
+    return plain | {"month": str(one.month), "at": one.at.isoformat(), "too_few_peers": one.submitters < FEWEST}
+
+
+def _finding(one: Finding) -> dict[str, Any]:
+    names = ("number", "kind", "subject", "status", "p_value", "p_adj", "q", "detail", "state")
+    words = [{"state": w.state, "who": w.who, "at": w.at.isoformat(), "note": w.note} for w in one.reviews]
+    return {name: getattr(one, name) for name in names} | {
+        "month": str(one.month),
+        "computed_at": one.computed_at.isoformat(),
+        "reviews": words,
+    }
+
+
+def _burn(one: Burn) -> dict[str, Any]:
+    months = {
+        month: {"servings": rate.servings, "submitters": rate.submitters, "channels": dict(rate.channels)}
+        for month, rate in one.months.items()
+    }
+    plain = {"name": one.name, "servings": one.servings, "submitters": dict(one.submitters)}
+    return plain | {"readers": list(one.readers), "months": months}
+
+
+def _burnt(one: Burn) -> str:
+    rates = ", ".join(f"{month}: {rate.servings} to {rate.submitters}" for month, rate in one.months.items())
+    return f"{one.name}  {one.servings:>5} servings, {len(one.readers)} readers  ({rates})"

@@ -1,0 +1,78 @@
+"""The watch in a home: what maintainers read and say, and that a look that fails stops nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterturn import watching
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.findings import Found, Look
+
+JANUARY = Month(2027, 1)
+
+
+@pytest.fixture
+def flagged(live):
+    """A home with one finding under review, one to watch and one that is clean."""
+    house = House(live, None)
+    found = [Found("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]
+    house.books.findings.keep([Look(JANUARY, house.now(), 6, 4, None)], found, house.now())
+    house.close()
+    return live
+
+
+def test_what_wants_attention_is_listed_and_too_few_peers_are_said(say, flagged):
+    data = say("watch", "list", "--home", flagged, "--json").data
+    assert [(one["subject"], one["status"], one["state"]) for one in data["findings"]] == [
+        ("mallory", "review", "open"),
+        ("bob", "watch", None),
+    ]
+    assert data["looks"][0]["too_few_peers"] is True
+    text = say("watch", "list", "--month", "2027-01", "--home", flagged).out
+    assert "too few peers" in text
+    assert "ada" not in text
+    assert "ada" in say("watch", "list", "--all", "--home", flagged).out
+    assert say("watch", "list", "--month", "2027-02", "--home", flagged, "--json").data["findings"] == []
+
+
+def test_a_person_says_what_a_finding_is_and_why(say, flagged):
+    words = ("watch", "review", 1, "explained", "--home", flagged, "--as", "grace")
+    assert say(*words).code == 2, "without a reason"
+    said = say(*words, "--note", "a public fork of their own", "--json").data
+    assert (said["state"], [word["who"] for word in said["reviews"]]) == ("explained", ["watch", "grace"])
+    assert "explained" in say("watch", "list", "--home", flagged).out
+    assert "wait for a review" not in say("turn", "status", "--home", flagged).out
+    assert say("watch", "review", 99, "open", "--home", flagged, "--as", "grace").code == 3
+    assert say("watch", "review", 1, "guilty", "--home", flagged, "--as", "grace").code == 2
+
+
+def test_the_status_says_how_many_wait(say, flagged):
+    assert "1 findings wait for a review" in say("turn", "status", "--home", flagged).out
+
+
+def test_a_look_that_fails_stops_no_turn_and_is_said_where_a_maintainer_looks(say, live, monkeypatch):
+    def broken(self, why):
+        raise ValueError("the goal of a task")
+
+    monkeypatch.setattr("rotation.watch.Watch.look", broken)
+    said = say("turn", "run", "--home", live)
+    assert said.code == 0
+    assert "the watch failed" in said.out
+    assert "ValueError" in say("watch", "list", "--home", live).out
+    assert "the goal of a task" not in said.out + said.err + say("watch", "list", "--home", live).out
+
+
+def test_who_was_served_a_task_can_be_read(say, live):
+    assert say("watch", "exposure", "--home", live).out.startswith("nothing was served yet")
+    house = House(live, None)
+    task = house.months.cohorts("live")[0].tasks[0]
+    house.close()
+    assert say("watch", "exposure", "--task", task, "--home", live, "--json").data == {"tasks": [], "servings": []}
+
+
+def test_a_look_at_a_home_without_runs_finds_nothing(live):
+    house = House(live, None)
+    watching.after(house, "test")
+    assert house.books.findings.looks() == []
+    house.close()
