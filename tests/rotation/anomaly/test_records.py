@@ -1,0 +1,149 @@
+"""Case files are read strictly, in any order of their lines."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotation.anomaly import records
+from rotation.errors import Malformed, NotFound
+
+ROW: dict[str, Any] = {
+    "rotation": 1,
+    "submission": "one",
+    "submitter": "alice",
+    "task_id": "t1",
+    "server": "git",
+    "family": "rename",
+    "first_active_rotation": 0,
+    "passed": True,
+    "tool_calls": 4,
+    "max_steps": 9,
+    "errors": 0,
+    "duration_s": 1.5,
+}
+
+
+def file(folder: Path, *rows: dict[str, Any] | str) -> Path:
+    path = folder / "case.jsonl"
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        {**ROW, "rotation": rotation, "submission": who[0] + "1", "submitter": who, "task_id": f"t{task}",
+         "first_active_rotation": task - 1, "passed": (task + rotation) % 2 == 0, "tool_calls": task + 1}
+        for rotation in (1, 2, 3)
+        for who in ("bob", "alice")
+        for task in range(rotation + 1)
+    ]  # fmt: skip
+
+
+def test_the_order_of_lines_changes_nothing(tmp_path: Path) -> None:
+    lines = rows()
+    straight = records.read(file(tmp_path, *lines))
+    random.Random(7).shuffle(lines)
+    mixed = records.read(file(tmp_path, *lines))
+    assert straight.runs == mixed.runs == ("a1", "b1") * 3
+    for name in ("submitter", "rotation", "first", "cap", "taken", "passed", "calls", "exposed"):
+        assert np.array_equal(getattr(straight, name), getattr(mixed, name))
+
+
+def test_a_task_is_exposed_once_it_was_live_in_an_earlier_rotation(tmp_path: Path) -> None:
+    table = records.read(file(tmp_path, *rows()))
+    assert table.tasks == ("t0", "t1", "t2", "t3")
+    assert table.first.tolist() == [-1, 0, 1, 2]
+    assert table.exposed[table.rotation == 1].tolist() == [[True, True, False, False]] * 2
+    assert table.exposed[table.rotation == 2].tolist() == [[True, True, True, False]] * 2
+
+
+def test_a_later_cap_changes_nothing_before_it(tmp_path: Path) -> None:
+    later = {**ROW, "rotation": 2, "max_steps": 30}
+    assert records.read(file(tmp_path, ROW, later)).cap.tolist() == [9]
+
+
+def test_other_fields_and_a_colon_in_a_name_are_let_be(tmp_path: Path) -> None:
+    table = records.read(file(tmp_path, {**ROW, "task_id": 'a": b', "more": {"deep": [1]}}))
+    assert table.tasks == ('a": b',)
+
+
+def test_an_empty_file_is_a_case_without_runs(tmp_path: Path) -> None:
+    assert records.read(file(tmp_path)).runs == ()
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in ROW.items() if key != name}
+
+
+SECOND = {**ROW, "task_id": "t2"}
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no JSON object"),
+        ("3", "no JSON object"),
+        ("   ", "blank"),
+        (without("errors"), "'errors' is missing"),
+        ({**SECOND, "rotation": 0}, "'rotation'"),
+        ({**SECOND, "rotation": True}, "'rotation'"),
+        ({**SECOND, "rotation": 1.0}, "'rotation'"),
+        ({**SECOND, "passed": 1}, "'passed'"),
+        ({**SECOND, "passed": None}, "'passed'"),
+        ({**SECOND, "tool_calls": -1}, "'tool_calls'"),
+        ({**SECOND, "tool_calls": 10**12}, "'tool_calls'"),
+        ({**SECOND, "submitter": ""}, "'submitter'"),
+        ({**SECOND, "submitter": "\ud800"}, "'submitter'"),
+        ({**SECOND, "duration_s": "1"}, "'duration_s'"),
+        (json.dumps(SECOND).replace("1.5", "NaN"), "NaN is no number"),
+        (json.dumps(SECOND).replace("1.5", "1e999"), "'duration_s'"),
+        (json.dumps(SECOND).replace("1.5", "9" * 5000), "line 2"),
+        (json.dumps(SECOND)[:-1] + ', "rotation": 1}', "a field twice"),
+        (json.dumps(SECOND)[:-1] + ', "rotation" : 1}', "a field twice"),
+        ("[" * 100_000, "line 2"),
+        (ROW, "line 1 gave a result of this"),
+        ({**SECOND, "submitter": "bob"}, "another submitter"),
+        ({**ROW, "rotation": 2, "family": "other"}, "another 'family'"),
+        ({**ROW, "rotation": 2, "server": "other"}, "another 'server'"),
+        ({**ROW, "rotation": 2, "first_active_rotation": -1}, "another 'first_active_rotation'"),
+    ],
+)
+def test_a_broken_line_is_named_with_its_file_and_number(line: dict[str, Any] | str, what: str, tmp_path: Path) -> None:
+    path = file(tmp_path, ROW, line, {**ROW, "task_id": "t3"})
+    with pytest.raises(Malformed) as refused:
+        records.read(path)
+    assert f"{path}, line 2: " in str(refused.value)
+    assert what in str(refused.value)
+
+
+def test_what_is_not_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
+    path = file(tmp_path, ROW)
+    path.write_bytes(path.read_bytes() + b"\xff\n")
+    with pytest.raises(Malformed, match="line 2: it is not UTF-8"):
+        records.read(path)
+
+
+def test_a_folder_means_its_case_files(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "notes.txt"):
+        (tmp_path / name).write_text("")
+    assert list(records.cases([tmp_path])) == ["a", "b"]
+
+
+def test_two_cases_of_one_name_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for path in (tmp_path / "a.jsonl", tmp_path / "sub" / "a.json"):
+        path.write_text("")
+    with pytest.raises(Malformed, match="a case called 'a' too"):
+        records.cases([tmp_path, tmp_path / "sub" / "a.json"])
+
+
+def test_a_folder_without_cases_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Malformed, match=r"no \*\.jsonl"):
+        records.cases([tmp_path])
+    with pytest.raises(NotFound, match="cannot be read"):
+        records.read(tmp_path / "nothing.jsonl")
