@@ -49,7 +49,7 @@ GATES = {
 }
 
 # What an auditor runs needs nothing but the standard library and `cryptography`.
-AUDITORS = ("vault.commitment", "vault.errors", "vault.ledger")
+AUDITORS = ("vault.commitment", "vault.errors", "vault.ledger", "vault.variant")
 # The launcher runs before anything is installed; it also builds images.
 LAUNCHER = (
     "quarterturn.launcher",

@@ -31,7 +31,7 @@ class AccessEntry:
         number: counts from 1, without gaps.
         at: when, in UTC.
         who: the person or the part of the system that asked.
-        what: `task/<id>`, `blob/<name>`, or `blobs/<beginning>* (<how many>)`.
+        what: `task/<id>`, `blob/<name>`, `blobs/<beginning>* (<how many>)`, or `text/<sha256>` of a traced text.
         why: the reason that was given.
         previous: the digest of the entry before.
         digest: this entry's own.

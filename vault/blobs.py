@@ -1,4 +1,4 @@
-"""Whatever else is sealed: traces, evidence, salts of runs, the key of the blind index. One row each, one name each."""
+"""Whatever else is sealed: traces, evidence, salts of runs, the vault's own keys. One row each, one name each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ OWN = "vault/"
 """Names that begin like this are the vault's own and are never handed out."""
 
 MAX_NAME = 290
-_INDEX_KEY = f"{OWN}index-key"
 _TAG = b"quarterturn/tag/v1\n"
 
 
@@ -52,36 +51,48 @@ def context(name: str, created_at: datetime) -> bytes:
     return canonical({"kind": "quarterturn/blob-row/v1", "name": name, "created_at": moment})
 
 
-class BlindIndex:
-    """Tags that are equal for equal values, and say nothing to whoever lacks the key.
+class OwnKey:
+    """A key of the vault's own, 32 bytes.
 
-    The key is made when the first tag is, and kept as a blob. It is remembered only once it is committed, so that no
-    tag outlives a transaction that was rolled back.
+    It is made when it is asked for first, and kept as a blob. It is remembered only once it is committed, so that
+    nothing made with it outlives a transaction that was rolled back.
     """
 
-    def __init__(self, engine: Engine, ring: KeyRing) -> None:
+    def __init__(self, name: str, engine: Engine, ring: KeyRing) -> None:
+        self._name = f"{OWN}{name}"
         self._engine = engine
         self._ring = ring
         self._key: bytes | None = None
 
-    def tag(
-        self, label: str, value: str, now: datetime, entropy: Callable[[int], bytes], session: Session | None
-    ) -> str:
-        """Give a tag as hexadecimal digits."""
-        key = self._key or self._committed() or self._new(now, entropy, session)
-        return hmac.digest(key, _TAG + canonical([label, value], "what is tagged"), "sha256").hex()
+    def get(self, now: datetime, entropy: Callable[[int], bytes], session: Session | None) -> bytes:
+        """Give the key, made in the caller's transaction if there is none yet."""
+        return self._key or self._committed() or self._new(now, entropy, session)
 
     def _committed(self) -> bytes | None:
         with Session(self._engine) as session:
-            row = session.get(BlobRow, _INDEX_KEY)
+            row = session.get(BlobRow, self._name)
             if row is not None:
                 self._key = self._opened(row)
         return self._key
 
     def _new(self, now: datetime, entropy: Callable[[int], bytes], session: Session | None) -> bytes:
         with joined(self._engine, session) as own:
-            row = own.get(BlobRow, _INDEX_KEY)
-            return self._opened(row or put(own, _INDEX_KEY, entropy(32), ring=self._ring, now=now, entropy=entropy))
+            row = own.get(BlobRow, self._name)
+            return self._opened(row or put(own, self._name, entropy(32), ring=self._ring, now=now, entropy=entropy))
 
     def _opened(self, row: BlobRow) -> bytes:
         return unseal(row.sealed(), context(row.name, row.created_at), self._ring)
+
+
+class BlindIndex:
+    """Tags that are equal for equal values, and say nothing to whoever lacks the key."""
+
+    def __init__(self, engine: Engine, ring: KeyRing) -> None:
+        self._key = OwnKey("index-key", engine, ring)
+
+    def tag(
+        self, label: str, value: str, now: datetime, entropy: Callable[[int], bytes], session: Session | None
+    ) -> str:
+        """Give a tag as hexadecimal digits."""
+        key = self._key.get(now, entropy, session)
+        return hmac.digest(key, _TAG + canonical([label, value], "what is tagged"), "sha256").hex()

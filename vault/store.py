@@ -4,7 +4,8 @@
 2. A task is committed to when it is added, and an opening recomputes the commitment.
 3. Whatever stands beside a sealed task and must not change (author, mix, tags, commitments) is bound into the seal.
 4. An opening is written to the access log and committed there first: one that cannot be logged does not open.
-5. A task's state changes only along the table in `vault.lifecycle`, by compare-and-swap.
+5. A task with enough free parameters is bound to the SHA-256 of its variant key when it is added (`vault.variant`).
+6. A task's state changes only along the table in `vault.lifecycle`, by compare-and-swap.
 
 Methods that take a `session` take part in the caller's transaction. `open` and `open_blob` take none, because the log
 entry must outlive a caller's rollback; call them before a transaction or after it, not inside.
@@ -20,12 +21,12 @@ from typing import Any
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
-from vault import access, blobs
+from vault import access, blobs, variant
 from vault.access import AccessEntry
-from vault.blobs import BlindIndex
+from vault.blobs import BlindIndex, OwnKey
 from vault.commitment import new_salt
 from vault.db import joined, transaction
-from vault.errors import NotAllowed, NotFound, Refused
+from vault.errors import Broken, NotAllowed, NotFound, Refused
 from vault.keys import KeyRing
 from vault.lifecycle import FIRST, Event, State, advance
 from vault.opened import Opened
@@ -59,6 +60,7 @@ class Vault:
         self._clock = clock
         self._entropy = entropy
         self._index = BlindIndex(engine, ring)
+        self._variants = OwnKey("variant-master", engine, ring)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
@@ -77,10 +79,12 @@ class Vault:
 
         Raises:
             Refused: there is a task with this id.
-            Malformed: the provenance has no canonical form.
+            Malformed: the provenance has no canonical form, or the task names a variant key already.
         """
-        opened = Opened(task, new_salt(self._entropy), dict(provenance), new_salt(self._entropy))
         with joined(self._engine, session) as own:
+            if task.variant_key is not None or variant.traceable(task.free):
+                task = task.keyed(variant.digest(self.variant_key(task.id, own)))
+            opened = Opened(task, new_salt(self._entropy), dict(provenance), new_salt(self._entropy))
             if own.get(TaskRow, task.id) is not None:
                 raise Refused(f"There is a task {task.id} already; it was left as it is.")
             record = TaskRecord(
@@ -133,6 +137,24 @@ class Vault:
             access.append(session, self._now(), who=who, what=f"task/{task_id}", why=why)
         data = unseal(sealed, record.context(), self._ring)
         return Opened.unpack(data, record.commitment, record.provenance_commitment)
+
+    def variant_key(self, task_id: str, session: Session | None = None) -> bytes:
+        """Give the key that says which variant of a task each submitter is served; secret until it is published."""
+        master = self._variants.get(self._now(), self._entropy, session)
+        return variant.task_key(master, task_id)
+
+    def served(self, task: Task, submitter: str, month: str) -> Task:
+        """Give what a submitter is served of a task that was opened: their variant, or the base if all get that.
+
+        Raises:
+            Broken: the key is not the one that the task was bound to.
+        """
+        if task.variant_key is None:
+            return task.base()
+        key = self.variant_key(task.id)
+        if variant.digest(key) != task.variant_key:
+            raise Broken(f"The variant key of task {task.id} is not the one that was committed to.")
+        return task.filled(variant.assigned(key, submitter, month, task.free))
 
     def advance(self, task_id: str, event: Event | str, session: Session | None = None) -> TaskRecord:
         """Move a task along its life.
@@ -220,6 +242,16 @@ class Vault:
         """List every opening, the oldest first."""
         with Session(self._engine) as session:
             return access.entries(session)
+
+    def note(self, *, who: str, what: str, why: str) -> AccessEntry:
+        """Write something into the access log that opens nothing but must have its place in that order.
+
+        Raises:
+            NotAllowed: it was not said who, what or why.
+        """
+        with transaction(self._engine) as session:
+            access.append(session, self._now(), who=who, what=what, why=why)
+            return access.entries(session)[-1]
 
     def verify_access_log(self, known: str | None = None) -> None:
         """Check the chain of openings, and that the entry with the digest `known` is still in it.

@@ -2,8 +2,9 @@
 
 `Task.parse` refuses a document that is not strict JSON (`vault.canonical`), does not keep to `schemas/task.json`, or
 contradicts itself: a fault or a server without a listed tool, two faults for one call, a `{{name}}` that `free` does
-not explain. What it means beyond that (does the tool exist, is the predicate one) is for the rooms that know servers
-and predicates. The canonical bytes are fixed at that moment; they are what is committed to and sealed.
+not explain, a free choice that could be taken for another or for something else in the document. What it means beyond
+that (does the tool exist, is the predicate one) is for the rooms that know servers and predicates. The canonical bytes
+are fixed at that moment; they are what is committed to and sealed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Self
 from vault.canonical import canonical, json_path, parse_object
 from vault.errors import Malformed
 from vault.schema import compiled, require
+from vault.variant import LEAST_BITS, first, traceable, words
 
 SPEC_VERSION = "1.0.0"
 """The version of docs/SPEC.md that tasks made here name."""
@@ -53,6 +55,8 @@ class Task:
         available_tools: 12 to 18 names `server.tool`, in the document's order.
         faults: the scheduled errors.
         free: parameter -> the values that it may have.
+        variant_key: SHA-256 (hex) of the key that says which values each submitter is shown; None where all are
+            served the first of each (`vault.variant`).
         success_predicate: the predicate's document.
         spec: the version of the rules.
     """
@@ -69,6 +73,7 @@ class Task:
     free: Mapping[str, tuple[str, ...]] = field(repr=False)
     success_predicate: Mapping[str, Any] = field(repr=False)
     spec: str = field(repr=False)
+    variant_key: str | None = field(repr=False)
     _canonical: bytes = field(repr=False)
 
     @classmethod
@@ -97,6 +102,7 @@ class Task:
             available_tools=tuple(plain["available_tools"]),
             faults=tuple(Fault(**fault) for fault in plain.get("faults", [])),
             free={name: tuple(choice["from"]) for name, choice in plain.get("free", {}).items()},
+            variant_key=plain.get("variant_key"),
             _canonical=raw,
         )
 
@@ -125,7 +131,26 @@ class Task:
                 raise Malformed(f"Task {self.id} needs a value for {name!r} out of the {len(allowed)} that it lists.")
         document = self.document
         document.pop("free", None)
-        return Task.parse(_replaced(document, values), f"the variant of task {self.id}")
+        document.pop("variant_key", None)
+        return Task.parse(filled(document, values), f"the variant of task {self.id}")
+
+    def base(self) -> Task:
+        """Give the variant of first choices, which nobody in particular is shown."""
+        return self.filled(first(self.free)) if self.free else self
+
+    def in_base(self, value: Any) -> Any:
+        """Give a JSON value that belongs to the task, such as a solution, as it is for the base."""
+        return filled(value, first(self.free))
+
+    def keyed(self, digest: str) -> Task:
+        """Give the same task, bound to the variant key of this SHA-256.
+
+        Raises:
+            Malformed: it is bound to a key already, or it has too few variants for one.
+        """
+        if self.variant_key is not None:
+            raise Malformed(f"Task {self.id} names a variant key already: the vault gives it, nobody else.")
+        return Task.parse(self.document | {"variant_key": digest}, f"task {self.id}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Task) and self._canonical == other._canonical
@@ -183,6 +208,34 @@ def _free_contradictions(document: Mapping[str, Any]) -> Iterator[tuple[str, str
             yield json_path(["free", name]), f"{{{{{name}}}}} stands nowhere in the task"
         if any("{{" in value for value in choice["from"]):
             yield json_path(["free", name, "from"]), "a value must not hold a parameter itself"
+    if "variant_key" in document and not traceable({name: choice["from"] for name, choice in free.items()}):
+        yield "$.variant_key", f"with fewer than 2^{LEAST_BITS} variants there is no key"
+    yield from _collisions(document, free)
+
+
+def _collisions(document: Mapping[str, Any], free: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Find choices that could be mistaken for another, or for what stands in the document anyway.
+
+    They are compared as a leaked text is read: case and what stands between words do not count.
+    """
+    if not free:
+        return
+    fixed = {name: part for name, part in document.items() if name not in {"free", "id", "schema", "spec"}}
+    rest = spelt("\n".join(_PLACEHOLDER.sub("\n", text) for _, text in _texts(fixed, ())))
+    whole = "".join(spelt(one) for choice in free.values() for one in choice["from"])
+    for name, choice in free.items():
+        plain = [spelt(one) for one in choice["from"]]
+        if not all(one.strip() for one in plain):
+            yield json_path(["free", name, "from"]), "a choice needs a letter or a digit"
+        elif any(one in rest for one in plain):
+            yield json_path(["free", name, "from"]), "a choice stands elsewhere in the document too"
+        elif any(whole.count(one) > 1 for one in plain):
+            yield json_path(["free", name, "from"]), "a choice is another one, or a part of one"
+
+
+def spelt(text: str) -> str:
+    """Give the words of a text, each between blanks: small letters and digits alone."""
+    return f" {' '.join(words(text))} "
 
 
 def _texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -198,12 +251,17 @@ def _texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
             yield from _texts(part, (*place, index))
 
 
-def _replaced(value: Any, values: Mapping[str, str]) -> Any:
+def filled(value: Any, values: Mapping[str, str]) -> Any:
+    """Put values in for the placeholders of any JSON value, such as a solution of the task; others stay.
+
+    Raises:
+        Malformed: two keys of an object become the same.
+    """
     if isinstance(value, str):
-        return _PLACEHOLDER.sub(lambda match: values[match[1]], value)
+        return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, dict):
-        filled = {_replaced(key, values): _replaced(part, values) for key, part in value.items()}
-        if len(filled) < len(value):
+        out = {filled(key, values): filled(part, values) for key, part in value.items()}
+        if len(out) < len(value):
             raise Malformed("A value for a free parameter makes two keys of an object the same.")
-        return filled
-    return [_replaced(part, values) for part in value] if isinstance(value, list) else value
+        return out
+    return [filled(part, values) for part in value] if isinstance(value, list) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from datetime import UTC
 
@@ -15,6 +16,7 @@ from vault.keys import FileKeyRing
 from vault.lifecycle import State
 from vault.store import Vault
 from vault.tables import TaskRow
+from vault.task import Task
 
 
 def sql(engine, statement: str) -> None:
@@ -32,6 +34,37 @@ def test_what_goes_in_comes_out_with_what_opens_its_promises(vault, make_task):
     assert opens("provenance", canonical(provenance), opened.provenance_salt, record.provenance_commitment)
     assert opened.salt != opened.provenance_salt
     assert repr(opened) == f"Opened(task={task!r})"
+
+
+WIDE = {name: {"from": [f"{name}-{n}" for n in range(1024)]} for name in ("who", "where")}
+
+
+def test_a_task_of_many_variants_is_bound_to_its_key_and_each_submitter_gets_their_own(vault, make_task):
+    task = Task.parse(make_task(0).document | {"free": WIDE, "goal": "Write {{who}} in {{where}}."})
+    record = vault.add(task, {}, author="ada", public_grammar=False, skeleton="s", template="t")
+    opened = vault.open(task.id, who="ada", why="serve")
+    assert opened.task.variant_key == hashlib.sha256(vault.variant_key(task.id)).hexdigest()
+    assert opens("commit", opened.task.canonical(), opened.salt, record.commitment)
+    shown = {(who, month): vault.served(opened.task, who, month) for who in "ab" for month in ("2026-12", "2027-01")}
+    assert len({variant.goal for variant in shown.values()}) == 4
+    assert vault.served(opened.task, "a", "2026-12") == shown["a", "2026-12"]
+    assert not shown["a", "2026-12"].free
+    with pytest.raises(Broken, match="not the one that was committed to"):
+        vault.served(task.keyed("0" * 64), "a", "2026-12")
+
+
+def test_a_task_of_few_variants_is_served_plain_to_everybody(vault, make_task):
+    task = Task.parse(make_task(0).document | {"free": {"who": {"from": ["ann", "bob"]}}, "goal": "Write {{who}}."})
+    vault.add(task, {}, author="ada", public_grammar=False, skeleton="s", template="t")
+    opened = vault.open(task.id, who="ada", why="serve").task
+    assert opened.variant_key is None
+    assert {vault.served(opened, who, "2026-12").goal for who in "abcdef"} == {"Write ann."}
+
+
+def test_a_task_without_free_parameters_is_served_as_it_is(vault, make_task):
+    task = make_task(0)
+    vault.add(task, {}, author="ada", public_grammar=False, skeleton="s", template="t")
+    assert vault.served(vault.open(task.id, who="ada", why="serve").task, "a", "2026-12") == task
 
 
 def test_a_record_tells_the_public_mix_and_nothing_else(vault, add, make_task):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from vault.errors import Malformed
-from vault.task import SCHEMA, SPEC_VERSION, Task
+from vault.task import SCHEMA, SPEC_VERSION, Task, filled
 
 
 def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -163,16 +163,41 @@ def test_a_variant_takes_only_values_that_the_task_lists(document):
 
 def test_a_variant_never_makes_two_keys_one(document):
     document["initial_state"]["filesystem"]["files"] = {"{{who}}.txt": "1", "bob.txt": "2"}
-    task = Task.parse(document | {"free": FREE})
-    assert task.filled({"who": "ann"})
+    with pytest.raises(Malformed, match=r"\$\.free\.who\.from: a choice stands elsewhere"):
+        Task.parse(document | {"free": FREE})
     with pytest.raises(Malformed, match="two keys"):
-        task.filled({"who": "bob"})
+        filled({"{{who}}.txt": 1, "bob.txt": 2}, {"who": "bob"})
 
 
 def test_a_value_may_not_bring_another_parameter_in(document):
     free = {"who": {"from": ["ann", "{{who}}"]}}
     with pytest.raises(Malformed, match=r"\$\.free\.who\.from"):
         Task.parse(document | {"free": free, "goal": "for {{who}}"})
+
+
+@pytest.mark.parametrize(
+    ("choices", "sentence"),
+    [
+        (["Ann Lee", "ann lee"], "a choice is another one"),
+        (["ann", "ann-lee"], "a choice is another one, or a part of one"),
+        (["ann", "--"], "a choice needs a letter"),
+        (["ann", "Read text file"], "a choice stands elsewhere"),
+    ],
+)
+def test_choices_that_could_be_taken_for_each_other_are_refused(document, choices, sentence):
+    with pytest.raises(Malformed, match=rf"\$\.free\.who\.from: {sentence}"):
+        Task.parse(document | {"free": {"who": {"from": choices}}, "goal": "for {{who}}. READ_TEXT_FILE"})
+
+
+def test_only_a_task_of_many_variants_names_a_key(document):
+    with pytest.raises(Malformed, match=r"\$\.variant_key: with fewer than 2\^20"):
+        Task.parse(document | {"free": FREE, "goal": "for {{who}}", "variant_key": "0" * 64})
+    wide = {name: {"from": [f"{name}-{n}" for n in range(1024)]} for name in ("who", "where")}
+    task = Task.parse(document | {"free": wide, "goal": "for {{who}} in {{where}}"})
+    assert task.keyed("0" * 64).variant_key == "0" * 64
+    assert task.keyed("0" * 64).base().goal == "for who-0 in where-0"
+    with pytest.raises(Malformed, match="names a variant key already"):
+        task.keyed("0" * 64).keyed("0" * 64)
 
 
 def test_a_task_of_a_megabyte_is_refused(document):

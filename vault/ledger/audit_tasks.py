@@ -31,7 +31,7 @@ _NEEDED: Mapping[str, Shape] = {
 def commitments(case: Case) -> Outcome:
     """7. Every retired task opens the commitment that its `commit` leaf made."""
     case.tasks = {}
-    provenance = 0
+    provenance = variants = 0
     stated = case.retired.statement.predicate["tasks"]
     lines = case.bundle.raw_lines(contents.TASKS)
     openings = case.bundle.lines(contents.OPENINGS, contents.OPENING_LINE)
@@ -42,7 +42,9 @@ def commitments(case: Case) -> Outcome:
             )
         _open(case, number, says, line, opening)
         provenance += _open_provenance(case, opening)
+        variants += "variant_key" in opening
     told = f"; {provenance} of them open their provenance" if provenance else ""
+    told += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
     return "proved", f"{len(case.tasks)} tasks open their commitments, byte for byte{told}"
 
 
@@ -100,10 +102,22 @@ def _open(case: Case, number: int, says: Mapping[str, Any], line: bytes, opening
                      f"retire statement, {opening['commitment']} in its opening")  # fmt: skip
     if not opens("commit", line, bytes.fromhex(opening["salt"]), bytes.fromhex(commit.digest)):
         raise Broken(f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}")
+    _require_variant_key(document, opening)
     if opening["canary"] != case.bundle.manifest["canary"]:
         raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
     case.tasks[name] = Task(says["sha256"], stratum, document["category"], document["max_steps"])
+
+
+def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
+    """A task's document names the SHA-256 of its variant key, if it has one, so the key was chosen before any run."""
+    stated, key = document.get("variant_key"), opening.get("variant_key")
+    shown = sha256_hex(bytes.fromhex(key)) if key is not None else None
+    if shown != stated:
+        raise Broken(
+            f"{document['id']} was committed to with the variant key of sha256 {stated}, its opening gives one of "
+            f"{shown}"
+        )
 
 
 def _open_provenance(case: Case, opening: Mapping[str, Any]) -> bool:

@@ -51,6 +51,7 @@ MANIFEST_SHAPE = record(
 )
 
 OPENING_LINE = record(
+    {"variant_key": sha256},  # 32 bytes: of the tasks whose document names its SHA-256, and of no others
     id=task_id,
     salt=sha256,  # as long as a hash: 32 bytes
     commitment=sha256,

@@ -22,6 +22,8 @@ class TaskOpening:
         commit: index of the task's `commit` leaf.
         provenance: the provenance document, where it is opened (its skeleton is spent), else None.
         provenance_salt: the salt of the provenance commitment; given exactly when `provenance` is.
+        variant_key: what says which variant each run was shown, 32 bytes; given exactly when the document names its
+            SHA-256 as `variant_key`.
     """
 
     document: Mapping[str, Any] = field(repr=False)
@@ -29,6 +31,7 @@ class TaskOpening:
     commit: int
     provenance: Mapping[str, Any] | None = field(default=None, repr=False)
     provenance_salt: bytes | None = field(default=None, repr=False)
+    variant_key: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ def task_line(task: TaskOpening, canary: str) -> bytes:
         "provenance_salt": task.provenance_salt.hex() if task.provenance_salt else None,
         "canary": canary,
     }
+    if task.variant_key is not None:
+        line["variant_key"] = task.variant_key.hex()
     OPENING_LINE(line, f"the opening of {task.document['id']}")
     return canonical(line)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from vault.errors import Malformed
@@ -105,18 +106,20 @@ def mapping_of(key: Shape, shape: Shape) -> Shape:
     return check
 
 
-def record(**fields: Shape) -> Shape:
-    """A closed object: exactly these keys."""
+def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
+    """A closed object: exactly these keys, and those in `optional` where they are there."""
+    known = {**fields, **optional}
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, Mapping):
             raise Malformed(f"{path} must be an object")
         if missing := sorted(fields.keys() - value.keys()):
             raise Malformed(f"{path}.{missing[0]} is missing")
-        if unknown := sorted(map(str, value.keys() - fields.keys())):
+        if unknown := sorted(map(str, value.keys() - known.keys())):
             raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
-        for name, shape in fields.items():
-            shape(value[name], f"{path}.{name}")
+        for name, shape in known.items():
+            if name in value:
+                shape(value[name], f"{path}.{name}")
 
     return check
 

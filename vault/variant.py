@@ -1,0 +1,97 @@
+"""Variants: which choice of each free parameter a submitter is shown, so that a leaked text names its source.
+
+    task key   = HKDF-SHA256(master key, info = "quarterturn/variant-key/v1\\n" || task id), 32 bytes      (RFC 5869)
+    seed       = HMAC-SHA256(task key, "quarterturn/variant/v1\\n" || month || "\\n" || submitter)
+    number     = HMAC-SHA256(seed, attempt (4 bytes, big-endian) || parameter), a big-endian integer
+    choice     = number mod n, from the first attempt (0, 1, ...) whose number lies below the largest multiple of n
+
+A month is `YYYY-MM`, seven characters, so no two pairs of month and submitter give the same text. Rejecting what lies
+above the largest multiple makes every choice equally likely. The same submitter is shown the same variant in every run
+of a month, whatever the image and however often it is retried.
+
+The document that is committed to holds the choices and the SHA-256 of the task's key. The key stays with the vault
+until the task is published; from then on anybody can say what each run was shown. One task's key says nothing about
+another's, nor about the master key.
+
+An auditor runs this module, so it imports the standard library and `cryptography` only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from vault.errors import Malformed
+
+KEY_SIZE = 32
+LEAST_BITS = 20
+"""log2 of the fewest variants that a task is varied for; with fewer, too many submitters would share one."""
+
+_KEY, _SEED = b"quarterturn/variant-key/v1\n", b"quarterturn/variant/v1\n"
+_MONTH = 7  # characters of YYYY-MM
+_WORD = re.compile(r"[^\W_]+")
+_SPACE = 2 ** (8 * hashlib.sha256().digest_size)
+
+Free = Mapping[str, Sequence[str]]
+"""Parameter -> its choices, in the document's order."""
+
+
+def bits(free: Free) -> float:
+    """Give log2 of the number of variants."""
+    return sum(math.log2(len(choices)) for choices in free.values())
+
+
+def traceable(free: Free) -> bool:
+    """Say whether there are enough variants to serve each submitter their own."""
+    variants = math.prod(len(choices) for choices in free.values())
+    return bool(variants >= 2**LEAST_BITS)
+
+
+def task_key(master: bytes, task_id: str) -> bytes:
+    """Derive a task's key, KEY_SIZE bytes, from which there is no way back to the master key."""
+    return HKDF(SHA256(), KEY_SIZE, salt=None, info=_KEY + task_id.encode()).derive(master)
+
+
+def digest(key: bytes) -> str:
+    """Give what a document says of its key: the SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(key).hexdigest()
+
+
+def first(free: Free) -> dict[str, str]:
+    """Give the base: the first choice of each parameter, which a task is served with that is not traceable."""
+    return {name: choices[0] for name, choices in free.items()}
+
+
+def assigned(key: bytes, submitter: str, month: str, free: Free) -> dict[str, str]:
+    """Give the choice of each parameter that a submitter is shown in a month.
+
+    Raises:
+        Malformed: the key has another length, or the month is none.
+    """
+    if len(key) != KEY_SIZE:
+        raise Malformed(f"A variant key has {KEY_SIZE} bytes, this one {len(key)}.")
+    if len(month) != _MONTH:
+        raise Malformed("A variant is assigned for a month, YYYY-MM.")
+    seed = hmac.digest(key, _SEED + month.encode() + b"\n" + submitter.encode(), "sha256")
+    return {name: choices[_below(len(choices), seed, name)] for name, choices in free.items()}
+
+
+def words(text: str) -> list[str]:
+    """Take a text apart as it is looked through for choices: letters and digits, without case, signs or line breaks."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _below(n: int, seed: bytes, name: str) -> int:
+    attempt, limit = 0, _SPACE - _SPACE % n
+    while True:
+        number = int.from_bytes(hmac.digest(seed, attempt.to_bytes(4, "big") + name.encode(), "sha256"), "big")
+        if number < limit:
+            return number % n
+        attempt += 1
