@@ -137,6 +137,8 @@ class Official:
     def serve(self, run: OpenRun) -> list[Task]:
         """Open the run's tasks to serve them, the last gate before an agent sees one (step 3).
 
+        What has enough free parameters is served in the variant of this submitter and month, in every run and retry.
+
         Each is an exposure from here on, also where the run is interrupted before its turn comes.
 
         Raises:
@@ -150,7 +152,9 @@ class Official:
             if self._books.leaf_index(f"commit/{task_id}") >= size:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")
         why = f"serve run {run.record.number}"
-        tasks = [self._books.vault.open(task_id, who=openings.WHO, why=why).task for task_id in run.tasks]
+        vault, month, submitter = self._books.vault, run.record.month, run.record.submitter
+        opened = [vault.open(task_id, who=openings.WHO, why=why).task for task_id in run.tasks]
+        tasks = [vault.served(task, submitter, month) for task in opened]
         with transaction(self._books.engine) as session:
             for task_id in run.tasks:
                 self._expose(session, run, task_id)

@@ -18,12 +18,16 @@ from vault.ledger.bundle import ResultOpening, RunOpening
 from vault.ledger.statement import Statement
 
 WHO = "rotation"
+PUBLISH = "publish "
+"""How the reason begins for which a task is opened to be published."""
 
 
 def of_cohort(books: Books, cohort: Cohort, *, why: str) -> list[RunOpening]:
     """Give every run that was served `cohort`, opened as far as its retirement opens it."""
     while_live = [r for r in books.runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
-    return [_of_run(books, record, cohort, why) for record in while_live if cohort.id in _cohorts(books, record.number)]
+    return [
+        _of_run(books, record, cohort, why) for record in while_live if cohort.id in cohorts_of(books, record.number)
+    ]
 
 
 def seal(books: Books, name: str, value: Mapping[str, Any], session: Session) -> None:
@@ -37,7 +41,7 @@ def unseal(books: Books, name: str, why: str) -> dict[str, Any]:
     return opened
 
 
-def _cohorts(books: Books, run: int) -> Sequence[str]:
+def cohorts_of(books: Books, run: int) -> Sequence[str]:
     """Give the cohorts that a run was opened for, as the log has it."""
     opened = Statement.parse(books.ledger.leaf(books.leaf_index(f"run-open/{run}")))
     cohorts: Sequence[str] = opened.predicate["cohorts"]

@@ -55,11 +55,12 @@ def write(books: Books, releases: Path, opened: BundleContent) -> Path:
 
 
 def _opening(books: Books, task_id: str, turn: Turn) -> TaskOpening:
-    opened = books.vault.open(task_id, who=openings.WHO, why=f"publish {turn.month.release}")
+    opened = books.vault.open(task_id, who=openings.WHO, why=f"{openings.PUBLISH}{turn.month.release}")
     return TaskOpening(
         document=opened.task.document,
         salt=opened.salt,
         commit=books.leaf_index(f"commit/{task_id}"),
         provenance=opened.provenance,
         provenance_salt=opened.provenance_salt,
+        variant_key=books.vault.variant_key(task_id) if opened.task.variant_key else None,
     )

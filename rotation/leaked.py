@@ -1,0 +1,96 @@
+"""A leaked text, held against all that was ever served in variants.
+
+    1. the text's SHA-256 and the moment go into the access log, before any task is opened: only what was logged before
+       a task's key was public speaks against anybody, since from then on everybody can make any variant
+    2. every task that was served in variants is opened, each opening an entry of its own
+    3. who was shown what is derived again from the keys and from the runs that were opened for the task's cohort
+    4. the text is weighed (`rotation.tracing`)
+
+What comes out names tasks, submitters, months and runs, and quotes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rotation import openings, tracing
+from rotation.books import Books
+from rotation.tracing import Recipient, Served, Trace
+from vault import variant
+from vault.access import AccessEntry
+from vault.lifecycle import State
+from vault.task import Task
+
+_SERVED = (State.LIVE, State.RETIRED, State.PUBLISHED, State.WITHDRAWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What a text came to.
+
+    Attributes:
+        sha256: of the text.
+        logged: when it was traced first, by the access log.
+        public: the ids of the sources whose keys were opened to be published before that.
+        runs: the runs of each recipient who is named.
+        tasks: how many tasks it was held against.
+        trace: what it says about where it came from.
+    """
+
+    sha256: str
+    logged: AccessEntry
+    public: tuple[str, ...]
+    runs: Mapping[Recipient, tuple[int, ...]]
+    tasks: int
+    trace: Trace
+
+
+def traced(books: Books, text: bytes, *, who: str) -> Traced:
+    """Trace a leaked text.
+
+    Raises:
+        NotAllowed: it was not said who asks.
+    """
+    sha256 = hashlib.sha256(text).hexdigest()
+    noted = books.vault.note(who=who, what=f"text/{sha256}", why="trace a leaked text")  # 1
+    log = books.vault.access_log()
+    logged = next(entry for entry in log if entry.what == noted.what)
+    shown = _runs(books)
+    served = list(_served(books, shown, who, sha256))  # 2, 3
+    trace = tracing.trace(text.decode("utf-8", "replace"), served)  # 4
+    published = {entry.what for entry in log if entry.number < logged.number and entry.why.startswith(openings.PUBLISH)}
+    public = tuple(source.task_id for source in trace.sources if f"task/{source.task_id}" in published)
+    of_whom: dict[Recipient, set[int]] = {}
+    for source in trace.sources:
+        for recipient, number in shown.get(books.months.home_of(source.task_id) or "", ()):
+            of_whom.setdefault(recipient, set()).add(number)
+    runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
+    return Traced(sha256, logged, public, runs, len(served), trace)
+
+
+def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
+    """Give the runs that were opened for each cohort."""
+    found: dict[str, list[tuple[Recipient, int]]] = {}
+    for record in books.runs.list():
+        if books.ledger.find(f"run-open/{record.number}") is not None:
+            for cohort in openings.cohorts_of(books, record.number):
+                found.setdefault(cohort, []).append((Recipient(record.submitter, record.month), record.number))
+    return found
+
+
+def _served(books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str) -> Iterator[Served]:
+    for record in books.vault.records():
+        if record.state not in _SERVED:
+            continue
+        task = books.vault.open(record.id, who=who, why=f"trace text {sha256}").task
+        if task.variant_key is not None:
+            recipients = {recipient for recipient, _ in shown.get(books.months.home_of(task.id) or "", ())}
+            yield _of(books, task, recipients)
+
+
+def _of(books: Books, task: Task, recipients: set[Recipient]) -> Served:
+    key = books.vault.variant_key(task.id)
+    choices = {who: variant.assigned(key, who.submitter, who.month, task.free) for who in recipients}
+    return Served(task.id, task.goal, task.free, choices)

@@ -1,0 +1,246 @@
+"""From a leaked text to the run that it came from: which free values does it hold, and who was shown those?
+
+The set of variants is a fingerprinting code, read with the marking assumption of Boneh and Shaw (1998): who holds one
+variant, or two, can leave a value out or take that of either, and cannot guess another's. Their codes, and Tardos's
+shorter ones (2003), are binary and long because a single bit says little, so that c colluders need a length that grows
+with c². A free parameter here is one letter of a large alphabet (some hundred choices and more): two recipients agree
+in one by chance once in as many, so a text that two of them mixed shows values of both, and each value alone already
+points at one. That is what makes three or four letters enough against two, where a binary code would need hundreds;
+against more than two it promises nothing.
+
+The error model, for a parameter of n choices of which the text shows the set S, the recipient having been shown e:
+
+    e is in the text, or not             1 - MISSING, MISSING       a part was cut off, or the value was reworded
+    each other choice in S               NOISE / (n - 1)            a coincidence, or somebody's false trail
+    two recipients, shown a and b        a alone or b alone (1 - MISSING)(1 - BOTH)/2 each, both (1 - MISSING) BOTH
+    nobody that we know                  1 - MISSING, each choice as likely as another
+
+Each hypothesis (nobody, the unvaried document, each recipient, each two of them) has a prior and this likelihood; what
+comes out is its posterior probability. Recipients that fit equally well are counted and not listed one by one, so that
+all pairs of some thousand are weighed in a moment. Pure, deterministic, standard library.
+
+References: D. Boneh, J. Shaw, "Collusion-secure fingerprinting for digital data", IEEE Trans. Inf. Theory 44 (1998).
+G. Tardos, "Optimal probabilistic fingerprint codes", STOC 2003. B. Chor, A. Fiat, M. Naor, "Tracing traitors" (1994).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from vault.variant import words
+
+MISSING, NOISE, BOTH = 0.35, 0.01, 0.3
+NOBODY, UNVARIED, ONE, TWO = 0.5, 0.05, 0.35, 0.1
+"""Prior probabilities; those of one and of two are shared among all recipients and all pairs of them."""
+
+CERTAIN = 0.95
+"""From this probability on somebody is named."""
+LIKELY = 0.5
+
+_LONGEST = 12  # words of a choice that are looked for
+_ALIKE = 0.15  # share of a goal's pairs of words from which on one value is enough to take the task for the source
+
+Verdict = Literal["nothing", "unvaried", "one", "two", "unclear"]
+
+
+class Recipient(NamedTuple):
+    """Somebody who was shown a variant: all runs of one submitter in one month were shown the same."""
+
+    submitter: str
+    month: str
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A task that may be the source, and who was shown which choices of it.
+
+    Attributes:
+        task_id: the task.
+        goal: its goal, with placeholders.
+        free: parameter -> choices.
+        shown: recipient -> parameter -> the choice that they were shown.
+    """
+
+    task_id: str
+    goal: str = field(repr=False)
+    free: Mapping[str, Sequence[str]] = field(repr=False)
+    shown: Mapping[Recipient, Mapping[str, str]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A task whose values the text holds: how many of its parameters, and how much of its goal's wording."""
+
+    task_id: str
+    values: int
+    of: int
+    wording: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a text says about where it came from.
+
+    Attributes:
+        verdict: `nothing`; `unvaried` (the document itself, as no run was shown it); `one` or `two` recipients; or
+            `unclear`, where nobody is certain enough to be named.
+        sources: the tasks that the text was taken from.
+        named: who is named, each with the probability of having had a part in it, the most probable first.
+        one: the probability that it was one recipient, whoever; with `two`, `unvaried` and `nobody` it comes to 1.
+        two: that it was two together.
+        unvaried: that it was the document that nobody was shown.
+        nobody: that it was nobody that we know.
+    """
+
+    verdict: Verdict
+    sources: tuple[Source, ...] = ()
+    named: tuple[tuple[Recipient, float], ...] = ()
+    one: float = 0.0
+    two: float = 0.0
+    unvaried: float = 0.0
+    nobody: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """One parameter of a source: how many choices it has, which of them the text holds, and who was shown which."""
+
+    size: int
+    seen: frozenset[str]
+    shown: Mapping[Recipient, str]
+    base: str
+
+    def weight(self, of_them: int, *, two: bool = False) -> float:
+        """Give the likelihood of what is seen, where `of_them` of the values seen are those that were shown."""
+        others = (NOISE / (self.size - 1)) ** (len(self.seen) - of_them)
+        if of_them == 0:
+            return MISSING * others
+        if not two:
+            return (1 - MISSING) * others
+        return (1 - MISSING) * ((1 - BOTH) / 2 if of_them == 1 else BOTH) * others
+
+    def by_nobody(self) -> float:
+        """Give the likelihood where somebody unknown was shown any of the choices."""
+        return self.weight(1) / self.size if self.seen else MISSING
+
+
+def trace(text: str, served: Iterable[Served]) -> Trace:
+    """Say where a text came from, as far as what was served tells."""
+    said = words(text)
+    held = {tuple(said[at : at + n]) for n in range(1, _LONGEST + 1) for at in range(len(said) - n + 1)}
+    sources, positions = _sources(held, served)
+    if not positions:
+        return Trace("nothing")
+    return _verdict(sources, _weigh(positions))
+
+
+def _sources(held: set[tuple[str, ...]], served: Iterable[Served]) -> tuple[tuple[Source, ...], list[_Position]]:
+    """Find the tasks whose values the text holds; a value that explains one of them speaks for no other."""
+    found = []
+    for task in served:
+        seen = {name: [one for one in choices if tuple(words(one)) in held] for name, choices in task.free.items()}
+        values, alike = sum(map(bool, seen.values())), wording(held, task.goal)
+        if values > 1 or (values and alike >= _ALIKE):
+            found.append((values, alike, task, seen))
+    found.sort(key=lambda item: (-item[0], -item[1], item[2].task_id))
+    sources: list[Source] = []
+    positions: list[_Position] = []
+    explained: set[tuple[str, ...]] = set()
+    for _, alike, task, seen in found:
+        left = {name: [one for one in hits if tuple(words(one)) not in explained] for name, hits in seen.items()}
+        values = sum(map(bool, left.values()))
+        if values > 1 or (values and alike >= _ALIKE):
+            explained |= {tuple(words(one)) for hits in left.values() for one in hits}
+            sources.append(Source(task.task_id, values, len(task.free), round(alike, 3)))
+            positions += _positions(task, left)
+    return tuple(sources), positions
+
+
+def _positions(task: Served, seen: Mapping[str, Sequence[str]]) -> list[_Position]:
+    return [
+        _Position(len(choices), frozenset(seen[name]), {who: had[name] for who, had in task.shown.items()}, choices[0])
+        for name, choices in task.free.items()
+    ]
+
+
+def wording(held: set[tuple[str, ...]], goal: str) -> float:
+    """Give the share of a goal's pairs of neighbouring words that a text holds, placeholders aside."""
+    parts = (words(part) for part in re.split(r"\{\{[a-z0-9_]+\}\}", goal))
+    pairs = {pair for part in parts for pair in pairwise(part)}
+    return len(pairs & held) / len(pairs) if pairs else 0.0
+
+
+class _Weights(NamedTuple):
+    """Posterior probabilities of what it was, and of each recipient's having done it alone or with another."""
+
+    nobody: float
+    unvaried: float
+    one: float
+    two: float
+    alone: Mapping[Recipient, float]
+    part: Mapping[Recipient, float]
+
+
+def _weigh(positions: Sequence[_Position]) -> _Weights:
+    recipients = sorted({who for position in positions for who in position.shown})
+    fits = {who: tuple(_fit(position, who) for position in positions) for who in recipients}
+    groups = Counter(fits.values())
+    everybody = len(recipients)
+    pairs = math.comb(everybody, 2)
+    nobody = NOBODY * math.prod(position.by_nobody() for position in positions)
+    unvaried = UNVARIED * math.prod(position.weight(int(position.base in position.seen)) for position in positions)
+    alone = {
+        fit: ONE / everybody * math.prod(p.weight(int(it is not None)) for p, it in zip(positions, fit, strict=True))
+        for fit in groups
+    }
+    part = dict.fromkeys(groups, 0.0)
+    two = 0.0
+    for one in groups if pairs else ():
+        for other, count in groups.items():
+            partners = count - (one == other)
+            weight = TWO / pairs * math.prod(map(_pair, positions, one, other))
+            part[one] += partners * weight
+            two += groups[one] * partners * weight / 2
+    single = sum(groups[fit] * weight for fit, weight in alone.items())
+    whole = nobody + unvaried + single + two
+    return _Weights(
+        nobody / whole,
+        unvaried / whole,
+        single / whole,
+        two / whole,
+        {who: alone[fit] / whole for who, fit in fits.items()},
+        {who: part[fit] / whole for who, fit in fits.items()},
+    )
+
+
+def _fit(position: _Position, who: Recipient) -> str | None:
+    """Give the value of those seen that a recipient was shown, if any."""
+    value = position.shown.get(who)
+    return value if value in position.seen else None
+
+
+def _pair(position: _Position, one: str | None, other: str | None) -> float:
+    shown = {one, other} - {None}
+    return position.weight(len(shown), two=one != other)
+
+
+def _verdict(sources: tuple[Source, ...], weights: _Weights) -> Trace:
+    best = sorted(weights.alone, key=lambda who: (-weights.alone[who] - weights.part[who], who))
+    involved = [(who, min(1.0, weights.alone[who] + weights.part[who])) for who in best]
+    verdict: Verdict = "unclear"
+    named: list[tuple[Recipient, float]] = []
+    if weights.nobody >= LIKELY:
+        verdict = "nothing"
+    elif weights.unvaried >= LIKELY:
+        verdict = "unvaried"
+    elif weights.two >= LIKELY:
+        verdict, named = "two", [(who, sure) for who, sure in involved[:2] if sure >= CERTAIN]
+    elif involved and weights.one >= LIKELY and involved[0][1] >= CERTAIN:
+        verdict, named = "one", involved[:1]
+    return Trace(verdict, sources, tuple(named), weights.one, weights.two, weights.unvaried, weights.nobody)

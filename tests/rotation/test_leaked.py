@@ -1,0 +1,137 @@
+"""From the serving of variants to the naming of a run, and to an audit that checks the keys: no worlds, real books."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rotation.leaked import traced
+from rotation.official import OpenRun
+from rotation.sets import DEMO
+from sandbox.box import Program
+from sandbox.submission import Submission
+from vault import variant
+from vault.errors import NotAllowed
+from vault.ledger.audit import audit
+from vault.lifecycle import State
+from vault.task import Task
+
+from .conftest import FIRST, Benchmark, NamedBox, document
+
+NAMES = ("folder", "target", "output")
+
+
+def wide(number: int) -> dict[str, dict[str, list[str]]]:
+    return {name: {"from": [f"{name}-{number}-{n}" for n in range(256)]} for name in NAMES}
+
+
+@pytest.fixture
+def month(tmp_path: Path) -> Benchmark:
+    """A home whose first set is live; a task of each stratum and cohort is traceable."""
+    home = Benchmark(tmp_path)
+    for number in range(5 * len(DEMO.per_cohort)):
+        plain = document(number, list(DEMO.per_cohort)[number % len(DEMO.per_cohort)])
+        goal = f"Take number {number} out of the folder {{{{folder}}}} into {{{{target}}}}, as {{{{output}}}}."
+        free = {"free": wide(number), "goal": goal} if number % 2 else {}
+        task = Task.parse(plain | free)
+        names = {"skeleton": f"s-{number}", "template": "t"}
+        home.books.vault.add(task, {}, author="ada", public_grammar=True, **names)
+        home.books.vault.advance(task.id, "admit")
+        home.books.vault.advance(task.id, "approve")
+    home.rotation.run(FIRST.plus(-1))
+    return home
+
+
+def served(home: Benchmark, name: str) -> tuple[OpenRun, dict[str, Task]]:
+    submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
+    run = home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    return run, {task.id: task for task in home.official.serve(run)}
+
+
+def varied(tasks: dict[str, Task]) -> list[Task]:
+    return [task for task in tasks.values() if "folder-" in task.goal]
+
+
+def test_each_submitter_is_served_their_own_variant_and_the_same_in_every_run(month: Benchmark) -> None:
+    _, alphas = served(month, "alpha")
+    _, again = served(month, "alpha")
+    _, betas = served(month, "beta")
+    assert alphas == again
+    assert varied(alphas)
+    assert all(betas[task.id].goal != task.goal for task in varied(alphas))
+    assert all(task.free == {} and "{{" not in task.goal for task in alphas.values())
+    plain = alphas.keys() - {task.id for task in varied(alphas)}
+    assert plain
+    assert all(alphas[name] == betas[name] for name in plain)
+
+
+def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(month: Benchmark) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        served(month, name)
+    run, betas = served(month, "beta")
+    text = f"Somebody posted this:\n{varied(betas)[0].goal.upper()}\n".encode()
+    before = len(month.books.vault.access_log())
+    found = traced(month.books, text, who="ada")
+    assert found.trace.verdict == "one"
+    assert [(who.submitter, who.month) for who, _ in found.trace.named] == [("beta", str(FIRST))]
+    assert [source.task_id for source in found.trace.sources] == [varied(betas)[0].id]
+    assert next(iter(found.runs.values())) == (2, run.record.number)
+    log = month.books.vault.access_log()[before:]
+    assert log[0].what == f"text/{found.sha256}"
+    opened = [entry.what for entry in log[1:]]
+    assert opened == [f"task/{record.id}" for record in month.books.vault.records(State.LIVE)]
+    assert found.public == ()
+
+
+def test_an_unrelated_text_finds_nothing(month: Benchmark) -> None:
+    served(month, "alpha")
+    assert traced(month.books, b"Take number 3 out of the folder.", who="ada").trace.verdict == "nothing"
+
+
+def test_nobody_traces_without_a_name(month: Benchmark) -> None:
+    with pytest.raises(NotAllowed, match="must say who"):
+        traced(month.books, b"a text", who="")
+
+
+def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month: Benchmark) -> None:
+    run = month.play("alpha", 0.5)
+    of_sunset = varied({t.id: t for t in month.official.serve(run) if t.id in run.cohorts[0].tasks})[0]
+    early = of_sunset.goal.encode()
+    traced(month.books, early, who="ada")
+    month.rotation.run(FIRST)
+    late = early + b" Again."
+    assert traced(month.books, late, who="ada").public == (of_sunset.id,)
+    known = traced(month.books, early, who="ada")
+    assert known.public == ()
+    assert known.trace.verdict == "one"
+
+
+def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month: Benchmark) -> None:
+    run = month.play("alpha", 0.5)
+    shown = {task.id: task for task in month.official.serve(run)}
+    month.rotation.run(FIRST)
+    folder = month.releases / FIRST.release
+    report = audit(folder, [month.vkey])
+    assert report.ok
+    assert any("were served in variants, whose keys are those committed to" in step.proved for step in report.steps)
+    tasks = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
+    openings = [json.loads(line) for line in (folder / "openings.jsonl").read_text().splitlines()]
+    submitter = json.loads((folder / "runs.jsonl").read_text())["opening"]["submitter"]
+    assert {"variant_key" in opening for opening in openings} == {True, False}
+    for task, opening in zip(tasks, openings, strict=True):
+        assert ("variant_key" in opening) == ("free" in task)
+        if "free" in task:
+            free = {name: choice["from"] for name, choice in task["free"].items()}
+            values = variant.assigned(bytes.fromhex(opening["variant_key"]), submitter, str(FIRST), free)
+            assert Task.parse(task).filled(values) == shown[task["id"]]
+
+
+def test_an_audit_finds_a_key_that_was_chosen_afterwards(month: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    month.play("alpha", 0.5)
+    monkeypatch.setattr(type(month.books.vault), "variant_key", lambda _, task_id: variant.task_key(b"x", task_id))
+    month.rotation.run(FIRST)
+    failed = [step for step in audit(month.releases / FIRST.release, [month.vkey]).steps if step.state == "failed"]
+    assert [step.name for step in failed] == ["commitments"]
+    assert "was committed to with the variant key of sha256" in failed[0].detail
