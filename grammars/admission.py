@@ -12,6 +12,9 @@
     6. It is no near-duplicate of another task, and its skeleton is not live or spent.
     7. Its template has enough left: instances beyond guessing.
 
+A draft with free parameters that are enough to trace it stands before the gates as its base and in three variants more
+(`grammars.variants`); gates 1 to 5 must open for each.
+
 *Unknown* opens no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
 the evidence quotes everything and is as secret as the task.
 """
@@ -27,6 +30,7 @@ from grammars.checks import FEWEST_NEEDED, MOST_NEEDED
 from grammars.grammar import FEWEST_MUTANTS, Draft
 from grammars.leaks import leaks
 from grammars.prover import Proved, Prover
+from grammars.variants import base, further
 from vault.task import Task
 from verifiers.verdict import Verdict
 
@@ -99,10 +103,29 @@ def admit(draft: Draft, prover: Prover, around: Surroundings) -> Admission:
     """
     if trouble := _trouble(draft, prover):
         return Admission(draft.id, (Gate(1, NAMES[1], ok=False, detail=trouble),), {})
-    case = _Case(draft, prover, around)
+    case = _Case(base(draft), prover, around)
     gates = [Gate(1, NAMES[1], ok=True, detail="the document, its tools and its predicate are valid")]
     gates += [gate() for gate in case.gates()]
+    variants = further(draft)
+    if variants and all(gate.ok for gate in gates):
+        for number, variant in enumerate(variants, 1):
+            gates = [_both(gate, again, number) for gate, again in zip(gates, _again(variant, prover), strict=True)]
     return Admission(draft.id, tuple(gates), case.evidence)
+
+
+def _again(variant: Draft, prover: Prover) -> list[Gate | None]:
+    """Take a variant through the gates that ask for what it is, and not for what it stands beside."""
+    if trouble := _trouble(variant, prover):
+        return [Gate(1, NAMES[1], ok=False, detail=trouble), *([None] * (len(NAMES) - 1))]
+    case = _Case(variant, prover, None)
+    return [None, case.null_agent(), case.solutions(), case.mutants(), case.leaks(), None, None]
+
+
+def _both(gate: Gate, again: Gate | None, number: int) -> Gate:
+    """Keep a gate shut that a variant found shut."""
+    if again is None or again.ok or not gate.ok:
+        return gate
+    return Gate(gate.number, gate.name, ok=False, detail=f"variant {number}: {again.detail}")
 
 
 def needed_tools(draft: Draft) -> list[str]:
@@ -115,6 +138,7 @@ def _trouble(draft: Draft, prover: Prover) -> str | None:
     """Say why the first gate stays shut, or None."""
     try:
         Task.parse(draft.task, "the draft")
+        draft = base(draft)
         prover.check(draft.task)
     except Exception as error:
         if getattr(error, "kind", None) not in {"malformed", "not-found"}:
@@ -141,7 +165,7 @@ def _faults_met(task: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> 
 class _Case:
     """One draft on its way through the gates that need execution."""
 
-    def __init__(self, draft: Draft, prover: Prover, around: Surroundings) -> None:
+    def __init__(self, draft: Draft, prover: Prover, around: Surroundings | None) -> None:
         self.draft = draft
         self.prover = prover
         self.around = around
@@ -206,7 +230,7 @@ class _Case:
         return self._gate(5, not places, detail)
 
     def new(self) -> Gate:
-        trouble = self.around.trouble(self.draft)
+        trouble = self.around.trouble(self.draft) if self.around else None
         return self._gate(6, not trouble, trouble or "no other task is near, and its skeleton is unseen")
 
     def enough(self) -> Gate:

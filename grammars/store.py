@@ -23,6 +23,7 @@ from grammars.errors import NotAllowed, NotFound
 from grammars.grammar import Draft
 from grammars.review import CHECKLIST, Decision, Review, require_sound
 from grammars.tables import AdmissionRow, ReviewRow
+from grammars.variants import base
 from vault.db import joined
 from vault.store import TaskRecord, Vault
 from vault.task import Task
@@ -76,7 +77,7 @@ class Drafts:
             )
             self._vault.seal_blob(_evidence(draft.id), json.dumps(evidence).encode(), own)
             if admission.ok:
-                self._vault.seal_blob(f"{_SKETCHES}{draft.id}", Sketch.of(draft.task).data, own)
+                self._vault.seal_blob(f"{_SKETCHES}{draft.id}", Sketch.of(base(draft).task).data, own)
             numbers = " ".join(str(gate.number) for gate in admission.failed)
             own.add(AdmissionRow(task=draft.id, ok=admission.ok, failed_gates=numbers, at=self._now()))
             return self._vault.advance(draft.id, "admit" if admission.ok else "reject", own)

@@ -12,6 +12,7 @@ from typing import Any
 
 from grammars.admission import admit
 from grammars.grammar import Draft
+from grammars.variants import base
 from quarterturn.errors import Malformed, Refused
 from quarterturn.stock import around
 from quarterturn.tally import kept_out
@@ -128,13 +129,13 @@ def refuse_known(house: House, drafts: Sequence[Draft]) -> None:
 
 
 def _check(draft: Draft, place: str) -> None:
-    task = Task.parse(draft.task, f"{place}: the task")
+    task = Task.parse(draft.task, f"{place}: the task").base()
     try:
         seed(task.document)
     except SandboxError as error:
         raise Malformed(f"{place}: {error}") from None
     predicate.parse(task.success_predicate, f"{place}: $.success_predicate")
-    for index, mutant in enumerate(draft.provenance["mutants"]):
+    for index, mutant in enumerate(base(draft).provenance["mutants"]):
         _check_mutant(mutant, f"{place}: $.provenance.mutants[{index}]")
 
 

@@ -11,8 +11,10 @@ from sqlmodel import Session
 from grammars.review import CHECKLIST, Review
 from quarterturn.report import Report
 from quarterturn.wiring import House
+from vault import variant
 from vault.db import transaction
 from vault.store import Opened, TaskRecord
+from vault.task import Task
 from verifiers import predicate
 
 
@@ -20,6 +22,7 @@ def task(opened: Opened) -> Iterator[str]:
     """Say a task in lines: goal, budget, tools, state, predicate in words, reference solutions, mutants."""
     document, provenance = opened.task.document, opened.provenance
     yield f"{opened.task.id}  {opened.task.server}, {opened.task.category}, {opened.task.difficulty}"
+    yield f"Traceable  {traceable(opened.task)}"
     yield f"Goal       {opened.task.goal}"
     yield f"Budget     {opened.task.max_steps} calls"
     yield f"Tools      {', '.join(opened.task.available_tools)}"
@@ -34,6 +37,14 @@ def task(opened: Opened) -> Iterator[str]:
         yield f"             answer: {solution['answer']}"
     for mutant in provenance.get("mutants", []):
         yield f"Mutant     {mutant['name']}"
+
+
+def traceable(task: Task) -> str:
+    """Say whether a leak of the task could be traced to a run."""
+    bits = variant.bits(task.free)
+    if task.variant_key is not None:
+        return f"yes: each submitter is served their own of 2^{bits:.0f} variants; {{{{...}}}} stands for what differs"
+    return f"not traceable: 2^{variant.LEAST_BITS} variants are needed and there are 2^{bits:.0f}; it is served plain"
 
 
 def evidence(admission: Mapping[str, Any]) -> Iterator[str]:

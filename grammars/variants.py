@@ -1,0 +1,28 @@
+"""The variants of a draft with free parameters: what submitters will be served, made before anybody is."""
+
+from __future__ import annotations
+
+from grammars.grammar import Draft
+from vault.task import Task, filled
+from vault.variant import traceable
+
+FURTHER = 3
+"""How many variants beside the base stand before the gates."""
+
+
+def base(draft: Draft) -> Draft:
+    """Give the variant of first choices; a draft without free parameters is its own."""
+    return _variant(draft, 0) if draft.task.get("free") else draft
+
+
+def further(draft: Draft) -> list[Draft]:
+    """Give variants that lie as far apart as the choices allow; none where everybody is served the base."""
+    free = {name: choice["from"] for name, choice in draft.task.get("free", {}).items()}
+    return [_variant(draft, number) for number in range(1, FURTHER + 1)] if traceable(free) else []
+
+
+def _variant(draft: Draft, number: int) -> Draft:
+    """Fill a draft in: of each parameter the choice `number` thirds of the way down its list."""
+    task = Task.parse(draft.task, "the draft")
+    values = {name: choices[number * (len(choices) - 1) // FURTHER] for name, choices in task.free.items()}
+    return Draft(task.filled(values).document, filled(dict(draft.provenance), values))
