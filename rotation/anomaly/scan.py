@@ -1,0 +1,84 @@
+"""Every test of every rotation from 2 on: causal, deterministic, corrected within rotation and kind. Pure.
+
+Each rotation is judged on the table as it was then, so that cutting off what came later changes no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rotation.anomaly.copying import copying
+from rotation.anomaly.correction import benjamini_hochberg, holm
+from rotation.anomaly.family import family
+from rotation.anomaly.table import Table
+from rotation.anomaly.task import task
+from rotation.anomaly.tested import Tested
+
+Detector = Callable[[Table, int], Sequence[Tested]]
+DETECTORS: tuple[Detector, ...] = (copying, family, task)
+FIRST = 2
+SMALLEST = 1e-15
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A test with its corrections.
+
+    Attributes:
+        rotation: when.
+        tested: the test; its p-value has six significant digits.
+        holm: the p-value adjusted within rotation and kind.
+        discovery: the p-value adjusted over all kinds of the rotation (Benjamini and Hochberg).
+    """
+
+    rotation: int
+    tested: Tested
+    p_value: float
+    holm: float
+    discovery: float
+
+    def line(self, case: str) -> dict[str, Any]:
+        """Give it as the file of flags has it."""
+        return {
+            "case": case,
+            "rotation": self.rotation,
+            "kind": self.tested.kind,
+            "subject": self.tested.subject,
+            "p_value": self.p_value,
+            "p_adj": self.holm,
+        }
+
+
+def scan(table: Table, detectors: Sequence[Detector] = DETECTORS) -> Iterator[Judged]:
+    """Make all tests of all rotations, in the order of rotation, kind and subject."""
+    for rotation in range(FIRST, table.last + 1):
+        yield from judged(table, rotation, detectors)
+
+
+def judged(table: Table, rotation: int, detectors: Sequence[Detector] = DETECTORS) -> list[Judged]:
+    """Make all tests of one rotation."""
+    now = table.until(rotation)
+    if now.last < rotation:
+        return []
+    groups = [sorted(detector(now, rotation), key=lambda one: one.subject.encode()) for detector in detectors]
+    tests = [test for group in groups for test in group]
+    p_values = [np.array([_rounded(test.p_value) for test in group]) for group in groups]
+    adjusted = np.concatenate([holm(group) for group in p_values]) if tests else np.empty(0)
+    rates = benjamini_hochberg(np.concatenate(p_values)) if tests else np.empty(0)
+    return (
+        [
+            Judged(rotation, test, float(p), _rounded(float(both[0])), _rounded(float(both[1])))
+            for test, p, *both in zip(tests, np.concatenate(p_values), adjusted, rates, strict=True)
+        ]
+        if tests
+        else []
+    )
+
+
+def _rounded(p_value: float) -> float:
+    """Keep six significant digits, so that every correction can be computed again from what is written."""
+    return float(f"{min(max(p_value, SMALLEST), 1.0):.6g}")

@@ -1,0 +1,6 @@
+"""The tests' made-up worlds, for all that are in this folder."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,87 @@
+"""What is wrong in a made-up world is found; the honest are let be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from worlds import World, Wrong, play
+
+from rotation.anomaly.copying import copying
+from rotation.anomaly.correction import holm
+from rotation.anomaly.family import family
+from rotation.anomaly.past import expected
+from rotation.anomaly.scan import Detector, judged, scan
+from rotation.anomaly.sums import reach, set_right
+from rotation.anomaly.table import Table
+from rotation.anomaly.task import task
+
+SMALL = World(submitters=10, rotations=3, cohort=15, families=12)
+
+
+def flagged(detector: Detector, table: Table, rotation: int = 3) -> list[str]:
+    tests = detector(table.until(rotation), rotation)
+    adjusted = holm(np.array([test.p_value for test in tests]))
+    return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
+
+
+@pytest.mark.parametrize("detector", [copying, family, task])
+def test_honest_worlds_are_seldom_flagged(detector: Detector) -> None:
+    worlds = [SMALL, replace(SMALL, submitters=5), replace(SMALL, shared=0.9, bases=2), replace(SMALL, harder=1.0)]
+    assert sum(bool(flagged(detector, play(world, seed))) for seed, world in enumerate(worlds)) <= 1
+
+
+def test_a_copied_run_is_found_and_named_in_the_order_of_bytes() -> None:
+    assert flagged(copying, play(World(rotations=3), 3, Wrong(copied=0.5))) == ["who000|who001"]
+
+
+def test_runs_of_one_submitter_are_never_held_against_each_other() -> None:
+    subjects = [test.subject for test in copying(play(replace(SMALL, again=1.0), 1), 3)]
+    assert len(subjects) == len(set(subjects)) > 0
+    assert all(subject.split("|")[0] < subject.split("|")[1] for subject in subjects)
+
+
+def test_a_broken_verifier_is_found() -> None:
+    honest = play(World(rotations=3), 5)
+    usual = expected(honest, 3)
+    rate = usual.chances(np.zeros((1, len(usual.tasks))))[0].mean(axis=0)
+    hard = int(usual.tasks[~usual.fresh][np.argmin(np.abs(rate[~usual.fresh] - 0.2))])
+    assert flagged(task, play(World(rotations=3), 5, Wrong(broken=hard))) == [honest.tasks[hard]]
+
+
+def test_a_leaked_family_is_found() -> None:
+    hard = play(replace(SMALL, submitters=20, difficulty=0.3), 2)
+    loose = replace(hard, passed=hard.passed & (hard.family != 4))
+    leaked = replace(loose, passed=loose.passed | ((loose.family == 4) & (loose.rotation == 3)[:, None]))
+    assert flagged(family, leaked) == [leaked.families[4]]
+
+
+def test_a_fresh_task_is_not_tested_as_a_task() -> None:
+    table = play(SMALL, 4)
+    fresh = {name for name, first in zip(table.tasks, table.first, strict=True) if first == 3}
+    assert not fresh & {test.subject for test in task(table, 3)}
+
+
+def test_what_comes_later_changes_nothing() -> None:
+    table = play(SMALL, 6)
+    whole = [one.line("case") for one in scan(table) if one.rotation == 2]
+    assert whole == [one.line("case") for one in scan(table.until(2))] == [one.line("case") for one in judged(table, 2)]
+
+
+def test_corrections_can_be_computed_again_from_the_lines() -> None:
+    lines = [one.line("case") for one in scan(play(SMALL, 8))]
+    for kind in ("copy", "family", "task"):
+        here = [line for line in lines if (line["kind"], line["rotation"]) == (kind, 3)]
+        again = holm(np.array([line["p_value"] for line in here]))
+        assert np.allclose(again, [line["p_adj"] for line in here], rtol=1e-5)
+
+
+def test_a_tail_is_exact() -> None:
+    chances = np.array([[[0.7, 0.3]] * 3])
+    seen = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    assert np.allclose(reach(np.array([[0.0, 1.0]] * 3), chances, seen), 3 * 0.3**2 * 0.7 + 0.3**3)
+
+
+def test_no_z_grows_where_all_are_set_right() -> None:
+    z = np.linspace(-1, 6, 40)
+    assert (set_right(z) <= z).all()
+    assert set_right(np.empty(0)).shape == (0,)
