@@ -6,9 +6,9 @@ maintainer looks (`turn status`, `watch list`). Nothing of a look is told to who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quarterturn.report import Report
 from quarterturn.wiring import House
@@ -17,13 +17,17 @@ from rotation.exposure import Burn, Limits, burns
 from rotation.findings import Finding, Look, State
 from rotation.watch import Watch
 
+if TYPE_CHECKING:
+    from rotation.anomaly.scan import Judged
+    from rotation.anomaly.table import Table
+
 FEWEST = 5  # submitters present below which there is no verdict about leaks
 
 
 def watch(house: House) -> Watch:
-    """Give the home's watch."""
+    """Give the home's watch, with its detectors."""
     limits = Limits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
-    return Watch(house.books, limits)
+    return Watch(house.books, limits, _scan)
 
 
 def after(house: House, why: str) -> None:
@@ -77,6 +81,12 @@ def waiting(house: House) -> list[str]:
     left = [one for one in house.books.findings.all() if one.state == "open"]
     said = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
     return said + [line for look in house.books.findings.looks() for line in _failure(look)]
+
+
+def _scan(table: Table) -> Iterable[Judged]:
+    from rotation.anomaly.scan import scan  # noqa: PLC0415 - slow to load, and not needed in a first month
+
+    return scan(table)
 
 
 def _month(look: Look, found: Sequence[Finding]) -> list[str]:

@@ -148,3 +148,15 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(benchmark_ho
     watch(benchmark_home).look("test")
     (found,) = benchmark_home.books.findings.all()
     assert (found.kind, found.subject, found.status, found.detail) == ("unclear", "shaky", "review", "in runs 1, 2")
+
+
+def test_the_real_detectors_read_what_the_home_holds(months: Benchmark) -> None:
+    from rotation.anomaly.scan import scan
+
+    watch(months, scan).look("test")
+    found = months.books.findings.all()
+    assert {(one.kind, str(one.month)) for one in found} >= {("task", "2027-01"), ("copy", "2027-01")}
+    assert all(one.p_value is not None and 0 < one.p_value <= one.p_adj <= 1 for one in found)
+    before = found
+    watch(months, scan).look("test")
+    assert months.books.findings.all() == before
