@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from quarterturn.cli import findings
+from quarterturn.cli import findings, trace
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
     watch = typer.Typer(help="What looks wrong: findings, and who was served what.")
     findings.register(watch)
+    trace.register(watch)
     app.add_typer(watch, name="watch")

@@ -1,0 +1,33 @@
+"""`watch trace`: what a maintainer reads about a leaked text, and what never stands in it."""
+
+from __future__ import annotations
+
+import json
+
+from vault.task import Task
+
+
+def test_a_text_that_was_taken_from_nothing_is_logged_and_nobody_is_named(live, tmp_path, say):
+    (tmp_path / "leak.txt").write_text("The quick brown heron.")
+    said = say("watch", "trace", tmp_path / "leak.txt", "--as", "ada", "--home", live, "--json")
+    assert said.code == 0
+    assert said.data["verdict"] == "nothing"
+    assert said.data["named"] == []
+    log = say("access", "log", "--home", live, "--json").data
+    assert f"text/{said.data['sha256']}" in json.dumps(log)
+
+
+def test_a_file_that_is_not_there_is_said(live, tmp_path, say):
+    said = say("watch", "trace", tmp_path / "none.txt", "--as", "ada", "--home", live)
+    assert said.code == 3
+
+
+def test_a_task_says_whether_it_is_traceable(document):
+    from quarterturn import reading
+    from rotation.sets import DEMO
+
+    plain = document(next(iter(DEMO.per_cohort)), 1)
+    assert reading.traceable(Task.parse(plain)).startswith("not traceable: 2^20 variants are needed")
+    free = {name: {"from": [f"{name} {n}" for n in range(1024)]} for name in ("ledge", "barn")}
+    varied = Task.parse({**plain, "free": free, "goal": "{{ledge}}, {{barn}}"}).keyed("0" * 64)
+    assert reading.traceable(varied).startswith("yes: each submitter is served their own of 2^20 variants")
