@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from quarterturn.cli import findings, trace
+from quarterturn.cli import findings, scan, trace
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
     watch = typer.Typer(help="What looks wrong: findings, and who was served what.")
     findings.register(watch)
+    scan.register(watch)
     trace.register(watch)
     app.add_typer(watch, name="watch")
