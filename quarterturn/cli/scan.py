@@ -21,7 +21,7 @@ def scan(
     out: Annotated[Path, typer.Option(help="Where the flags go, one JSON line per test.")],
     as_json: Json = False,
 ) -> None:
-    """Test results for copied runs, leaked families and broken tasks; each file is a case of its own."""
+    """Test results for leaks, copied runs, leaked families and broken tasks; each file is a case of its own."""
     from quarterturn import scanning
 
     found = scanning.scan(paths, out)

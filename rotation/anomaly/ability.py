@@ -2,8 +2,9 @@
 
 The chance that run j passes task i is expit(theta_j - b_i), in logits (Rasch 1960). Every run has an ability of its
 own, so that a submitter may get better from one month to the next; a task keeps its difficulty. Both are modes of the
-posterior under theta ~ N(0, 1.8^2) and b ~ N(0, 1.6^2): a run that passed everything still has a finite ability, and
-few submitters still give difficulties, with honest variances.
+posterior under theta ~ N(0, 1.8^2) and b ~ N(m, 1.6^2): a run that passed everything still has a finite ability, and
+few submitters still give difficulties, with honest variances. A cohort of tasks that went live together has a mean m of
+its own, or a fresh cohort that is harder would look easier than it is wherever few have tried it.
 
 Alternating Newton steps, rows and columns in turn; after each, the shift that both share is set to its best value at
 once, since alone it would creep. Same table, same bytes.
@@ -16,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from rotation.anomaly.table import Bools, Floats, Table
+from rotation.anomaly.table import Bools, Floats, Ints, Table
 
 ABILITY_SD = 1.8
-DIFFICULTY_SD = 1.6
+DIFFICULTY_SD = 1.6  # of a task within its cohort
+COHORT_SD = 1.6
 ROUNDS = 100
 CLOSE = 1e-6  # logits
 LONGEST = 1.5  # logits; a Newton step on few results may leap past its goal
@@ -36,6 +38,7 @@ class Abilities:
         expected: (P, T) the chance of a pass; 0 where a run has no result.
         residual: (P, T) passed minus expected; 0 where a run has no result.
         information: (T,) what the results say about a difficulty, in 1/logits^2, without the prior.
+        cohort: (T,) which cohort a task is of, from 0 up.
     """
 
     theta: Floats
@@ -43,6 +46,7 @@ class Abilities:
     expected: Floats
     residual: Floats
     information: Floats
+    cohort: Ints
 
     @property
     def variance(self) -> Floats:
@@ -58,15 +62,20 @@ def fit(table: Table) -> Abilities:
     taken = table.taken.astype(float)
     passed = np.where(table.taken, table.passed, 0).astype(float)
     theta, difficulty = np.zeros(len(table.runs)), np.zeros(len(table.tasks))
+    cohort = np.unique(table.first, return_inverse=True)[1].astype(np.int64)
     for _ in range(ROUNDS):
         old = difficulty
-        theta = theta + _step(passed, taken, theta, difficulty, ABILITY_SD)
-        difficulty = difficulty - _step(passed.T, taken.T, -difficulty, -theta, DIFFICULTY_SD)
-        theta, difficulty = _shifted(theta, difficulty)
+        theta = theta + _step(passed, taken, theta, difficulty, theta / ABILITY_SD**2, ABILITY_SD)
+        mean = _means(difficulty, cohort)
+        pull = (mean[cohort] - difficulty) / DIFFICULTY_SD**2
+        difficulty = difficulty - _step(passed.T, taken.T, -difficulty, -theta, pull, DIFFICULTY_SD)
+        shift = _shift(theta, _means(difficulty, cohort))
+        theta, difficulty = theta - shift, difficulty - shift
         if np.abs(difficulty - old).max(initial=0) < CLOSE:
             break
     expected = expit(theta[:, None] - difficulty) * taken
-    return Abilities(theta, difficulty, expected, passed - expected, (expected * (1 - expected)).sum(axis=0))
+    information = (expected * (1 - expected)).sum(axis=0)
+    return Abilities(theta, difficulty, expected, passed - expected, information, cohort)
 
 
 def without(table: Table, abilities: Abilities, submitter: int) -> tuple[Floats, Floats]:
@@ -84,7 +93,8 @@ def without(table: Table, abilities: Abilities, submitter: int) -> tuple[Floats,
     expected = abilities.expected[own]
     left = abilities.information - (expected * (1 - expected)).sum(axis=0)
     variance = 1 / (left + DIFFICULTY_SD**-2)
-    step = abilities.residual[own].sum(axis=0) * variance
+    score = abilities.residual[own].sum(axis=0)
+    step = (score + _moved(score * variance, variance, abilities.cohort) / DIFFICULTY_SD**2) * variance
     return abilities.difficulty + np.clip(step, -LONGEST, LONGEST), variance
 
 
@@ -131,17 +141,30 @@ def ables(passed: Bools, taken: Bools, difficulty: Floats, variance: Floats) -> 
     return theta
 
 
-def _step(passed: Floats, taken: Floats, place: Floats, against: Floats, sd: float) -> Floats:
+def _step(passed: Floats, taken: Floats, place: Floats, against: Floats, pull: Floats, sd: float) -> Floats:  # noqa: PLR0917
     """Give one Newton step of the rows' places, the columns' being given; for tasks both signs are turned."""
     expected = expit(place[:, None] - against) * taken
-    score = (passed - expected).sum(axis=1) - place / sd**2
+    score = (passed - expected).sum(axis=1) - pull
     information = (expected * (1 - expected)).sum(axis=1) + sd**-2
     step: Floats = np.clip(score / information, -LONGEST, LONGEST)
     return step
 
 
-def _shifted(theta: Floats, difficulty: Floats) -> tuple[Floats, Floats]:
-    """Move both by the shift that suits the priors best: it changes no chance."""
-    pull = theta.sum() / ABILITY_SD**2 + difficulty.sum() / DIFFICULTY_SD**2
-    shift = pull / max(len(theta) / ABILITY_SD**2 + len(difficulty) / DIFFICULTY_SD**2, 1e-12)
-    return theta - shift, difficulty - shift
+def _means(difficulty: Floats, cohort: Ints) -> Floats:
+    """Give each cohort's mean difficulty, (C,), drawn to 0 as its prior asks."""
+    means: Floats = np.bincount(cohort, difficulty) / (np.bincount(cohort) + DIFFICULTY_SD**2 / COHORT_SD**2)
+    return means
+
+
+def _moved(steps: Floats, variance: Floats, cohort: Ints) -> Floats:
+    """Say how far a cohort's mean moves, (T,), where each task alone would make a step and all follow their mean."""
+    size = np.bincount(cohort) + DIFFICULTY_SD**2 / COHORT_SD**2
+    held = 1 - np.bincount(cohort, variance) / DIFFICULTY_SD**2 / size
+    moved: Floats = (np.bincount(cohort, steps) / size / held)[cohort]
+    return moved
+
+
+def _shift(theta: Floats, means: Floats) -> float:
+    """Give the shift of both that suits the priors best: it changes no chance."""
+    pull = theta.sum() / ABILITY_SD**2 + means.sum() / COHORT_SD**2
+    return float(pull / max(len(theta) / ABILITY_SD**2 + len(means) / COHORT_SD**2, 1e-12))

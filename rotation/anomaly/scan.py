@@ -14,12 +14,13 @@ import numpy as np
 from rotation.anomaly.copying import copying
 from rotation.anomaly.correction import benjamini_hochberg, holm
 from rotation.anomaly.family import family
+from rotation.anomaly.leak import leak
 from rotation.anomaly.table import Table
 from rotation.anomaly.task import task
 from rotation.anomaly.tested import Tested
 
 Detector = Callable[[Table, int], Sequence[Tested]]
-DETECTORS: tuple[Detector, ...] = (copying, family, task)
+DETECTORS: tuple[Detector, ...] = (leak, copying, family, task)
 FIRST = 2
 SMALLEST = 1e-15
 

@@ -1,0 +1,88 @@
+"""Who knows tasks is found; who only got better is let be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from worlds import World, Wrong, play
+
+from rotation.anomaly.correction import holm
+from rotation.anomaly.leak import Study, contrasts, leak, smallest, window
+from rotation.anomaly.table import Table
+
+WORLD = World(effort=0.28)
+GUILTY = "who000"
+
+
+def flagged(table: Table, rotation: int = 3) -> list[str]:
+    tests = leak(table, rotation)
+    adjusted = holm(np.array([test.p_value for test in tests]))
+    return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
+
+
+def test_who_knows_half_of_what_was_kept_is_found_and_nobody_else() -> None:
+    table = play(WORLD, 1, Wrong(known=0.5))
+    assert flagged(table) == flagged(table, 4) == [GUILTY]
+
+
+def test_the_share_that_was_known_is_told_with_an_interval() -> None:
+    [found] = [test for test in leak(play(WORLD, 1, Wrong(known=0.5)), 4) if test.subject == GUILTY]
+    low, high = found.interval
+    assert 0 < low < 0.5 < high <= 1
+    assert low < found.effect < high
+
+
+@pytest.mark.parametrize("better", [1.5, 3.0])
+def test_a_much_better_model_is_no_leak(better: float) -> None:
+    assert all(not flagged(play(WORLD, seed, Wrong(better=better))) for seed in range(3))
+
+
+def test_a_model_that_needs_fewer_calls_everywhere_is_no_leak() -> None:
+    table = play(WORLD, 2)
+    thrifty = (table.submitter == 0) & (table.rotation == 3)
+    calls = np.where(thrifty[:, None], np.maximum(1, np.rint(table.calls * 0.6)).astype(np.int64), table.calls)
+    assert GUILTY not in flagged(replace(table, calls=calls))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "world", [WORLD, replace(WORLD, submitters=5, harder=1.0), replace(WORLD, shared=0.9, bases=2)]
+)
+def test_the_honest_are_let_be(world: World, seed: int) -> None:
+    assert flagged(play(world, seed)) == []
+
+
+def test_below_five_submitters_nobody_is_judged_but_what_could_be_seen_is_told() -> None:
+    table = play(replace(WORLD, submitters=4, absence=0.0), 1)
+    assert leak(table, 3) == ()
+    shares = smallest(table, 3)
+    assert set(shares) == set(table.submitters)
+    assert all(share is None or 0 < share <= 1 for share in shares.values())
+
+
+def test_who_asks_for_more_certainty_sees_only_larger_leaks() -> None:
+    [one] = [found for found in contrasts(play(WORLD, 1), 3) if found.submitter == GUILTY]
+    assert one.month.smallest(0.05) < one.month.smallest(0.0005)
+
+
+def test_what_came_later_changes_nothing() -> None:
+    table = play(WORLD, 4, Wrong(known=0.4))
+    assert leak(table, 3) == leak(table.until(3), 3)
+
+
+def test_many_runs_in_a_month_are_no_more_suspicious_than_one() -> None:
+    table = play(replace(WORLD, again=1.0), 3)
+    [one] = [found for found in contrasts(table, 2) if found.submitter == "who001"]
+    study = Study(table.until(2))
+    runs = study.runs(1, 2)
+    assert len(runs) == 2
+    assert one.month.z == max(window(study, np.array([run])).z for run in runs)
+
+
+def test_every_outcome_has_a_chance_and_they_add_up() -> None:
+    study = Study(play(WORLD, 5))
+    for chain in study.chains(len(study.table.runs) - 1):
+        made = window(study, chain)
+        for chances in (made.chances, made.known):
+            assert np.all(chances >= 0)
+            assert np.allclose(chances.sum(axis=1), 1)
