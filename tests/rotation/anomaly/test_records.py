@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from worlds import World, Wrong, play, write
 
 from rotation.anomaly import records
+from rotation.anomaly.table import Table
 from rotation.errors import Malformed, NotFound
 
 ROW: dict[str, Any] = {
@@ -59,6 +61,14 @@ def test_a_task_is_exposed_once_it_was_live_in_an_earlier_rotation(tmp_path: Pat
     assert table.first.tolist() == [-1, 0, 1, 2]
     assert table.exposed[table.rotation == 1].tolist() == [[True, True, False, False]] * 2
     assert table.exposed[table.rotation == 2].tolist() == [[True, True, True, False]] * 2
+
+
+@pytest.mark.parametrize("world", [World(submitters=6, rotations=3), World(submitters=4, lab=0.5, tails=3, wave=2)])
+def test_a_world_that_is_written_and_read_is_the_same(world: World, tmp_path: Path) -> None:
+    table = play(world, 1, Wrong(known=0.2)).until(world.rotations)
+    again = records.read(write(table, tmp_path / "world.jsonl"))
+    for name in Table.__dataclass_fields__:
+        assert np.array_equal(getattr(again, name), getattr(table, name)), name
 
 
 def test_a_later_cap_changes_nothing_before_it(tmp_path: Path) -> None:

@@ -1,16 +1,22 @@
 """Made-up benchmarks of which the truth is known: honest ones, and ones in which something is wrong.
 
 Abilities drift and jump, base models are shared, families are correlated, submitters stay away or submit twice. Nothing
-here is what the detectors assume; every knob may be turned. Not a test: the tests' dice.
+here is what the detectors assume; every knob may be turned. What most worlds lack has dice of its own, so that turning
+such a knob leaves the rest of a world as it was. Not a test: the tests' dice.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from rotation.anomaly.table import Bools, Floats, Ints, Table
+
+Dice = np.random.Generator
 
 
 @dataclass(frozen=True)
@@ -25,17 +31,26 @@ class World:
     ability: float = 1.0
     drift: float = 0.12
     swaps: float = 0.08  # the chance of a new model in a month
+    wave: int = 0  # the rotation in which everybody has a new model
     bases: int = 8  # base models
+    lab: float = 0.0  # the share of submitters who are one lab: one base model, one ability, hardly leans of their own
     shared: float = 0.45  # leans of a base model to a task
     own: float = 0.35  # leans of a submitter to a task
+    of_both: float = 0.0  # leans of a submitter to a family
     difficulty: float = 1.2
     of_family: float = 0.45
+    tails: float = 0.0  # degrees of freedom of difficulties and abilities; 0 for normal ones
     harder: float = 0.0  # fresh cohorts, in logits
+    harder_only: int = 0  # only the cohort of this rotation
     effort: float = 0.33
     of_task: float = 0.2
     of_submitter: float = 0.25
+    own_effort: float = 0.0  # of a submitter on a task, every month the same
+    shared_effort: float = 0.0  # of a base model on a task
+    dispersion: float = 0.0  # of the effort's own spread, log sd by run and task
     absence: float = 0.08
-    again: float = 0.1  # the chance of a second submission in a month
+    runs: int = 1  # of a submitter in a month
+    again: float = 0.1  # the chance of one more
 
 
 @dataclass(frozen=True)
@@ -48,8 +63,10 @@ class Wrong:
         known: the share of retained tasks that the first submitter knows.
         shortcut: by which their calls on known tasks are multiplied.
         copied: the share of the first submitter's results that the second one copies.
-        family: the family that half of the submitters know.
+        family: the family that the first `knowing` of the submitters know.
+        knowing: their share.
         broken: the task whose verifier always passes.
+        impossible: the task whose verifier never does.
     """
 
     start: int = 3
@@ -58,7 +75,9 @@ class Wrong:
     shortcut: float = 0.75
     copied: float = 0.0
     family: int = -1
+    knowing: float = 0.5
     broken: int = -1
+    impossible: int = -1
 
 
 @dataclass
@@ -69,41 +88,47 @@ class _Rows:
     calls: list[Floats] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _People:
+    """S submitters before T tasks: what lasts."""
+
+    theta: Floats  # (S,)
+    thrift: Floats  # (S,)
+    lean: Floats  # (S, T)
+    usual: Floats  # (S, T) log calls
+
+
 def play(world: World, seed: int, wrong: Wrong | None = None) -> Table:
     """Play a world."""
-    wrong, dice = wrong or Wrong(), np.random.default_rng(seed)
+    wrong, dice, rare = wrong or Wrong(), np.random.default_rng(seed), np.random.default_rng([seed, 1])
     first = np.repeat(np.arange(2 - world.life, world.rotations + 1), world.cohort)
-    count, many = len(first), world.submitters
-    family = dice.integers(0, world.families, count)
-    hard = dice.normal(0, world.difficulty, count) + dice.normal(0, world.of_family, world.families)[family]
-    hard += world.harder * (first >= 2)
-    base = dice.integers(0, world.bases, many)
-    leans = dice.normal(0, world.shared, (world.bases, count))
-    lean = leans[base] + dice.normal(0, world.own, (many, count))
-    theta, thrift = dice.normal(0, world.ability, many), dice.normal(0.1, world.of_submitter, many)
-    length = dice.integers(1, 8, count)
+    family = dice.integers(0, world.families, len(first))
+    hard = _spread(world, dice, world.difficulty, len(first)) + dice.normal(0, world.of_family, world.families)[family]
+    hard += world.harder * (first == world.harder_only if world.harder_only else first >= 2)
+    people = _people(world, family, dice, rare)
+    length = dice.integers(1, 8, len(first))
     cap = np.ceil(length * 2.5 + 4).astype(np.int64)
-    effort = np.log(length) + dice.normal(0, world.of_task, count)
-    known = dice.random(count) < wrong.known
-    rows, same = _Rows(), 0
+    effort = np.log(length) + dice.normal(0, world.of_task, len(first)) + people.usual
+    known = dice.random(len(first)) < wrong.known
+    theta, rows, same = people.theta, _Rows(), 0
     for rotation in range(1, world.rotations + 1):
         live = np.flatnonzero((first <= rotation) & (first > rotation - world.life))
         on, old = rotation >= wrong.start, first[live] < rotation
-        theta = theta + dice.normal(0, world.drift, many)
-        swapped = dice.random(many) < world.swaps
-        theta = theta + swapped * dice.normal(0.3, 0.6, many)
+        theta = theta + _moved(world, rotation, dice)
         theta[0] += wrong.better * (rotation == wrong.start)
-        there = (dice.random(many) >= world.absence) | ((np.arange(many) < 2) & on)
+        there = (dice.random(world.submitters) >= world.absence) | ((np.arange(world.submitters) < 2) & on)
         for who in np.flatnonzero(there):
-            for number in range(1 + (dice.random() < world.again)):
-                chance = 1 / (1 + np.exp(hard[live] - theta[who] - lean[who, live]))
+            for number in range(world.runs + (dice.random() < world.again)):
+                chance = 1 / (1 + np.exp(hard[live] - theta[who] - people.lean[who, live]))
                 knows = known[live] & old & on & (who == 0)
-                leaked = (family[live] == wrong.family) & on & (who % 2 == 0)
+                leaked = (family[live] == wrong.family) & on & (who < wrong.knowing * world.submitters)
                 chance = np.where(knows | leaked, np.maximum(chance, 0.95), chance)
                 chance = np.where((live == wrong.broken) & on, 0.97, chance)
+                chance = np.where((live == wrong.impossible) & on, 0.01, chance)
                 passed = dice.random(len(live)) < chance
-                noise = dice.normal(0, world.effort, len(live)) + 0.35 * ~passed + np.log(wrong.shortcut) * knows
-                calls = np.clip(np.rint(np.exp(effort[live] + thrift[who] + noise)), 1, cap[live])
+                noise = dice.normal(0, world.effort, len(live)) * np.exp(rare.normal(0, world.dispersion, len(live)))
+                noise += 0.35 * ~passed + np.log(wrong.shortcut) * knows
+                calls = np.clip(np.rint(np.exp(effort[who, live] + people.thrift[who] + noise)), 1, cap[live])
                 if who == 1 and on and wrong.copied:
                     copied = dice.random(len(live)) < wrong.copied
                     passed = np.where(copied, rows.passed[same], passed)
@@ -115,6 +140,33 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> Table:
                 rows.passed.append(passed)
                 rows.calls.append(calls)
     return _table(rows, family, first, cap)
+
+
+def _people(world: World, family: Ints, dice: Dice, rare: Dice) -> _People:
+    count, many = len(family), world.submitters
+    base = dice.integers(0, world.bases, many)
+    shared, own = dice.normal(0, world.shared, (world.bases, count)), dice.normal(0, world.own, (many, count))
+    theta, thrift = _spread(world, dice, world.ability, many), dice.normal(0.1, world.of_submitter, many)
+    lab = np.flatnonzero(rare.random(many) < world.lab)
+    base[lab], own[lab] = 0, own[lab] * 0.2
+    theta[lab], thrift[lab] = theta[lab[:1]], thrift[lab[:1]]
+    lean = shared[base] + own + rare.normal(0, world.of_both, (many, world.families))[:, family]
+    usual = rare.normal(0, world.shared_effort, (world.bases, count))[base]
+    return _People(theta, thrift, lean, usual + rare.normal(0, world.own_effort, (many, count)))
+
+
+def _spread(world: World, dice: Dice, sd: float, count: int) -> Floats:
+    if not world.tails:
+        return dice.normal(0, sd, count)
+    spread: Floats = sd * np.sqrt((world.tails - 2) / world.tails) * dice.standard_t(world.tails, count)
+    return spread
+
+
+def _moved(world: World, rotation: int, dice: Dice) -> Floats:
+    """Say by how much abilities changed since the month before, (S,)."""
+    drift, swapped = dice.normal(0, world.drift, world.submitters), dice.random(world.submitters) < world.swaps
+    moved: Floats = drift + (swapped | (rotation == world.wave)) * dice.normal(0.3, 0.6, world.submitters)
+    return moved
 
 
 def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> Table:
@@ -138,3 +190,30 @@ def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> Table:
         calls=calls,
         exposed=first < rotation[:, None],
     )
+
+
+def lines(table: Table) -> Iterator[str]:
+    """Give a table as lines of a case file, one per task run; servers, errors and durations are made up."""
+    for run, task in np.argwhere(table.taken).tolist():
+        calls = int(table.calls[run, task])
+        row = {
+            "rotation": int(table.rotation[run]),
+            "submission": table.runs[run],
+            "submitter": table.submitters[table.submitter[run]],
+            "task_id": table.tasks[task],
+            "server": ("filesystem", "git", "sqlite")[table.family[task] % 3],
+            "family": table.families[table.family[task]],
+            "first_active_rotation": int(table.first[task]),
+            "passed": bool(table.passed[run, task]),
+            "tool_calls": calls,
+            "max_steps": int(table.cap[task]),
+            "errors": (run + task) % 3 % 2,
+            "duration_s": round(1.7 * calls + 0.01 * (run % 97), 2),
+        }
+        yield json.dumps(row) + "\n"
+
+
+def write(table: Table, path: Path) -> Path:
+    """Write a table as a case file."""
+    path.write_text("".join(lines(table)))
+    return path
