@@ -14,6 +14,7 @@ from grammars.imported import Imported
 from grammars.load import library, load
 from grammars.store import Drafts
 from quarterturn import clock, migrations, settings
+from quarterturn.accounts import Accounts
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.home import Places, endpoint_sender
@@ -172,6 +173,13 @@ class House:
     def rotation(self) -> Rotation:
         """The turn."""
         return Rotation(self.books, self.spec, self.places.releases)
+
+    # -- the service --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """Who may ask the service for what."""
+        return Accounts(self.engine, self.now)
 
 
 @cache

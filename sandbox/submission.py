@@ -63,9 +63,8 @@ class Submission:
         Raises:
             Malformed: the name, the pseudonym or the digest has another form.
         """
-        for what, value in (("name", self.name), ("submitter", self.submitter)):
-            if not _PSEUDONYM.fullmatch(value):
-                raise Malformed(f"the {what} {value!r} must be 1 to 40 of a-z, 0-9 and '-', and not begin with '-'")
+        pseudonym(self.name, "name")
+        pseudonym(self.submitter, "submitter")
         if not _DIGEST.fullmatch(self.digest):
             raise Malformed(f"the digest {self.digest!r} of {self.name} is not 'sha256:' and 64 hexadecimal digits")
 
@@ -73,6 +72,16 @@ class Submission:
     def submittable(self) -> bool:
         """Whether it may be run for a score of its own."""
         return self.kind != "reference"
+
+
+def pseudonym(value: str, what: str) -> None:
+    """Refuse a name that could not stand on a board or in a statement.
+
+    Raises:
+        Malformed: it has another form.
+    """
+    if not _PSEUDONYM.fullmatch(value):
+        raise Malformed(f"the {what} {value!r} must be 1 to 40 of a-z, 0-9 and '-', and not begin with '-'")
 
 
 def must_be_submittable(submission: Submission) -> None:
