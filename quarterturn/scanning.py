@@ -1,35 +1,74 @@
-"""Flags from case files: everything is read and tested before the first byte is written."""
+"""Flags from case files: everything is read and tested before the first byte is written.
+
+    1. read   every case, so that a broken one ends the scan before any test
+    2. test   each rotation of each case; much work is shared out among processes, and put together in order
+    3. write  one line per test, at once and whole
+
+However the work is shared out, the same input gives the same bytes.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from quarterturn.errors import Malformed
 from quarterturn.report import Report
 from vault.ledger.tiles import write_atomically
 
+if TYPE_CHECKING:
+    from rotation.anomaly.scan import Judged
+    from rotation.anomaly.table import Table
+
 FLAGGED = 0.01
+MUCH = 200_000  # results; below, starting processes takes longer than it saves
 
 
 def scan(paths: Sequence[Path], out: Path) -> Report:
     """Test every case; write one line per test, in the order of case, rotation, kind and subject."""
     from rotation.anomaly import records  # noqa: PLC0415 - numpy is slow to load, and seldom needed
-    from rotation.anomaly.scan import scan as tests_of  # noqa: PLC0415 - likewise
 
-    cases = records.cases(paths)
+    if out.is_dir():
+        raise Malformed(f"{out}: this is a folder; name a file with --out.")
+    cases = records.cases(paths, out)
     tables = {case: records.read(path) for case, path in cases.items()}
     written, flags, told = [], 0, []
-    for case in list(tables):
-        for judged in tests_of(tables.pop(case)):
-            line = judged.line(case)
-            written.append(json.dumps(line, ensure_ascii=False) + "\n")
-            if judged.holm <= FLAGGED:
-                flags += 1
-                told.append(
-                    f"{case}  rotation {judged.rotation}  {judged.tested.kind:<6} {judged.tested.subject}  "
-                    f"p_adj {judged.holm:.2g}"
-                )
+    for case, judged in _tests(tables):
+        written.append(json.dumps(judged.line(case), ensure_ascii=False) + "\n")
+        if judged.holm <= FLAGGED:
+            flags += 1
+            told.append(
+                f"{case}  rotation {judged.rotation}  {judged.tested.kind:<6} {judged.tested.subject}  "
+                f"p_adj {judged.holm:.2g}"
+            )
     write_atomically(out, "".join(written).encode(), out.with_name(f".{out.name}.part"))
     summary = f"{len(cases)} cases, {len(written)} tests, {flags} flagged at {FLAGGED:.0%}: {out}"
     return Report({"cases": len(cases), "tests": len(written), "flagged": flags, "out": str(out)}, [*told, summary])
+
+
+def _tests(tables: Mapping[str, Table]) -> Iterator[tuple[str, Judged]]:
+    from rotation.anomaly.scan import judged, rotations  # noqa: PLC0415 - likewise
+
+    work = [(case, table, rotation) for case, table in tables.items() for rotation in rotations(table)]
+    results = sum(int(table.taken.sum()) for table in tables.values())
+    cores = min(len(os.sched_getaffinity(0)), len(work)) if results >= MUCH else 1
+    with ExitStack() as stack:
+        spread = stack.enter_context(_pool(cores)).map if cores > 1 else map
+        groups = spread(judged, [table for _, table, _ in work], [rotation for _, _, rotation in work])
+        for (case, _, _), group in zip(work, groups, strict=True):
+            yield from ((case, one) for one in group)
+
+
+def _pool(cores: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_alone)
+
+
+def _alone() -> None:
+    """Keep a process to one core: as many are started as there are."""
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"

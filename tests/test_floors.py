@@ -201,7 +201,7 @@ def test_what_is_imported_is_declared() -> None:
     carriers = packages_distributions()
     for item in imports():
         if not is_ours(item) and not is_standard(item) and not within(item.module, ELSEWHERE):
-            names = {carrier.lower() for carrier in carriers.get(item.top, [])}
+            names = {carrier.lower().replace("_", "-") for carrier in carriers.get(item.top, [])}
             assert names & declared, f"{item}, which pyproject.toml does not declare"
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic_core import from_json
 
 from rotation.anomaly.table import Bools, Ints, Table
-from rotation.errors import Malformed, NotFound
+from rotation.errors import Malformed
 
 FIELDS: dict[str, tuple[type, ...]] = {
     "rotation": (int,),
@@ -45,53 +46,67 @@ LEAST = {
 MOST = 2**31
 BLOCK = 50_000
 WORDS = {int: "a whole number", str: "a text", bool: "true or false", float: "a number"}
+WHY: dict[type[Exception], str] = {
+    UnicodeDecodeError: "it is not UTF-8",
+    json.JSONDecodeError: "it is no JSON",
+    TypeError: "it is no JSON object",
+    RecursionError: "it is nested too deeply",
+}
 _picked = itemgetter(*FIELDS)
 
 Column = Sequence[Any]
 
 
-def cases(paths: Iterable[Path]) -> dict[str, Path]:
-    """Give the case files that paths name, by their stems in the order of these; a folder means its `*.jsonl`."""
+def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
+    """Give the case files that paths name, by their stems in the order of these; a folder means its `*.jsonl`.
+
+    Args:
+        paths: files and folders.
+        out: where the flags will go: no case, where it lies in such a folder, and refused where it is named.
+    """
     found: dict[str, Path] = {}
     for path in paths:
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        files = _files(path, out)
         if not files:
             raise Malformed(f"{path}: there is no *.jsonl in this folder; name a case file or a folder of them.")
         for file in files:
+            if not _named(file.stem):
+                raise Malformed(f"{str(file)!r}: a case is called as its file is, and this is no UTF-8; rename it.")
             if file.stem in found:
                 raise Malformed(f"{file}: {found[file.stem]} is a case called {file.stem!r} too; rename one of them.")
             found[file.stem] = file
     return dict(sorted(found.items(), key=lambda item: item[0].encode("utf-8", "surrogateescape")))
 
 
+def _files(path: Path, out: Path | None) -> list[Path]:
+    place = out.resolve() if out else None
+    if path.is_dir():
+        return [file for file in sorted(path.glob("*.jsonl")) if file.resolve() != place]
+    if path.resolve() == place:
+        raise Malformed(f"{path}: the flags would be written over this case; name another file with --out.")
+    return [path]
+
+
 def read(path: Path) -> Table:
     """Read a case file."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().rstrip()
     except OSError as error:
-        raise NotFound(f"{path}: cannot be read ({error.strerror}); name a case file or a folder of them.") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise _broken(path, line, "it is not UTF-8") from error
-    return _table(path, _columns(path, text.rstrip().split("\n") if text.strip() else []))
+        raise Malformed(f"{path}: cannot be read ({error.strerror}); name a case file or a folder of them.") from error
+    return _table(path, _columns(path, text.split(b"\n") if text else []))
 
 
 def _broken(path: Path, line: int, what: str) -> Malformed:
     return Malformed(f"{path}, line {line}: {what}; mend the line and scan again.")
 
 
-def _columns(path: Path, lines: list[str]) -> dict[str, Column]:
+def _columns(path: Path, lines: list[bytes]) -> dict[str, Column]:
     columns: dict[str, list[Any]] = {name: [] for name in FIELDS}
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    strict = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
     for start in range(0, len(lines), BLOCK):
         rows = []
         for number, line in enumerate(lines[start : start + BLOCK], start + 1):
             try:
-                row = decoder.decode(line)
-                if line.count(":") != len(row):  # a field twice, or a colon in a text: look closely
-                    row = strict.decode(line)
-                rows.append(_picked(row))
+                rows.append(_picked(_row(line)))
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise _broken(path, number, _why(line, error)) from error
         for (name, kinds), column in zip(FIELDS.items(), zip(*rows, strict=True), strict=True):
@@ -99,6 +114,17 @@ def _columns(path: Path, lines: list[str]) -> dict[str, Column]:
                 raise _guilty(path, rows, start)
             columns[name].extend(column)
     return dict(columns)
+
+
+def _row(line: bytes) -> Any:
+    """Parse a line: quickly where it is plain, slowly where it has a field twice, a colon in a text, or is broken."""
+    try:
+        row = from_json(line, allow_inf_nan=False)
+        if line.count(b":") == len(row):
+            return row
+    except ValueError:
+        pass
+    return _strict.decode(line.decode())
 
 
 def _no_constant(word: str) -> Any:
@@ -112,18 +138,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _why(line: str, error: Exception) -> str:
+_strict = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+
+
+def _why(line: bytes, error: Exception) -> str:
     if not line.strip():
         return "it is blank"
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"
-    if isinstance(error, TypeError):
-        return "it is no JSON object"
-    if isinstance(error, json.JSONDecodeError):
-        return "it is no JSON"
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    return str(error) if "digits" not in str(error) else "it has a number that is too long"
+    if "digits" in str(error):
+        return "it has a number that is too long"
+    return next((words for kind, words in WHY.items() if isinstance(error, kind)), str(error))
 
 
 def _right(name: str, kinds: tuple[type, ...], column: Column) -> bool:

@@ -56,8 +56,13 @@ class Judged:
 
 def scan(table: Table, detectors: Sequence[Detector] = DETECTORS) -> Iterator[Judged]:
     """Make all tests of all rotations, in the order of rotation, kind and subject."""
-    for rotation in range(FIRST, table.last + 1):
+    for rotation in rotations(table):
         yield from judged(table, rotation, detectors)
+
+
+def rotations(table: Table) -> range:
+    """Give the rotations that are judged."""
+    return range(FIRST, table.last + 1)
 
 
 def judged(table: Table, rotation: int, detectors: Sequence[Detector] = DETECTORS) -> list[Judged]:
@@ -66,18 +71,13 @@ def judged(table: Table, rotation: int, detectors: Sequence[Detector] = DETECTOR
     if now.last < rotation:
         return []
     groups = [sorted(detector(now, rotation), key=lambda one: one.subject.encode()) for detector in detectors]
-    tests = [test for group in groups for test in group]
     p_values = [np.array([_rounded(test.p_value) for test in group]) for group in groups]
-    adjusted = np.concatenate([holm(group) for group in p_values]) if tests else np.empty(0)
-    rates = benjamini_hochberg(np.concatenate(p_values)) if tests else np.empty(0)
-    return (
-        [
-            Judged(rotation, test, float(p), _rounded(float(both[0])), _rounded(float(both[1])))
-            for test, p, *both in zip(tests, np.concatenate(p_values), adjusted, rates, strict=True)
-        ]
-        if tests
-        else []
-    )
+    tests, flat = [test for group in groups for test in group], np.concatenate([*p_values, np.empty(0)])
+    adjusted, rates = np.concatenate([*map(holm, p_values), np.empty(0)]), benjamini_hochberg(flat)
+    return [
+        Judged(rotation, test, float(p), _rounded(float(one)), _rounded(float(other)))
+        for test, p, one, other in zip(tests, flat, adjusted, rates, strict=True)
+    ]
 
 
 def _rounded(p_value: float) -> float:

@@ -1,14 +1,17 @@
 """Case files go in, one line per test comes out; nothing where a case is broken."""
 
 import json
+import os
+import random
 from pathlib import Path
 
 import pytest
 
+from quarterturn import scanning
 from quarterturn.cli import run
 
 
-def case(path: Path, seed: int) -> Path:
+def case(path: Path, seed: int, last: int = 2) -> Path:
     rows = [
         {
             "rotation": rotation,
@@ -24,7 +27,7 @@ def case(path: Path, seed: int) -> Path:
             "errors": 0,
             "duration_s": 2,
         }
-        for rotation in (1, 2)
+        for rotation in range(1, last + 1)
         for who in range(6)
         for task in range(10 * rotation + 10)
     ]
@@ -50,6 +53,55 @@ def test_a_broken_case_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["watch", "scan", str(good), str(bad), "--out", str(tmp_path / "flags")]) == 2
     assert "bad.jsonl, line 1" in capsys.readouterr().err
     assert not (tmp_path / "flags").exists()
+
+
+@pytest.mark.parametrize("missing", ["gone.jsonl", "gone", "good.jsonl/x"])
+def test_a_file_that_is_not_there_is_named_and_leaves_no_file(
+    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = case(tmp_path / "good.jsonl", 1)
+    assert run(["watch", "scan", str(good), str(tmp_path / missing), "--out", str(tmp_path / "flags")]) == 2
+    assert f"{tmp_path / missing}: cannot be read" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["good.jsonl"]
+
+
+def test_the_order_of_lines_and_what_comes_later_change_no_line(tmp_path: Path) -> None:
+    whole = case(tmp_path / "whole.jsonl", 3, last=4)
+    lines = whole.read_text().splitlines(keepends=True)
+    for folder in ("mixed", "cut"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "mixed" / "whole.jsonl").write_text("".join(random.Random(1).sample(lines, len(lines))))
+    kept = [line for line in lines if json.loads(line)["rotation"] <= 3]
+    (tmp_path / "cut" / "whole.jsonl").write_text("".join(kept))
+    flags = []
+    for path in (whole, tmp_path / "mixed", tmp_path / "cut"):
+        assert run(["watch", "scan", str(path), "--out", str(tmp_path / "flags")]) == 0
+        flags.append((tmp_path / "flags").read_text().splitlines())
+    assert flags[0] == flags[1]
+    assert flags[2] == [line for line in flags[0] if json.loads(line)["rotation"] <= 3]
+    assert len(flags[0]) > len(flags[2]) > 0
+
+
+def test_processes_give_the_bytes_that_one_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [str(case(tmp_path / f"{name}.jsonl", seed)) for seed, name in enumerate("cab")]
+    found = []
+    for much in (0, 10**9):
+        monkeypatch.setattr(scanning, "MUCH", much)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+        assert run(["watch", "scan", *cases, "--out", str(tmp_path / "flags")]) == 0
+        found.append((tmp_path / "flags").read_bytes())
+    assert found[0] == found[1]
+
+
+def test_the_flags_are_never_written_over_a_case_or_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = case(tmp_path / "one.jsonl", 1)
+    before = one.read_bytes()
+    assert run(["watch", "scan", str(one), "--out", str(one)]) == 2
+    assert one.read_bytes() == before
+    assert run(["watch", "scan", str(one), "--out", str(tmp_path)]) == 2
+    assert "name a file with --out" in capsys.readouterr().err
 
 
 def test_two_cases_of_one_name_are_refused(tmp_path: Path) -> None:

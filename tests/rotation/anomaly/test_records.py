@@ -11,7 +11,7 @@ from worlds import World, Wrong, play, write
 
 from rotation.anomaly import records
 from rotation.anomaly.table import Table
-from rotation.errors import Malformed, NotFound
+from rotation.errors import Malformed
 
 ROW: dict[str, Any] = {
     "rotation": 1,
@@ -95,7 +95,9 @@ SECOND = {**ROW, "task_id": "t2"}
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("{", "no JSON"),
+        ("{", "is no JSON;"),
+        ('{"a"', "is no JSON;"),
+        ("{} {}", "is no JSON;"),
         ("[]", "no JSON object"),
         ("3", "no JSON object"),
         ("   ", "blank"),
@@ -138,6 +140,14 @@ def test_what_is_not_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
         records.read(path)
 
 
+@pytest.mark.parametrize("line", [1, records.BLOCK, records.BLOCK + 1, records.BLOCK + 3])
+def test_of_many_lines_the_broken_one_is_named(line: int, tmp_path: Path) -> None:
+    lines = [json.dumps({**ROW, "task_id": f"t{number}"}) for number in range(records.BLOCK + 3)]
+    lines[line - 1] = lines[line - 1].replace("true", "1")
+    with pytest.raises(Malformed, match=f"line {line}: 'passed' has to be true or false"):
+        records.read(file(tmp_path, *lines))
+
+
 def test_a_folder_means_its_case_files(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl", "notes.txt"):
         (tmp_path / name).write_text("")
@@ -155,5 +165,19 @@ def test_two_cases_of_one_name_are_refused_by_name(tmp_path: Path) -> None:
 def test_a_folder_without_cases_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Malformed, match=r"no \*\.jsonl"):
         records.cases([tmp_path])
-    with pytest.raises(NotFound, match="cannot be read"):
+    with pytest.raises(Malformed, match=r"nothing\.jsonl: cannot be read"):
         records.read(tmp_path / "nothing.jsonl")
+
+
+def test_where_the_flags_go_is_no_case(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "flags.jsonl"):
+        (tmp_path / name).write_text("")
+    assert list(records.cases([tmp_path], tmp_path / "flags.jsonl")) == ["a"]
+    with pytest.raises(Malformed, match="written over this case"):
+        records.cases([tmp_path / "a.jsonl"], tmp_path / "." / "a.jsonl")
+
+
+def test_a_case_whose_name_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a\udcff.jsonl").write_text("")
+    with pytest.raises(Malformed, match="no UTF-8"):
+        records.cases([tmp_path])
