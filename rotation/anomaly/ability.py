@@ -141,6 +141,14 @@ def ables(passed: Bools, taken: Bools, difficulty: Floats, variance: Floats) -> 
     return theta
 
 
+def informed(apart: Apart, taken: Bools) -> Floats:
+    """Give what the results of each run say of its ability, (P,), in 1/logits^2, without the prior."""
+    slope = np.sqrt(1 / (1 + LOGISTIC * apart.unknown)) * taken
+    expected = expit((apart.theta[:, None] - apart.difficulty) * slope)
+    information: Floats = (expected * (1 - expected) * slope**2).sum(axis=1)
+    return information
+
+
 def _step(passed: Floats, taken: Floats, place: Floats, against: Floats, pull: Floats, sd: float) -> Floats:  # noqa: PLR0917
     """Give one Newton step of the rows' places, the columns' being given; for tasks both signs are turned."""
     expected = expit(place[:, None] - against) * taken

@@ -34,10 +34,14 @@ class Effort:
     Attributes:
         mean: (P, T) its mean, from others' passes and from the submitter's earlier ones.
         sd: (P, T) its standard deviation, what is unknown of the mean included.
+        run: (P,) how far a run's passes lie above what its tasks took others; in `mean` already.
+        information: (P,) what the passes say of that, in 1/(log calls)^2, without the prior.
     """
 
     mean: Floats
     sd: Floats
+    run: Floats
+    information: Floats
 
 
 def fit(table: Table) -> Effort:
@@ -107,6 +111,7 @@ def _apart(table: Table, passes: Bools, low: Floats, high: Floats, together: _To
     above = (together.log - together.run[:, None]) * passes
     sums, count = above.sum(axis=0), passes.sum(axis=0)
     mean, sd_of_task, left = (np.zeros(passes.shape) for _ in range(3))
+    runs, information = np.zeros((2, len(passes)))
     for submitter in range(len(table.submitters)):
         own = np.flatnonzero(table.submitter == submitter)
         others = count - passes[own].sum(axis=0) + together.pull
@@ -119,7 +124,8 @@ def _apart(table: Table, passes: Bools, low: Floats, high: Floats, together: _To
             run = ((log - task) * weight).sum(axis=1) / (weight.sum(axis=1) + 1 / RUN_SD**2)
         mean[own], sd_of_task[own] = task + run[:, None], np.sqrt(variance)
         left[own] = np.where(passes[own], log - mean[own], 0)
-    return Effort(mean, sd_of_task), left
+        runs[own], information[own] = run, weight.sum(axis=1)
+    return Effort(mean, sd_of_task, runs, information), left
 
 
 def _with_the_past(table: Table, passes: Bools, peers: Effort, left: Floats, noise: Floats) -> Effort:
@@ -135,7 +141,7 @@ def _with_the_past(table: Table, passes: Bools, peers: Effort, left: Floats, noi
     own = np.clip(shared, 0, MOST_OWN * float(np.median(noise))) + unknown
     moving = np.maximum(noise - (own - unknown), (1 - MOST_OWN) * noise)
     trust = np.where(count > 0, own / (own + moving / np.maximum(count, 1)), 0)
-    return Effort(peers.mean + trust * past, np.sqrt(moving + own * (1 - trust)))
+    return Effort(peers.mean + trust * past, np.sqrt(moving + own * (1 - trust)), peers.run, peers.information)
 
 
 def truncated(mean: Floats, sd: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from rotation.anomaly import ability, effort
+from rotation.anomaly.habit import habit
 from rotation.anomaly.table import Bools, Floats, Ints, Table
 from rotation.anomaly.tails import combined, upper
 from rotation.anomaly.tested import Tested
@@ -41,7 +42,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 ALPHA = 0.01
 Z = 1.959964  # of a 95 % interval
-ABILITY_SD = 1.8  # of a run, in logits
+USUAL_STEP, USUAL_THRIFT = 0.25, 0.08  # between a submitter's months, in logits and log calls
 KINDS = 4  # of what the honest differ in each month
 FRESH_SD = 0.1  # how much better or worse the honest do on a fresh cohort than peers do, in logits
 FRESH_THRIFT_SD = 0.03  # likewise, in log calls
@@ -109,6 +110,9 @@ class Study:
         self.easiness = (apart.theta[:, None] - apart.difficulty) * widening
         self.unknown = lean + apart.unknown * widening**2
         self.told = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
+        self.widening = widening
+        self.able = habit(table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD)
+        self.thrift = habit(table, self.effort.run, self.effort.information, USUAL_THRIFT, effort.RUN_SD)
 
     def runs(self, submitter: int, rotation: int) -> Ints:
         """Give the runs of a submitter in a rotation, the first one first."""
@@ -170,6 +174,7 @@ class Window:
         known: (I, O) how likely for who knows the task; as for the honest where it is not exposed.
         seen: (I,) which outcome was seen.
         extra: variance that the statistic has from what the honest differ in.
+        pull: what their being unlike their earlier runs adds to the statistic.
     """
 
     values: Floats
@@ -177,6 +182,7 @@ class Window:
     known: Floats
     seen: Ints
     extra: float
+    pull: float
 
     @cached_property
     def z(self) -> float:
@@ -199,7 +205,7 @@ class Window:
 
     @property
     def _sum(self) -> float:
-        return float(self.values[np.arange(len(self.seen)), self.seen].sum())
+        return float(self.values[np.arange(len(self.seen)), self.seen].sum()) + self.pull
 
     @property
     def _gain(self) -> float:
@@ -218,6 +224,7 @@ class _Month:
     Attributes:
         taken, exposed: (I,).
         told: what others' results say of the fresh tasks as a whole, in 1/logits^2.
+        precision, pull: (2,) of what earlier runs promise of ability and of thrift; as in `habit.Habit`.
         passing: (I, N) the chance of a pass at each node.
         bins: (I, K) the chance of a pass's calls to fall into a bin.
         known: (I, K) that chance for who knows the task.
@@ -228,6 +235,8 @@ class _Month:
     taken: Bools
     exposed: Bools
     told: float
+    precision: Floats
+    pull: Floats
     passing: Floats
     bins: Floats
     known: Floats
@@ -240,7 +249,7 @@ def window(study: Study, chain: Ints) -> Window:
     table = study.table
     tasks = np.flatnonzero(table.taken[chain].any(axis=0))
     nodes = study.past(int(chain[0]), tasks)
-    months = [_month(study, int(run), int(chain[-1]), tasks, BINS[len(chain)]) for run in chain]
+    months = [_month(study, chain, number, tasks) for number in range(len(chain))]
     shape = (BINS[len(chain)] + 1,) * len(chain)
     digits = np.array(np.unravel_index(np.arange(math.prod(shape)), shape))
     honest, known = np.ones((2, len(tasks), digits.shape[1], len(NODES)))
@@ -251,24 +260,28 @@ def window(study: Study, chain: Ints) -> Window:
     chances, known = (np.einsum("ion,in->io", joint, nodes) for joint in (honest, known))
     exposed = np.any([month.exposed for month in months], axis=0)
     ratio = np.log1p(SHARE * (known / np.maximum(chances, 1e-300) - 1)) * exposed[:, None]
-    scores, precision = _nuisances(months, digits, nodes)
-    values, extra = _projected(ratio, chances, scores, precision)
+    scores, precision, pull = _nuisances(months, digits, nodes)
+    values, weights, extra = _projected(ratio, chances, scores, precision)
     seen = np.ravel_multi_index(tuple(month.seen for month in months), shape)
-    return Window(values, chances, known, seen, extra)
+    return Window(values, chances, known, seen, extra, float((weights * precision * pull).sum()))
 
 
-def _month(study: Study, run: int, last: int, tasks: Ints, bins: int) -> _Month:
-    table = study.table
-    passing = expit(study.easiness[run, tasks][:, None] + study.leanings(last, tasks))
-    chances, known, score, bin_of = _bins(
-        study.effort.mean[run, tasks], study.effort.sd[run, tasks], table.cap[tasks], bins
-    )
+def _month(study: Study, chain: Ints, number: int, tasks: Ints) -> _Month:
+    """Describe a run of a chain; what was before the chain promises something of its first run only."""
+    table, run, last, bins = study.table, int(chain[number]), int(chain[-1]), BINS[len(chain)]
+    able, thrift = ((held if number == 0 else held.nothing()) for held in (study.able, study.thrift))
+    easiness = study.easiness[run, tasks] + able.shift[run] * study.widening
+    passing = expit(easiness[:, None] + study.leanings(last, tasks))
+    mean = study.effort.mean[run, tasks] + thrift.shift[run]
+    chances, known, score, bin_of = _bins(mean, study.effort.sd[run, tasks], table.cap[tasks], bins)
     calls = np.clip(table.calls[run, tasks], 1, table.cap[tasks])
     taken = table.taken[run, tasks]
     seen = np.where(taken & table.passed[run, tasks], 1 + bin_of[np.arange(len(tasks)), calls - 1], 0)
     exposed = taken & table.exposed[run, tasks]
     told = float(study.told[run, tasks][taken & ~exposed].sum())
-    return _Month(taken, exposed, told, passing, chances, known, score, seen)
+    precision = np.array([able.precision[run], thrift.precision[run]])
+    pull = np.array([able.pull[run], thrift.pull[run]])
+    return _Month(taken, exposed, told, precision, pull, passing, chances, known, score, seen)
 
 
 def _bins(mean: Floats, sd: Floats, cap: Ints, bins: int) -> tuple[Floats, Floats, Floats, Ints]:
@@ -308,9 +321,9 @@ def _outcomes(month: _Month, digit: Ints, nodes: Floats) -> tuple[Floats, Floats
     return np.where(month.taken[:, None, None], usual, nobody), knowing
 
 
-def _nuisances(months: list[_Month], digits: Ints, nodes: Floats) -> tuple[Floats, Floats]:
-    """Give the scores (A, I, O) of what the honest differ in, and the precision with which each is known beforehand."""
-    scores, precision = [], []
+def _nuisances(months: list[_Month], digits: Ints, nodes: Floats) -> tuple[Floats, Floats, Floats]:
+    """Give the scores (A, I, O) of what the honest differ in, how precisely each is known, and how far off it is."""
+    scores, precision, pull = [], [], []
     for month, digit in zip(months, digits, strict=True):
         mean = (month.passing * nodes).sum(axis=1)[:, None]
         ability = month.taken[:, None] * ((digit > 0) - mean)
@@ -318,12 +331,13 @@ def _nuisances(months: list[_Month], digits: Ints, nodes: Floats) -> tuple[Float
         fresh = ~month.exposed[:, None]
         scores += [ability, thrift, ability * fresh, thrift * fresh]
         fresh_variance = FRESH_SD**2 + 1 / max(month.told, 1)
-        precision += [ABILITY_SD**-2, effort.RUN_SD**-2, 1 / fresh_variance, FRESH_THRIFT_SD**-2]
-    return np.array(scores), np.array(precision)
+        precision += [*month.precision, 1 / fresh_variance, FRESH_THRIFT_SD**-2]
+        pull += [*month.pull, 0, 0]
+    return np.array(scores), np.array(precision), np.array(pull)
 
 
-def _projected(ratio: Floats, chances: Floats, scores: Floats, precision: Floats) -> tuple[Floats, float]:
-    """Take out of the ratio what the nuisances explain; the variance that they leave in it comes second."""
+def _projected(ratio: Floats, chances: Floats, scores: Floats, precision: Floats) -> tuple[Floats, Floats, float]:
+    """Take out of the ratio what the nuisances explain; their weights and the variance that they leave come after."""
     mean, means = (chances * ratio).sum(axis=1), (chances * scores).sum(axis=2)
     both = ((chances * ratio) * scores).sum(axis=2) - means * mean
     among = np.einsum("io,aio,bio->ab", chances, scores, scores, optimize=True) - means @ means.T
@@ -332,4 +346,4 @@ def _projected(ratio: Floats, chances: Floats, scores: Floats, precision: Floats
         -1, KINDS
     )  # a month's own, twice; a fresh cohort's, which lasts, twice
     extra = (left[:, : KINDS // 2] ** 2).sum() + (left[:, KINDS // 2 :].sum(axis=0) ** 2).sum()
-    return ratio - np.einsum("a,aio->io", weights, scores), float(extra)
+    return ratio - np.einsum("a,aio->io", weights, scores), weights, float(extra)
