@@ -108,6 +108,13 @@ class Accounts:
                 raise NotFound(f"there is no account '{account if row is None else party}'; `token list` names them")
             row.party = _party(session, party)
 
+    def party(self, account: str) -> set[str]:
+        """Name the accounts that are of one party with this one; it alone, where it has none."""
+        with Session(self._engine) as session:
+            own = select(AccountRow.party).where(AccountRow.name == account)
+            query = select(AccountRow.name).where(col(AccountRow.party).in_(own))
+            return {account, *session.exec(query).all()}
+
     def revoke(self, number: int) -> Token:
         """Revoke a token; doing it twice changes nothing.
 

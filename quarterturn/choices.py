@@ -13,6 +13,7 @@ Category = Literal["single-tool", "composition", "recovery"]
 Difficulty = Literal["easy", "medium", "hard"]
 State = Literal["draft", "admitted", "reviewed", "live", "retired", "published", "rejected", "withdrawn"]
 Reviewed = Literal["open", "explained", "confirmed"]
+Asked = Literal["dev", "private", "check"]
 Role = Literal["maintainer", "reviewer", "runner", "auditor", "submitter"]
 
 LISTEN = "127.0.0.1:8701"

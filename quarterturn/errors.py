@@ -35,3 +35,15 @@ class Refused(HallError):
     """Doing it would overwrite or break something: nothing was done."""
 
     kind: ClassVar[Kind] = "refused"
+
+
+class NotAllowed(HallError):
+    """It is not open to whoever asked, or not now."""
+
+    kind: ClassVar[Kind] = "not-allowed"
+
+
+class OverQuota(HallError):
+    """A quota is used up; the message says which, and when there is more."""
+
+    kind: ClassVar[Kind] = "quota"

@@ -130,6 +130,7 @@ def private(house: House, chosen: Choice, out: Progress) -> Report:
     line = standings.lines([(opened.record, results)], month.cohort)
     public = marks.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
+    del data["runs"]  # of the month: the board counts them
     return Report(data | {"public_grammar": public}, [*standings.table(line), *marks.lines(public)])
 
 

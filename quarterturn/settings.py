@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from quarterturn.choices import BoxName
+from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import SandboxError
 from sandbox.model_gateway.spec import require_address
@@ -67,6 +67,24 @@ class Watch(Section):
     readers: int = Field(default=5, ge=1, description="How many outside the wall may read tasks of one skeleton.")
 
 
+class Service(Section):
+    """What the service lets in, and where it is reached."""
+
+    private_per_month: int = Field(default=5, ge=0, description="Private runs of one party a benchmark month.")
+    dev_per_day: int = Field(default=20, ge=0, description="Runs of the dev set of one party a day, UTC.")
+    checks_per_day: int = Field(default=20, ge=0, description="Preflights of one party a day; they cost nothing else.")
+    waiting: int = Field(default=10, ge=1, description="How many submissions of one party may wait or run at once.")
+    at_once: int = Field(
+        default=1, ge=1, le=16, description="How many submissions of one party are run at the same time."
+    )
+    requests_per_minute: int = Field(default=600, ge=1, description="Requests from one address a minute.")
+    body_bytes: int = Field(default=65536, ge=1024, description="How long the body of a request may be.")
+    callbacks: str = Field(default=LISTEN, description="Where callbacks of hosted endpoints are heard, ADDRESS:PORT.")
+    callbacks_url: str = Field(
+        default="", description="The https URL that leads an endpoint there; without one, none is run."
+    )
+
+
 class Model(Section):
     """A language model that agents may ask, through the operator's account: `[models.NAME]`."""
 
@@ -93,6 +111,7 @@ class Settings(Section):
     store: Store = Store()
     run: Run = Run()
     watch: Watch = Watch()
+    service: Service = Service()
     models: Mapping[UpstreamName, Model] = Field(default={}, description="What agents may ask; none unless named.")
 
 

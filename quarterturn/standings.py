@@ -4,14 +4,19 @@ Ranked figures are over the three sealed cohorts; the sunset cohort's stand besi
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
 reference agent have no rank. What a board shows of live tasks is rounded: figures to half a point, counts that an agent
 can move to their first digit.
+
+Of a submitter's runs in a track the one counts that was named before any was scored, else the first that can be ranked;
+how many they made stands beside it. Whoever may choose the best of many runs measures luck.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from quarterturn.submitting import named_runs
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.tracks import TRACKS, UNOFFICIAL
@@ -32,6 +37,7 @@ class Line:
         sealed: the score over the cohorts that stay sealed after the next turn. It is what is ranked, but for a track
             that is given none of them: of that the whole is.
         note: why there is no rank, or "".
+        runs: how many runs of the month the submitter made in this track.
     """
 
     name: str
@@ -41,6 +47,7 @@ class Line:
     whole: Score
     sealed: Score
     note: str = ""
+    runs: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """Give the line as plain JSON values, rounded as it is shown."""
@@ -50,6 +57,7 @@ class Line:
             "run": self.run,
             "rank": self.rank,
             "note": self.note,
+            "runs": self.runs,
             "whole": rounded(self.whole),
             "sealed": rounded(self.sealed),
         }
@@ -57,10 +65,26 @@ class Line:
 
 def of_month(house: House, month: Month) -> list[Line]:
     """Give the month's lines, best first within a track."""
-    sunset = month.cohort
-    done = [r for r in house.runs.list(month=str(month)) if r.state is RunState.DONE]
-    scored = [(r, house.official.results(r, why="board")) for r in done]
-    return lines([(r, results) for r, results in scored], sunset)
+    made = house.runs.list(month=str(month))
+    scored = [(r, house.official.results(r, why="board")) for r in made if r.state is RunState.DONE]
+    counted = counting(scored, named_runs(house.engine))
+    runs = Counter((r.submitter, r.track) for r in made)
+    board = lines([(r, results) for r, results in scored if r.number in counted], month.cohort)
+    whose = {r.number: (r.submitter, r.track) for r in made}
+    return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in board]
+
+
+def counting(scored: Sequence[tuple[RunRecord, Sequence[Result]]], named: Collection[int] = ()) -> set[int]:
+    """Choose the runs that count, one a submitter and track; runs that are never ranked are all shown."""
+    chosen: dict[tuple[str, str], int] = {}
+    free: set[int] = set()
+    order = sorted(scored, key=lambda one: (one[0].number not in named, not score(one[1]).ranked, one[0].number))
+    for record, _ in order:
+        if _may_rank(record):
+            chosen.setdefault((record.submitter, record.track), record.number)
+        else:
+            free.add(record.number)
+    return free | set(chosen.values())
 
 
 def lines(scored: Sequence[tuple[RunRecord, Sequence[Result]]], sunset: str) -> list[Line]:

@@ -1,13 +1,19 @@
-"""Rows of the hall: who may ask. Of a token only its digest stands here."""
+"""Rows of the hall: who may ask, what was submitted, and what was told of it.
+
+No row holds a word of a private task, nor a token: of a token its digest stands here, of a private run its figures as
+they were told, rounded.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import JSON, Column
+from sqlalchemy import JSON, CheckConstraint, Column, LargeBinary, UniqueConstraint
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
+import sandbox.tables  # noqa: F401 - submissions name their runs
 from vault.tables import Counter
 
 _DIGEST = 64  # hexadecimal digits of a SHA-256
@@ -37,3 +43,56 @@ class TokenRow(SQLModel, table=True):
     expires_at: datetime = Field(sa_type=UTCDateTime)
     revoked_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
     used_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
+
+
+class SubmissionRow(SQLModel, table=True):
+    """What was submitted through the service; the row is the job, and `attempt` fences who works on it."""
+
+    __tablename__ = "hall_submission"
+    __table_args__ = (
+        UniqueConstraint("account", "once"),
+        CheckConstraint("attempt >= 0", name="attempt_not_negative"),
+    )
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Counter)
+    id: str = Field(max_length=18, unique=True)
+    account: str = Field(foreign_key="hall_account.name", max_length=40, index=True)
+    tasks: str = Field(max_length=8)  # dev, private, check
+    kind: str = Field(max_length=16)  # image, endpoint
+    reference: str = Field(max_length=500)
+    model: str | None = Field(default=None, max_length=16)
+    named: bool = False  # its figures are to count, whichever run was first
+    month: str = Field(max_length=7)
+    state: str = Field(max_length=12, index=True)
+    code: str | None = Field(default=None, max_length=24)
+    attempt: int = 0
+    worker: str | None = Field(default=None, max_length=100)
+    lease_until: datetime | None = Field(default=None, sa_type=UTCDateTime)
+    run: int | None = Field(default=None, foreign_key="sandbox_run.number", unique=True, sa_type=Counter)
+    once: str | None = Field(default=None, max_length=_DIGEST)  # of the Idempotency-Key
+    asked: str = Field(max_length=_DIGEST)  # of what was asked for with it
+    created_at: datetime = Field(sa_type=UTCDateTime)
+    started_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
+    ended_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
+
+
+class ToldRow(SQLModel, table=True):
+    """The figures of a private run as its owner was told them: rounded, and held back where they say nothing new."""
+
+    __tablename__ = "hall_told"
+
+    run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
+    month: str = Field(max_length=7)
+    track: str = Field(max_length=32)
+    submitter: str = Field(max_length=40, index=True)
+    figures: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+
+class TraceRow(SQLModel, table=True):
+    """What a submission's run on public tasks came to, task by task; everybody may see it once its owner says so."""
+
+    __tablename__ = "hall_trace"
+
+    submission: str = Field(primary_key=True, foreign_key="hall_submission.id", max_length=18)
+    body: bytes = Field(sa_type=LargeBinary)  # JSON, compressed
+    published_at: datetime | None = Field(default=None, sa_type=UTCDateTime)

@@ -18,7 +18,9 @@ from quarterturn.accounts import Accounts
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.home import Places, endpoint_sender
+from quarterturn.queue import Queue
 from quarterturn.settings import Settings
+from quarterturn.submitting import Submissions
 from rotation.books import Books
 from rotation.exposure import Exposures
 from rotation.findings import Findings
@@ -180,6 +182,16 @@ class House:
     def accounts(self) -> Accounts:
         """Who may ask the service for what."""
         return Accounts(self.engine, self.now)
+
+    @cached_property
+    def submissions(self) -> Submissions:
+        """What was submitted through the service."""
+        return Submissions(self.engine, self.runs, self.settings.service, self.now)
+
+    @cached_property
+    def queue(self) -> Queue:
+        """What waits to be run, and who runs what."""
+        return Queue(self.engine, self.now, self.settings.service.at_once)
 
 
 @cache

@@ -94,13 +94,22 @@ def must_be_submittable(submission: Submission) -> None:
         raise Refused(f"{submission.name} is handed the solutions and cannot be submitted; it only checks a set")
 
 
+def require_reference(reference: str) -> None:
+    """Refuse what could be no name of an image.
+
+    Raises:
+        Malformed: it is empty, an option, or has white space in it.
+    """
+    if not reference or reference.startswith("-") or any(c.isspace() for c in reference):
+        raise Malformed(f"{reference!r} is not the name of an image; give one as `docker image ls` shows it")
+
+
 def image(reference: str, *, submitter: str, resolve: Callable[[str], str], name: str | None = None) -> Submission:
     """Make a submission of a container image; `resolve` asks the engine for the image's digest.
 
     What runs is what has that digest, and not what is called by the name by then.
     """
-    if not reference or reference.startswith("-") or any(c.isspace() for c in reference):
-        raise Malformed(f"{reference!r} is not the name of an image; give one as `docker image ls` shows it")
+    require_reference(reference)
     name = name or _slug(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
     digest = resolve(reference)
     return Submission("image", name, submitter, Program(image=digest), digest)

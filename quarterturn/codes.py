@@ -1,0 +1,63 @@
+"""What a submitter is told of a submission that came to nothing: one code of this table, and what to do about it.
+
+Why exactly it failed is never said: the words of an error may quote a task, and who could choose the error could ask
+questions with it. What is *ours* costs its owner nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One way to come to nothing.
+
+    Attributes:
+        ours: whether it is refunded.
+        hint: what its owner can do.
+    """
+
+    ours: bool
+    hint: str
+
+
+CODES: Mapping[str, Code] = {
+    "cancelled": Code(ours=False, hint="You cancelled it."),
+    "not-runnable": Code(ours=False, hint="It cannot be run as it was named: look at the image or the URL."),
+    "not-found": Code(ours=False, hint="The image, the model or the address is not there: push or name it again."),
+    "refused": Code(ours=False, hint="It may not be run: see what an image or an endpoint must not do."),
+    "not-now": Code(ours=True, hint="Nothing was live to run it on: submit it again after the turn."),
+    "turn": Code(ours=True, hint="The month turned while it ran: submit it again."),
+    "machine": Code(ours=True, hint="Our machine could not run it: submit it again later."),
+    "interrupted": Code(ours=True, hint="It was cut short several times on our side: submit it again later."),
+    "mistake": Code(ours=True, hint="A mistake of ours ended it: submit it again, and tell us its id."),
+}
+
+_KINDS: Mapping[str, str] = {
+    "malformed": "not-runnable",
+    "not-found": "not-found",
+    "refused": "refused",
+    "not-allowed": "not-now",
+    "unavailable": "machine",
+    "locked": "machine",
+}
+
+
+def code_of(error: BaseException) -> str:
+    """Give the code of what ended a submission."""
+    return _KINDS.get(str(getattr(error, "kind", "")), "mistake")
+
+
+def charged(state: str, code: str | None, *, started: bool) -> bool:
+    """Say whether a submission counts against a quota: what waits or runs does, and what came to something.
+
+    Args:
+        state: where it stands.
+        code: of one that came to nothing.
+        started: whether anything of it was served to the agent.
+    """
+    if state in ("queued", "running", "done"):
+        return True
+    return started and not (code is not None and CODES[code].ours)

@@ -1,0 +1,153 @@
+"""The queue: rows of submissions, who works on which, and for how long they may be silent.
+
+1. A claim raises the row's *attempt*. Whatever a worker writes afterwards names its attempt, in one
+   `UPDATE … WHERE attempt = ?`: of two who hold themselves for the worker, one writes nothing.
+2. A claim is a lease. Its worker renews it; where it does not, `reap` puts the row back, without any lock on the queue.
+3. What died `TRIES` times is given up, and refunded.
+4. It is fair between parties: what comes first is what has the fewest of its own party before it.
+5. An executor carries numbers of rows and nothing else; the row is the truth.
+
+The embedded executor is this database alone: a job is there once its transaction is committed. What carries jobs in
+another way has the same three methods and enqueues within the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from sqlalchemy import Engine, func, update
+from sqlmodel import Session, col, select
+
+from quarterturn.submitting import UNFINISHED
+from quarterturn.tables import AccountRow, SubmissionRow
+from vault.db import transaction
+
+LEASE = timedelta(seconds=90)
+TRIES = 3
+
+
+class Executor(Protocol):
+    """What carries jobs from whoever takes a submission in to whoever works on it."""
+
+    def enqueue(self, session: Session, number: int) -> None:
+        """Hand a job over, within the transaction that wrote its row."""
+        ...
+
+    def start(self) -> None:
+        """Begin to work."""
+        ...
+
+    def stop(self) -> None:
+        """Take no more jobs, and put back what was begun."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that somebody works on: its row, and the attempt that it is theirs under."""
+
+    number: int
+    id: str
+    attempt: int
+
+
+class Queue:
+    """The queue of one home.
+
+    Args:
+        engine: from `vault.db.open_engine`.
+        clock: the present moment, with its time zone.
+        at_once: how many of one party are worked on at the same time.
+    """
+
+    def __init__(self, engine: Engine, clock: Callable[[], datetime], at_once: int = 1) -> None:
+        self._engine, self._clock, self._at_once = engine, clock, at_once
+
+    def waiting(self) -> list[int]:
+        """Give the numbers of what waits, in the order in which it is claimed as things stand."""
+        with Session(self._engine) as session:
+            return [number for number, _ in self._order(session)]
+
+    def claim(self, worker: str) -> Claim | None:
+        """Take the next job, or None where nothing may be taken now (rules 1, 2 and 4)."""
+        with transaction(self._engine) as session:
+            for number, place in self._order(session):
+                if place > self._at_once:
+                    continue
+                row, now = session.get_one(SubmissionRow, number), self._now()
+                claim = Claim(number, row.id, row.attempt + 1)
+                taken = {
+                    "state": "running",
+                    "attempt": claim.attempt,
+                    "worker": worker,
+                    "lease_until": now + LEASE,
+                    "started_at": row.started_at or now,
+                }
+                change = update(SubmissionRow).where(
+                    col(SubmissionRow.number) == number,
+                    col(SubmissionRow.state) == "queued",
+                    col(SubmissionRow.attempt) == row.attempt,
+                )
+                if session.exec(change.values(**taken)).rowcount == 1:
+                    return claim
+        return None
+
+    def renew(self, claim: Claim) -> bool:
+        """Say that a job is still worked on; False says that it is not this worker's any more."""
+        return self._write(claim, lease_until=self._now() + LEASE)
+
+    def opened(self, claim: Claim, run: int) -> bool:
+        """Write down which run of the ledger a job opened."""
+        return self._write(claim, run=run)
+
+    def finish(self, claim: Claim, code: str | None) -> bool:
+        """End a job: done, or failed with a code of the table."""
+        state = "done" if code is None else "failed"
+        return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
+
+    def give_back(self, claim: Claim) -> bool:
+        """Put a job back that was begun and could not be ended; the attempt counts."""
+        return self._write(claim, state="queued", lease_until=None)
+
+    def reap(self) -> int:
+        """Put back, or give up, whatever its worker was silent about for too long; say how many there were."""
+        now = self._now()
+        silent = (col(SubmissionRow.state) == "running", col(SubmissionRow.lease_until) < now)
+        over = {"state": "failed", "code": "interrupted", "lease_until": None, "ended_at": now}
+        with transaction(self._engine) as session:
+            dead = session.exec(
+                update(SubmissionRow).where(*silent, col(SubmissionRow.attempt) >= TRIES).values(**over)
+            ).rowcount
+            back = session.exec(update(SubmissionRow).where(*silent).values(state="queued", lease_until=None)).rowcount
+        return int(dead + back)
+
+    def _order(self, session: Session) -> Sequence[tuple[int, int]]:
+        """Give what waits as (number, place in its party's own backlog), the next one first."""
+        place = (
+            func.row_number()
+            .over(partition_by=AccountRow.party, order_by=(col(SubmissionRow.state).desc(), col(SubmissionRow.number)))
+            .label("place")
+        )
+        own = (
+            select(SubmissionRow.number, SubmissionRow.state, place)
+            .join(AccountRow, col(AccountRow.name) == col(SubmissionRow.account))
+            .where(col(SubmissionRow.state).in_(UNFINISHED))
+            .subquery()
+        )
+        query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
+        return [(number, place) for number, place in session.exec(query).all()]
+
+    def _write(self, claim: Claim, **values: object) -> bool:
+        change = update(SubmissionRow).where(
+            col(SubmissionRow.number) == claim.number,
+            col(SubmissionRow.state) == "running",
+            col(SubmissionRow.attempt) == claim.attempt,
+        )
+        with transaction(self._engine) as session:
+            return session.exec(change.values(**values)).rowcount == 1
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)

@@ -1,0 +1,171 @@
+"""The queue: fair, fenced, leased, and nothing is lost or ended twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quarterturn.queue import LEASE, TRIES, Claim, Queue
+from quarterturn.settings import Service
+from quarterturn.submitting import Submissions, Wish
+from quarterturn.wiring import House
+
+WISH = Wish("dev", image="agent:1")
+MONTH = "2026-12"
+
+
+class Clock:
+    def __init__(self):
+        self.now = datetime(2026, 12, 5, 10, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def house(home, clock):
+    house = House(home, None, clock)
+    for name in ("ada", "bob", "carl", "countess"):
+        house.accounts.create(name, "submitter")
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def submit(house):
+    door = Submissions(house.engine, house.runs, Service(waiting=100, dev_per_day=1000), house.now)
+    return lambda account: door.take(account, WISH, month=MONTH)[0]
+
+
+@pytest.fixture
+def queue(house, clock):
+    return Queue(house.engine, clock, at_once=100)
+
+
+def state(house, claim):
+    return house.submissions.get(claim.id).state
+
+
+def test_who_submits_much_does_not_come_before_who_submits_once(submit, queue):
+    flood = [submit("ada").number for _ in range(4)]
+    one = submit("bob").number
+    two = [submit("carl").number for _ in range(2)]
+    assert queue.waiting() == [flood[0], one, two[0], flood[1], two[1], flood[2], flood[3]]
+
+
+def test_linked_accounts_stand_in_one_line(house, submit, queue):
+    house.accounts.link("countess", "ada")
+    first, second, other = submit("ada").number, submit("countess").number, submit("bob").number
+    assert queue.waiting() == [first, other, second]
+
+
+def test_what_runs_counts_as_the_beginning_of_ones_backlog(submit, queue):
+    submit("ada")
+    second = submit("ada").number
+    queue.claim("w")
+    other = submit("bob").number
+    assert queue.waiting() == [other, second]
+
+
+def test_only_so_many_of_one_party_run_at_once(house, clock, submit):
+    queue = Queue(house.engine, clock, at_once=1)
+    for _ in range(3):
+        submit("ada")
+    claim = queue.claim("w")
+    assert queue.claim("w") is None
+    assert queue.finish(claim, None)
+    assert queue.claim("w") is not None
+
+
+def test_a_claim_raises_the_attempt_and_is_a_lease(house, submit, queue, clock):
+    submit("ada")
+    first = queue.claim("one")
+    assert (first.attempt, state(house, first)) == (1, "running")
+    assert queue.reap() == 0
+    clock.now += LEASE / 2
+    assert queue.renew(first)
+    clock.now += LEASE / 2 + timedelta(seconds=1)
+    assert queue.reap() == 0
+    clock.now += LEASE
+    assert queue.reap() == 1
+    second = queue.claim("two")
+    assert (second.number, second.attempt) == (first.number, 2)
+
+
+def test_who_was_thought_dead_writes_nothing_any_more(house, submit, queue, clock):
+    submit("ada")
+    dead = queue.claim("one")
+    clock.now += LEASE + timedelta(seconds=1)
+    queue.reap()
+    assert not queue.renew(dead)
+    assert not queue.finish(dead, None)
+    assert state(house, dead) == "queued"
+    alive = queue.claim("two")
+    assert not queue.finish(dead, "mistake")
+    assert not queue.give_back(dead)
+    assert queue.finish(alive, None)
+    assert not queue.finish(alive, "mistake")
+    assert house.submissions.get(alive.id).code is None
+
+
+def test_what_dies_again_and_again_is_given_up_and_refunded(house, submit, queue, clock):
+    made = submit("ada")
+    for _ in range(TRIES):
+        assert queue.claim("w") is not None
+        clock.now += LEASE + timedelta(seconds=1)
+        queue.reap()
+    assert queue.claim("w") is None
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.code, ended.charged) == ("failed", "interrupted", False)
+
+
+def test_what_is_given_back_waits_again_and_the_try_counts(house, submit, queue):
+    submit("ada")
+    claim = queue.claim("w")
+    assert queue.give_back(claim)
+    assert queue.claim("w").attempt == 2
+
+
+def test_what_was_cancelled_is_nobodys(house, submit, queue):
+    made = submit("ada")
+    claim = queue.claim("w")
+    house.submissions.cancel(made.id, "ada")
+    assert not queue.renew(claim)
+    assert not queue.finish(claim, None)
+    assert state(house, claim) == "cancelled"
+
+
+def test_a_claim_of_nothing_writes_nothing(house, queue):
+    assert queue.claim("w") is None
+    assert not queue.renew(Claim(7, "s-" + "a" * 16, 1))
+
+
+def test_many_workers_take_each_job_once(house, submit, clock):
+    made = {submit(name).number for name in ("ada", "bob", "carl") for _ in range(8)}
+    taken: Counter[int] = Counter()
+    lock = threading.Lock()
+
+    def work():
+        own = House(house.home, None, clock)
+        queue = Queue(own.engine, clock, at_once=100)
+        while claim := queue.claim("w"):
+            with lock:
+                taken[claim.number] += 1
+            assert queue.finish(claim, None)
+        own.close()
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert taken == dict.fromkeys(made, 1)
+    assert not house.submissions.unfinished()

@@ -1,0 +1,238 @@
+"""Submissions: taken in once, paid for by quotas that are counted from rows, and taken back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import update
+from sqlmodel import Session, col
+
+from quarterturn.codes import CODES, charged, code_of
+from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
+from quarterturn.queue import Queue
+from quarterturn.settings import Service
+from quarterturn.submitting import Submissions, Wish, named_runs
+from quarterturn.tables import SubmissionRow
+from quarterturn.wiring import House
+from sandbox import submission as submissions
+from sandbox.errors import Malformed as NoImage
+from sandbox.errors import Refused
+from vault.db import transaction
+
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+MONTH = "2026-12"
+DEV = Wish("dev", image="agent:1")
+PRIVATE = Wish("private", image="agent:1")
+
+
+@pytest.fixture
+def house(home):
+    house = House(home, None, lambda: NOW)
+    for name in ("ada", "bob", "countess"):
+        house.accounts.create(name, "submitter")
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def take(house):
+    def take(account="ada", wish=DEV, *, month=MONTH, **how):
+        return house.submissions.take(account, wish, month=month, **how)[0]
+
+    return take
+
+
+def limited(house, **limits) -> Submissions:
+    return Submissions(house.engine, house.runs, Service(**limits), house.now)
+
+
+def work_off(house, code=None, run=None):
+    """Let a worker claim the next job and end it."""
+    queue = Queue(house.engine, house.now)
+    claim = queue.claim("worker")
+    if run is not None:
+        assert queue.opened(claim, run)
+    assert queue.finish(claim, code)
+
+
+def a_run(house, submitter="ada", *, done=True):
+    """A private run as the ledger's books have it; nobody plays it."""
+
+    class Box:
+        name, official = "docker", True
+
+    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
+    record = house.runs.open(submitted, month=MONTH, track="docker", tasks=1, box=Box())
+    if done:
+        with transaction(house.engine) as session:
+            house.runs.start(record.number, session)
+            from sandbox.tables import RunRow
+
+            session.exec(update(RunRow).where(col(RunRow.number) == record.number).values(state="done"))
+    return record.number
+
+
+def test_a_submission_waits_and_is_its_owners(house, take):
+    made = take()
+    assert made.state == "queued"
+    assert made.id.startswith("s-")
+    assert house.submissions.get(made.id, "ada") == made
+    for name, account in ((made.id, "bob"), ("s-" + "a" * 16, "ada")):
+        with pytest.raises(NotFound, match=r"^there is no such submission$"):
+            house.submissions.get(name, account)
+
+
+def test_the_newest_comes_first_and_pages_follow(house, take):
+    made = [take() for _ in range(5)]
+    take("bob")
+    first = house.submissions.of("ada", limit=3)
+    assert [one.id for one in first] == [one.id for one in reversed(made[2:])]
+    rest = house.submissions.of("ada", after=first[-1].number, limit=3)
+    assert [one.id for one in rest] == [made[1].id, made[0].id]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {},
+        {"image": "a", "endpoint": "https://a.example/"},
+        {"image": ""},
+        {"image": "-v"},
+        {"image": "a b"},
+        {"image": "a" * 501},
+        {"endpoint": "http://a.example/"},
+        {"endpoint": "https://a.example:25/"},
+        {"image": "a", "counts": True},
+    ],
+)
+def test_what_could_never_be_run_is_refused_at_the_door(wish):
+    with pytest.raises((Malformed, NoImage, Refused)):
+        Wish("dev", **wish)
+
+
+def test_the_same_key_gives_the_same_submission(house, take):
+    first = take(once="k-1")
+    again, new = house.submissions.take("ada", DEV, month=MONTH, once="k-1")
+    assert (again, new) == (first, False)
+    assert take(once="k-2").id != first.id
+    assert take("bob", once="k-1").id != first.id
+    with pytest.raises(NotAllowed, match="something else"):
+        take(wish=PRIVATE, once="k-1")
+
+
+def test_a_job_is_handed_over_with_its_row_or_neither_is_there(house, take):
+    def fails(session, number):
+        raise OSError("no queue today")
+
+    with pytest.raises(OSError, match="today"):
+        take(enqueue=fails)
+    assert house.submissions.of("ada") == []
+    seen = []
+    made = take(enqueue=lambda session, number: seen.append((isinstance(session, Session), number)))
+    assert seen == [(True, made.number)]
+
+
+def test_a_quota_says_what_is_left_before_it_bites(house):
+    few = limited(house, dev_per_day=2)
+    for used in range(2):
+        assert few.quotas("ada", MONTH)["dev"].left == 2 - used
+        few.take("ada", DEV, month=MONTH)
+    with pytest.raises(OverQuota, match="all 2 of the quota 'dev' are used: there is more on 2026-12-06"):
+        few.take("ada", DEV, month=MONTH)
+    few.take("bob", DEV, month=MONTH)
+
+
+def test_linked_accounts_share_their_quotas(house):
+    few = limited(house, private_per_month=1)
+    house.accounts.link("countess", "ada")
+    few.take("countess", PRIVATE, month=MONTH)
+    with pytest.raises(OverQuota):
+        few.take("ada", PRIVATE, month=MONTH)
+
+
+def test_a_new_day_and_a_new_month_begin_anew(house, take):
+    take()
+    take(wish=PRIVATE)
+    later = Submissions(house.engine, house.runs, Service(), lambda: NOW + timedelta(days=1))
+    assert later.quotas("ada", MONTH)["dev"].used == 0
+    assert later.quotas("ada", MONTH)["private"].used == 1
+    assert later.quotas("ada", "2027-01")["private"].used == 0
+    assert later.quotas("ada", MONTH)["private"].until == datetime(2027, 1, 1, tzinfo=UTC)
+
+
+def test_what_is_cancelled_before_it_starts_costs_nothing(house, take):
+    made = take()
+    assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
+    gone = house.submissions.cancel(made.id, "ada")
+    assert (gone.state, gone.code) == ("cancelled", "cancelled")
+    assert house.submissions.quotas("ada", MONTH)["dev"].used == 0
+    with pytest.raises(NotAllowed, match="cancelled"):
+        house.submissions.cancel(made.id, "ada")
+    with pytest.raises(NotFound):
+        house.submissions.cancel(made.id, "bob")
+
+
+def test_what_is_cancelled_while_it_runs_is_paid_for(house, take):
+    made = take()
+    house.queue.claim("worker")
+    house.submissions.cancel(made.id, "ada")
+    assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
+
+
+@pytest.mark.parametrize("code", sorted(set(CODES) - {"cancelled"}))
+def test_failures_of_ours_are_refunded_and_others_are_not(house, take, code):
+    take()
+    work_off(house, code)
+    assert house.submissions.quotas("ada", MONTH)["dev"].used == (0 if CODES[code].ours else 1)
+
+
+def test_a_private_run_that_was_never_opened_costs_nothing(house, take):
+    take(wish=PRIVATE)
+    work_off(house, "not-found")
+    assert house.submissions.quotas("ada", MONTH)["private"].used == 0
+    take(wish=PRIVATE)
+    work_off(house, "refused", run=a_run(house, done=False))
+    assert house.submissions.quotas("ada", MONTH)["private"].used == 1
+
+
+def test_only_so_many_wait(house):
+    few = limited(house, waiting=2)
+    made = [few.take("ada", DEV, month=MONTH)[0] for _ in range(2)]
+    with pytest.raises(OverQuota, match="'waiting' are used: wait until one of yours has ended"):
+        few.take("ada", PRIVATE, month=MONTH)
+    few.cancel(made[0].id, "ada")
+    few.take("ada", PRIVATE, month=MONTH)
+
+
+def test_a_run_is_named_before_any_is_scored_or_never(house, take):
+    named = Wish("private", image="agent:1", counts=True)
+    take(wish=named)
+    number = a_run(house)
+    work_off(house, run=number)
+    assert named_runs(house.engine) == {number}
+    with pytest.raises(NotAllowed, match="the first one counts"):
+        take(wish=named)
+    house.accounts.link("countess", "ada")
+    with pytest.raises(NotAllowed):
+        take("countess", named)
+    take("bob", named)
+
+
+def test_what_waits_or_is_done_is_always_paid_for():
+    assert charged("queued", None, started=False)
+    assert charged("running", None, started=True)
+    assert charged("done", None, started=True)
+    assert not charged("cancelled", "cancelled", started=False)
+
+
+def test_an_error_becomes_a_code_and_none_of_its_words():
+    assert code_of(Malformed("…")) == "not-runnable"
+    assert code_of(ValueError("a word of a task")) == "mistake"
+    assert all(code in CODES for code in map(code_of, (NotFound(""), Refused(""), OverQuota(""), OSError())))
+
+
+def test_rows_of_the_queue_name_nothing_of_a_private_run_but_its_number():
+    told = {"id", "account", "tasks", "kind", "reference", "model", "named", "month", "state", "code", "run"}
+    kept = {"number", "attempt", "worker", "lease_until", "once", "asked", "created_at", "started_at", "ended_at"}
+    assert set(SubmissionRow.model_fields) == told | kept
