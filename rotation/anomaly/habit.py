@@ -16,6 +16,7 @@ import numpy as np
 from rotation.anomaly.table import Bools, Floats, Table
 
 DEGREES = 3
+INFORMED = (DEGREES + 1) / (DEGREES + 3)  # the variance of Student's score, as a part of its mean curvature
 FADING = 0.5  # of what a month earlier counts
 ROUNDS = 12
 LIKE_MONTHS = 10.0  # runs with a past that the usual spread counts for
@@ -28,8 +29,8 @@ class Habit:
 
     Attributes:
         shift: (P,) how far the promise draws the run's estimate.
-        precision: (P,) of the promise at that place, in 1/unit^2.
-        pull: (P,) the drawn estimate less the promise.
+        precision: (P,) the information that the promise gives at that place, in 1/unit^2.
+        pull: (P,) the promise's score there: positive where a run is above it.
         wide: the standard deviation of the prior where nothing is promised.
     """
 
@@ -60,14 +61,18 @@ def habit(table: Table, estimate: Floats, information: Floats, usual: float, wid
     scale2 = _scale2(gap[known], information[known], usual)
     at = gap
     for _ in range(ROUNDS):
-        precision = (DEGREES + 1) / (DEGREES * scale2 + at**2)
-        at = gap * information / (information + precision)
+        at = gap * information / (information + _curvature(at, scale2))
     return Habit(
         np.where(known, promised + at - estimate, 0),
-        np.where(known, (DEGREES + 1) / (DEGREES * scale2 + at**2), wide**-2),
-        np.where(known, at, 0),
+        np.where(known, INFORMED * _curvature(at, scale2), wide**-2),
+        np.where(known, _curvature(at, scale2) * at, 0),
         wide,
     )
+
+
+def _curvature(at: Floats, scale2: float) -> Floats:
+    """Give by what a distance from the promise is multiplied to be Student's score."""
+    return (DEGREES + 1) / (DEGREES * scale2 + at**2)
 
 
 def _promised(table: Table, alone: Floats) -> tuple[Floats, Bools]:

@@ -32,12 +32,12 @@ from rotation.anomaly.tested import Tested
 
 FEWEST = 5  # submitters in the rotation; below, no verdict
 MANY = 10  # below, months are not added up: what few peers mistake of a cohort lasts, and would add up as well
-SHARE = 0.2  # of the exposed tasks, for which the statistic is made
+SHARE = 0.25  # of the exposed tasks, for which the statistic is made
 KNOWN = 0.95  # the chance that a known task is passed
 SHORTCUTS = ((1.0, 0.4), (0.75, 0.4), (0.6, 0.2))  # calls on a known task beside usual ones, and how likely
 BINS = {1: 12, 2: 6, 3: 4}  # of calls, by the months of a window
 MONTHS = len(BINS)
-TRUST = (0.5, 0.3, 0.2)  # in windows of so many months: a leak is young when it is looked for first
+TRUST = (0.7, 0.2, 0.1)  # in windows of so many months: a leak is young when it is looked for first
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 ALPHA = 0.01
@@ -263,7 +263,7 @@ def window(study: Study, chain: Ints) -> Window:
     scores, precision, pull = _nuisances(months, digits, nodes)
     values, weights, extra = _projected(ratio, chances, scores, precision)
     seen = np.ravel_multi_index(tuple(month.seen for month in months), shape)
-    return Window(values, chances, known, seen, extra, float((weights * precision * pull).sum()))
+    return Window(values, chances, known, seen, extra, float((weights * pull).sum()))
 
 
 def _month(study: Study, chain: Ints, number: int, tasks: Ints) -> _Month:
