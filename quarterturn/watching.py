@@ -45,14 +45,14 @@ def listing(house: House, month: str | None, *, everything: bool) -> Report:
     looks = [one for one in house.books.findings.looks() if asked in (None, one.month)]
     found = [one for one in house.books.findings.all(asked) if everything or one.status != "clean" or one.state]
     lines = [line for look in looks for line in _month(look, [one for one in found if one.month == look.month])]
-    data = {"looks": [_look(one) for one in looks], "findings": [_finding(one) for one in found]}
+    data = {"looks": [_look(one) for one in looks], "findings": [described(one) for one in found]}
     return Report(data, lines or ["the watch has looked at nothing yet: it looks after each run and each turn"])
 
 
 def review(house: House, number: int, state: State, note: str, who: str) -> Report:
     """Add a person's word to the review of a finding."""
     found = house.books.findings.review(number, state, who=who, note=note, now=house.now())
-    return Report(_finding(found), [_line(found), *_words(found)])
+    return Report(described(found), [_line(found), *_words(found)])
 
 
 def exposure(house: House, task: str | None) -> Report:
@@ -115,7 +115,8 @@ def _look(one: Look) -> dict[str, Any]:
     return plain | {"month": str(one.month), "at": one.at.isoformat(), "too_few_peers": one.submitters < FEWEST}
 
 
-def _finding(one: Finding) -> dict[str, Any]:
+def described(one: Finding) -> dict[str, Any]:
+    """Give a finding as plain JSON values."""
     names = ("number", "kind", "subject", "status", "p_value", "p_adj", "q", "detail", "state")
     words = [{"state": w.state, "who": w.who, "at": w.at.isoformat(), "note": w.note} for w in one.reviews]
     return {name: getattr(one, name) for name in names} | {

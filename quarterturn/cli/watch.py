@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from quarterturn.cli import findings, scan, trace
+from quarterturn.cli import findings, scan, trace, watchreport
 
 
 def register(app: typer.Typer) -> None:
@@ -13,4 +13,5 @@ def register(app: typer.Typer) -> None:
     findings.register(watch)
     scan.register(watch)
     trace.register(watch)
+    watchreport.register(watch)
     app.add_typer(watch, name="watch")

@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from rotation.anomaly.linking import Estimate, Line, Scale
 from rotation.anomaly.table import Bools, Floats, Ints, Table
+from rotation.anomaly.views import jump_z
 from sandbox.interval import Z, proportion
 
 DIGITS = 6
@@ -35,7 +36,7 @@ def scores(line: Line) -> list[dict[str, Any]]:
     return [
         {
             "run": table.runs[run],
-            "submitter": _whose(table, run),
+            "submitter": whose(table, run),
             "rotation": int(table.rotation[run]),
             "raw": _raw(table, run),
             "linked": plain(linked),
@@ -49,7 +50,8 @@ def jumps(line: Line, rotation: int) -> list[dict[str, Any]]:
 
     With E(a, s) the expected score of ability a on set s: ability is E(now, this set) - E(then, this set), difficulty
     E(then, this set) - E(then, that set), both abilities unaided; excess is what the scores are above that, now less
-    then. The three add up to the change of the raw score.
+    then. The three add up to the change of the raw score. Beside them, the change of the linked score, and the z of the
+    raw one, which is a view.
     """
     table = line.table
     after = [int(run) for run in firsts(table, rotation) if _before(table, int(run)) is not None]
@@ -57,10 +59,11 @@ def jumps(line: Line, rotation: int) -> list[dict[str, Any]]:
     if not after:
         return []
     parts = line.estimates(lambda scale: _parts(table, scale, np.array(before), np.array(after)).ravel())
-    rows = [parts[at :: len(after)] for at in range(len(after))]
+    linked = line.estimates(lambda scale: line.scores(scale)[after] - line.scores(scale)[before])
+    rows = [[*parts[at :: len(after)], linked[at]] for at in range(len(after))]
     return [
-        {"submitter": _whose(table, now), "since": int(table.rotation[then])}
-        | dict(zip(("change", "ability", "difficulty", "excess"), map(plain, row), strict=True))
+        {"submitter": whose(table, now), "since": int(table.rotation[then]), "z": number(_jump(table, then, now))}
+        | dict(zip(("change", "ability", "difficulty", "excess", "linked"), map(plain, row), strict=True))
         for then, now, row in zip(before, after, rows, strict=True)
     ]
 
@@ -85,7 +88,7 @@ def expected(line: Line, rotation: int) -> dict[str, Any]:
         noise.append(error / np.sqrt(hoped * (1 - hoped)))
         rows.append(
             {
-                "submitter": _whose(table, run),
+                "submitter": whose(table, run),
                 "exposed": int(there[at].sum()),
                 "fresh": int(fresh[at].sum()),
                 "fresh_observed": number(passed[at][fresh[at]].mean()),
@@ -118,7 +121,7 @@ def residuals(line: Line, rotation: int) -> dict[str, Any]:
         ],
         "rows": [
             {
-                "submitter": _whose(table, run),
+                "submitter": whose(table, run),
                 "residuals": [round(float(off[at, task]), 2) if cells[at, task] else None for task in order],
             }
             for at, run in enumerate(chosen)
@@ -177,6 +180,12 @@ def _parts(table: Table, scale: Scale, before: Ints, after: Ints) -> Floats:
     )
 
 
+def _jump(table: Table, then: int, now: int) -> float | None:
+    taken = table.taken[[then, now]]
+    passed = (table.passed[[then, now]] & taken).sum(1)
+    return jump_z((int(passed[0]), int(passed[1])), (int(taken[0].sum()), int(taken[1].sum())))
+
+
 def _cells(table: Table, runs: Ints) -> tuple[Bools, Bools]:
     return table.taken[runs], table.exposed[runs]
 
@@ -218,5 +227,6 @@ def _before(table: Table, run: int) -> int | None:
     return int(own[table.rotation[own] == table.rotation[own].max()][0])
 
 
-def _whose(table: Table, run: int) -> str:
+def whose(table: Table, run: int) -> str:
+    """Say whose run it is."""
     return table.submitters[int(table.submitter[run])]

@@ -39,26 +39,30 @@ def jump_z(passed: tuple[int, int], taken: tuple[int, int]) -> float | None:
     return float((passed[1] / taken[1] - passed[0] / taken[0]) / np.sqrt(variance))
 
 
-def person_fit(passed: Bools, chance: Floats, taken: Bools) -> Floats:
+def person_fit(passed: Bools, chance: Floats, taken: Bools, slope: Floats) -> Floats:
     """Give lz* of each run, (P,): a standard normal for who fits, far below 0 for who does not; nan where untold.
 
     T. A. B. Snijders, *Psychometrika* 66, 2001, 331-342, applied to the log-likelihood statistic, whose weights are
     w = logit(p): the likelihood's part that the estimated ability had already explained is projected out, and
     the variance is that of what is left. With W = sum (x - p) w, r the weights of the ability's own estimating equation
-    (1 in a Rasch model) and c = sum p' w / sum p' r, lz* = sum (x - p)(w - c r) / sqrt(sum (w - c r)^2 p (1 - p)); this
-    is his (W + c r_0) / (sqrt(n) tau), r_0 being what a prior adds to the equation.
+    (here the slopes) and c = sum p' w / sum p' r, lz* = sum (x - p)(w - c r) / sqrt(sum (w - c r)^2 p (1 - p)); this
+    is his (W + c r_0) / (sqrt(n) tau), r_0 being what a prior adds to the equation. Difficulties are taken as given:
+    give those that the run itself had no part in, or everybody fits too well.
 
     Args:
         passed: (P, T).
         chance: (P, T) of a pass, at the ability that was estimated from these results.
         taken: (P, T) which tasks count.
+        slope: (P, T) how steeply a task's chance grows with ability; 1 in a Rasch model with known difficulties.
     """
     p = np.clip(chance, CERTAIN, 1 - CERTAIN)
     spread = p * (1 - p) * taken
     weight = logit(p)
-    information = spread.sum(axis=1)
-    explained = np.divide((spread * weight).sum(axis=1), information, out=np.zeros(len(p)), where=information > 0)
-    left = weight - explained[:, None]
+    information = (spread * slope**2).sum(axis=1)
+    explained = np.divide(
+        (spread * weight * slope).sum(axis=1), information, out=np.zeros(len(p)), where=information > 0
+    )
+    left = weight - explained[:, None] * slope
     noise = np.sqrt((left**2 * spread).sum(axis=1))
     told = ((passed - p) * left * taken).sum(axis=1)
     fit: Floats = np.divide(told, noise, out=np.full(len(p), np.nan), where=noise > CERTAIN)

@@ -35,7 +35,7 @@ def test_no_jump_is_told_where_none_can_be(passed: tuple[int, int], taken: tuple
 
 def test_honest_runs_fit_like_a_standard_normal_although_their_ability_was_estimated() -> None:
     passed, chance = runs(1)
-    fit = person_fit(passed, chance, np.ones(passed.shape, dtype=bool))
+    fit = person_fit(passed, chance, np.ones(passed.shape, dtype=bool), np.ones(passed.shape))
     assert abs(fit.mean()) < 0.1
     assert fit.std() == pytest.approx(1, abs=0.06)
     assert (fit < -2.326).mean() < 0.025
@@ -45,16 +45,17 @@ def test_who_passes_what_is_hard_and_fails_what_is_easy_fits_badly() -> None:
     chance = np.linspace(0.05, 0.95, 40)[None, :]
     backwards, usual = chance < 0.5, chance >= 0.5
     everything = np.ones(chance.shape, dtype=bool)
-    assert person_fit(backwards, chance, everything)[0] < -8
-    assert person_fit(usual, chance, everything)[0] > 2
+    assert person_fit(backwards, chance, everything, 1.0 * everything)[0] < -8
+    assert person_fit(usual, chance, everything, 1.0 * everything)[0] > 2
 
 
 def test_tasks_that_a_run_was_not_given_say_nothing_about_its_fit() -> None:
     passed, chance = runs(2, count=5)
     taken = np.random.default_rng(3).random(passed.shape) < 0.5
     changed = np.where(taken, passed, ~passed)
-    np.testing.assert_allclose(person_fit(passed, chance, taken), person_fit(changed, chance, taken))
-    assert np.isnan(person_fit(passed, chance, np.zeros(passed.shape, dtype=bool))).all()
+    slope = np.ones(passed.shape)
+    np.testing.assert_allclose(person_fit(passed, chance, taken, slope), person_fit(changed, chance, taken, slope))
+    assert np.isnan(person_fit(passed, chance, np.zeros(passed.shape, dtype=bool), slope)).all()
 
 
 @pytest.mark.parametrize(("k", "mean"), [(1, 0.0), (2, 0.56419), (3, 0.84628), (5, 1.16296), (10, 1.53875)])

@@ -1,0 +1,98 @@
+"""The watch's report on a month: all its figures as one document, and the page that is drawn from them.
+
+The figures are computed anew from the results, as they were at the month's end; what people said of the findings comes
+from the rows. A report changes nothing: a finding that no look has kept yet is shown as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from quarterturn.errors import NotFound, Refused
+from quarterturn.pages import watch as page
+from quarterturn.report import Report
+from quarterturn.watching import FEWEST, described, watch
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.findings import Finding, Found
+from sandbox.store import RunState
+from vault.ledger.tiles import write_atomically
+
+Item = dict[str, Any]
+SCHEMA = "quarterturn/watch-report/v1"
+ORDER = ("review", "watch", "clean")
+UNTESTED: Item = dict.fromkeys(("effect", "low", "high"))
+UNKEPT: Item = {"number": None, "state": None, "reviews": [], "detail": ""}
+SHOWN = ("kind", "subject", *UNKEPT, "status", "p_value", "p_adj", "q", *UNTESTED)
+
+
+def write(house: House, month: str, html: Path, figures_to: Path | None) -> Report:
+    """Write the report of a month, and its figures too where they are wanted.
+
+    Raises:
+        Malformed: the month is none.
+        NotFound: it has no finished run.
+        Refused: a file is there already.
+    """
+    chosen = Month.parse(month)
+    for path in filter(None, (html, figures_to)):
+        if path.exists():
+            raise Refused(f"{path} is there already, and is not written over: remove it, or name another file")
+    made = figures(house, chosen)
+    written = {html: page.page(made).encode()} | ({figures_to: page.canonical(made)} if figures_to else {})
+    for path, data in written.items():
+        write_atomically(path, data, path.with_name(f".{path.name}.part"))
+    few = f"; too few peers for a verdict about leaks, which takes {FEWEST}" if made["report"]["too_few_peers"] else ""
+    count = len(made["findings"])
+    said = f"{chosen}: {count} findings want attention, {made['report']['submitters']} submitters{few}: {html}"
+    return Report(made | {"html": str(html)}, [said])
+
+
+def figures(house: House, month: Month) -> Item:
+    """Give all figures of a month's report.
+
+    Raises:
+        NotFound: no run of the month is finished.
+    """
+    from rotation.anomaly.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+
+    if not any(run.state is RunState.DONE for run in house.runs.list(month=str(month))):
+        raise NotFound(f"no run of {month} is finished; `quarterturn board` shows the month that is live")
+    looking = watch(house)
+    rotation = month.since(looking.start()) + 1
+    shown = report(looking.table(f"report on {month}"), rotation)
+    months = [str(looking.start().plus(number)) for number in range(rotation)]
+    return composed(shown, house.books.findings.all(month), months, house.settings.benchmark.origin, house.now())
+
+
+def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:
+    """Put the computed figures and what people said together."""
+    month = Month.parse(months[-1])
+    for one in report["tests"]:
+        one["status"] = Found("", "", month, one["p_value"], one["p_adj"], one["q"]).status
+    return {
+        "schema": SCHEMA,
+        "benchmark": benchmark,
+        "month": months[-1],
+        "months": list(months),
+        "made": f"{made:%Y-%m-%d %H:%M} UTC",
+        "fewest": FEWEST,
+        "report": report,
+        "findings": _findings(report, rows),
+    }
+
+
+def _findings(report: Item, rows: Sequence[Finding]) -> list[Item]:
+    """Give what wants attention: what was tested, with what people said of it, and what was counted."""
+    kept = {(row.kind, row.subject): described(row) for row in rows}
+    tested = {(one["kind"], one["subject"]): one for one in report["tests"]}
+    found = []
+    for key in dict.fromkeys([*tested, *kept]):
+        figure, row = tested.get(key, UNTESTED), kept.get(key, UNKEPT)
+        one = row | figure | {"kind": key[0], "subject": key[1]}
+        if one["status"] != "clean" or row["state"]:
+            found.append({name: one[name] for name in SHOWN} | {"smallest": report["smallest"].get(one["subject"])})
+    return sorted(found, key=lambda one: (ORDER.index(one["status"]), one["kind"], one["p_adj"] or 0, one["subject"]))
