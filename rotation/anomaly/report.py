@@ -35,7 +35,7 @@ def report(table: Table, rotation: int, tests: Sequence[Judged] | None = None) -
     """
     now = table.until(rotation)
     line, first = link(now), figures.firsts(now, rotation)
-    made = judged(now, rotation) if tests is None else tests
+    made = () if rotation < FIRST else judged(now, rotation) if tests is None else tests
     taken, exposed = now.taken[first], now.taken[first] & now.exposed[first]
     return {
         "rotation": rotation,

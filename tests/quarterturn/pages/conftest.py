@@ -1,0 +1,40 @@
+"""Figures to draw pages from, out of the made-up worlds that the detectors are tried on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterturn import watchreport
+from rotation.anomaly.report import report
+from rotation.calendar import Month
+from rotation.findings import Finding
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "rotation" / "anomaly"))
+
+Figures = dict[str, Any]
+NOW = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)
+FIRST = Month(2026, 12)
+
+
+@pytest.fixture(scope="session")
+def drawn() -> Callable[..., Figures]:
+    """Give what makes the figures of a small world's last month."""
+    from worlds import World, Wrong, play
+
+    def make(
+        submitters: int = 8, rotations: int = 3, names: tuple[str, ...] = (), rows: tuple[Finding, ...] = ()
+    ) -> Figures:
+        world = World(submitters, rotations, cohort=20, families=16, absence=0, again=0.2)
+        table = play(world, 3, Wrong(start=rotations, known=0.6, shortcut=0.6, copied=0.6))
+        table = replace(table, submitters=(names + table.submitters)[: len(table.submitters)])
+        months = [str(FIRST.plus(number)) for number in range(rotations)]
+        return watchreport.composed(report(table, rotations), rows, months, "bench.example/one", NOW)
+
+    return make

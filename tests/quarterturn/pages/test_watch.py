@@ -1,0 +1,165 @@
+"""The report as a file: whole, closed to the outside, safe against names, and told in words as well as in pictures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from quarterturn.pages.watch import canonical, page
+from rotation.calendar import Month
+from rotation.findings import Finding, Review
+
+Drawn = Callable[..., dict[str, Any]]
+Element = ElementTree.Element
+SVG = "svg"
+NOW = datetime(2027, 2, 20, 9, 0, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def figures(drawn: Drawn) -> dict[str, Any]:
+    return drawn()
+
+
+@pytest.fixture(scope="module")
+def written(figures: dict[str, Any]) -> str:
+    return page(figures)
+
+
+@pytest.fixture(scope="module")
+def tree(written: str) -> Element:
+    """The page is XML as well, so that a strict parser can read it."""
+    return ElementTree.fromstring(written)
+
+
+def words(element: Element) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def section(tree: Element, name: str) -> Element:
+    found = tree.find(f".//section[@aria-labelledby='{name}']")
+    assert found is not None, name
+    return found
+
+
+def test_every_part_is_there_with_its_pictures_and_its_table(tree: Element) -> None:
+    for name in ("jumps", "peers", "heat", "drift", "quantiles", "scores"):
+        part = section(tree, name)
+        assert part.findall(".//svg"), name
+        assert part.findall(".//details//table/tbody/tr"), name
+    assert len(section(tree, "views").findall(".//tbody/tr")) == 8
+
+
+def test_a_row_is_drawn_for_every_submitter_and_every_month(tree: Element) -> None:
+    def rows(name: str) -> int:
+        return len(section(tree, name).findall(".//div[@class='row']"))
+
+    assert (rows("jumps"), rows("heat"), rows("drift")) == (8, 8, 3)
+    assert rows("scores") >= 8
+    assert len(section(tree, "quantiles").findall(".//figure")) == 4
+
+
+def test_nothing_is_asked_of_anybody_and_nothing_is_run(tree: Element, written: str) -> None:
+    style = words_of_style(tree)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = next(meta.get("content") or "" for meta in tree.iter("meta") if meta.get("http-equiv"))
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert not {"script", "link", "img", "iframe", "object", "form", "a", "use", "image"} & {e.tag for e in tree.iter()}
+    names = {name for element in tree.iter() for name in element.attrib}
+    assert not [name for name in names if name.startswith("on") or name in {"style", "src", "href"}]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "//" not in written.replace("<!DOCTYPE html>", "")
+
+
+def words_of_style(tree: Element) -> str:
+    (style,) = tree.findall("head/style")
+    return style.text or ""
+
+
+def test_every_picture_has_a_name_or_stands_beside_its_words(tree: Element) -> None:
+    parents = {child: parent for parent in tree.iter() for child in parent}
+    for picture in tree.iter(SVG):
+        if parents[picture].tag == SVG:
+            continue
+        if picture.get("aria-hidden") != "true":
+            assert picture.get("role") == "img"
+            assert picture.get("aria-label")
+        else:
+            assert parents[picture].get("class") == "drawn"
+    identifiers = [element.get("id") for element in tree.iter() if element.get("id")]
+    assert len(identifiers) == len(set(identifiers))
+
+
+def test_no_mark_lies_outside_of_its_picture(tree: Element) -> None:
+    places = [
+        float(value.removesuffix("%"))
+        for picture in tree.iter(SVG)
+        for element in picture
+        for name, value in element.attrib.items()
+        if name in {"x", "cx", "x1", "x2", "y", "cy", "y1", "y2"} and value.endswith("%")
+    ]
+    assert len(places) > 200
+    assert 0 <= min(places) <= max(places) <= 100
+
+
+def test_names_are_words_whatever_they_hold(drawn: Drawn) -> None:
+    hostile = ("</style><script>alert(1)</script>", '"><svg onload="x">', "a\u202eb\u0000c", "{{ 7 * 7 }}")
+    written = page(drawn(5, 2, hostile))
+    tree = ElementTree.fromstring(written)
+    assert not list(tree.iter("script"))
+    assert len(tree.findall("head/style")) == 1
+    assert not [name for element in tree.iter() for name in element.attrib if name.startswith("on")]
+    assert "\u202e" not in written
+    assert "\\u202e" in written
+    assert "{{ 7 * 7 }}" in written
+
+
+def test_the_same_figures_give_the_same_bytes_and_their_digest_is_said(figures: dict[str, Any], written: str) -> None:
+    assert page(figures) == written
+    assert hashlib.sha256(canonical(figures)).hexdigest() in written
+
+
+def test_too_few_peers_is_said_with_the_smallest_leak_that_could_be_seen(drawn: Drawn) -> None:
+    figures = drawn(3, 2)
+    text = words(ElementTree.fromstring(page(figures)))
+    shares = sorted(share for share in figures["report"]["smallest"].values() if share is not None)
+    assert "Too few peers. 3 of the 5 submitters that a verdict about leaks takes" in text
+    assert f"as often as not from {100 * shares[0]:.0f}" in text
+    assert not [one for one in figures["findings"] if one["kind"] == "leak"]
+
+
+def test_the_first_month_says_that_there_is_nothing_to_compare(drawn: Drawn) -> None:
+    tree = ElementTree.fromstring(page(drawn(6, 1)))
+    assert "The first month." in words(tree)
+    assert "Nothing that wants attention" in words(section(tree, "findings"))
+    assert tree.find(".//section[@aria-labelledby='jumps']") is None
+
+
+def test_a_finding_is_told_in_a_sentence_with_its_figures_and_what_people_said(drawn: Drawn) -> None:
+    said = (Review("open", "watch", NOW, ""), Review("explained", "grace", NOW, "one <model> under two names"))
+    month, kept = Month(2027, 2), 1e-9
+    rows = (
+        Finding(7, "copy", "who000|who001", month, "review", kept, kept, kept, "", NOW, said),
+        Finding(8, "exposure", "task0009", month, "review", None, None, None, "withdraw it?", NOW, said[:1]),
+    )
+    figures = drawn(rows=rows)
+    articles = [words(one) for one in section(ElementTree.fromstring(page(figures)), "findings").findall("article")]
+    copy = next(one for one in articles if "near-duplicate" in one)
+    assert "review, explained" in copy
+    assert "who000 and who001 finding 7" in copy
+    assert "explained since 2027-02-20 09:00, grace: one <model> under two names" in copy
+    assert re.search(r"p (at most 10|\d).*; Holm \d.*; Benjamini-Hochberg \d", copy)
+    leak = next(one for one in articles if "leaked tasks: who000" in one)
+    assert "kept by no look yet" in leak
+    assert re.search(r"share of the exposed tasks known: \d+.% \(\d+.% to \d+.%\)", leak)
+    assert re.search(r"found as often as not from \d+.% known on", leak)
+    counted = next(one for one in articles if "task0009" in one)
+    assert "counted, not tested" in counted
+    assert "withdraw it?" in counted
