@@ -27,7 +27,7 @@ FEWEST = 5  # submitters present below which there is no verdict about leaks
 def watch(house: House) -> Watch:
     """Give the home's watch, with its detectors."""
     limits = Limits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
-    return Watch(house.books, limits, _scan)
+    return Watch(house.books, limits, _scan, _visible)
 
 
 def after(house: House, why: str) -> None:
@@ -83,14 +83,26 @@ def waiting(house: House) -> list[str]:
     return said + [line for look in house.books.findings.looks() for line in _failure(look)]
 
 
-def _scan(table: Table) -> Iterable[Judged]:
-    from rotation.anomaly.scan import scan  # noqa: PLC0415 - slow to load, and not needed in a first month
+def _scan(table: Table, rotation: int) -> Iterable[Judged]:
+    from rotation.anomaly.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
 
-    return scan(table)
+    return judged(table, rotation)
+
+
+def _visible(table: Table, rotation: int) -> float | None:
+    """Give the smallest leak that could be seen, where there are too few submitters for a verdict."""
+    from rotation.anomaly.report import visible  # noqa: PLC0415 - likewise
+
+    if len(set(table.submitter[table.rotation == rotation])) >= FEWEST:
+        return None
+    return min((share for share in visible(table, rotation).values() if share is not None), default=None)
 
 
 def _month(look: Look, found: Sequence[Finding]) -> list[str]:
-    few = f"; too few peers for a verdict about leaks, which takes {FEWEST}" if 0 < look.submitters < FEWEST else ""
+    seen = f" (one of {look.smallest:.0%} of the exposed tasks could have been seen)" if look.smallest else ""
+    few = (
+        f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}" if 0 < look.submitters < FEWEST else ""
+    )
     head = f"{look.month}: {look.runs} runs by {look.submitters} submitters, looked at {look.at:%Y-%m-%d %H:%M}{few}"
     return [head, *_failure(look), *(line for one in found for line in (_line(one), *_words(one)))]
 
@@ -111,7 +123,7 @@ def _words(one: Finding) -> list[str]:
 
 
 def _look(one: Look) -> dict[str, Any]:
-    plain = {name: getattr(one, name) for name in ("runs", "submitters", "failed")}
+    plain = {name: getattr(one, name) for name in ("runs", "submitters", "failed", "smallest")}
     return plain | {"month": str(one.month), "at": one.at.isoformat(), "too_few_peers": one.submitters < FEWEST}
 
 

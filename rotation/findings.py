@@ -5,7 +5,8 @@
 2. A finding whose status is `review` opens a review, once. What was explained stays explained until another month finds
    it again: that is another finding.
 3. Nothing is ever deleted. What is tested no longer is clean, and has no p.
-4. A look that took in fewer runs than the one before it writes nothing: two processes may look at once.
+4. A look that took in fewer runs than the one before it writes nothing: two processes may look at once. Of a month that
+   it did not test anew, the tests stand.
 5. A finding takes nothing from anybody. Only people confirm or explain one.
 """
 
@@ -103,6 +104,9 @@ class Look:
         runs: how many runs were made in it.
         submitters: by how many.
         failed: the kind of error that the look ended with, or None.
+        smallest: where too few submitters were there for a verdict about leaks, the smallest share of the exposed tasks
+            that one of them could have known and would be found as often as not; None where there is nothing to say.
+        scanned: whether the month was tested anew; where it was not, its tests stand as they were.
     """
 
     month: Month
@@ -110,6 +114,8 @@ class Look:
     runs: int
     submitters: int
     failed: str | None
+    smallest: float | None = None
+    scanned: bool = True
 
 
 class Findings:
@@ -122,13 +128,14 @@ class Findings:
         """Write down what a look at these months found."""
         with transaction(self._engine) as session:
             stale = {look.month for look in looks if not _newest(session, look)}
+            tested = {look.month for look in looks if look.scanned} - stale
             known = {(row.kind, row.subject, row.month): row for row in _rows(session, looks)}
             for one in found:
                 if one.month not in stale:
                     row = known.pop((one.kind, one.subject, str(one.month)), None)
                     _write(session, row, one, now)
             for row in known.values():
-                if Month.parse(row.month) not in stale and row.p_value is not None:
+                if Month.parse(row.month) in tested and row.p_value is not None:
                     row.status, row.p_value, row.p_adj, row.q, row.computed_at = "clean", None, None, None, now
 
     def failed(self, month: Month, error: BaseException, now: datetime) -> None:
@@ -171,7 +178,9 @@ class Findings:
         """List the newest look at each month."""
         with Session(self._engine) as session:
             rows = session.exec(select(LookRow).order_by(col(LookRow.month))).all()
-            return [Look(Month.parse(row.month), row.at, row.runs, row.submitters, row.failed) for row in rows]
+            return [
+                Look(Month.parse(row.month), row.at, row.runs, row.submitters, row.failed, row.smallest) for row in rows
+            ]
 
 
 def in_sum(found: Collection[Finding]) -> dict[str, dict[str, int]]:
@@ -194,6 +203,8 @@ def _newest(session: Session, look: Look) -> bool:
     if row.runs > look.runs:
         return False
     row.at, row.runs, row.submitters, row.failed = look.at, look.runs, look.submitters, look.failed
+    if look.scanned:
+        row.smallest = look.smallest
     session.add(row)
     return True
 

@@ -133,3 +133,4 @@ class LookRow(SQLModel, table=True):
     runs: int = 0
     submitters: int = 0
     failed: str | None = Field(default=None, max_length=80)
+    smallest: float | None = None

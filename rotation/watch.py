@@ -2,7 +2,8 @@
 
     1. read      the sealed figures of every finished run are opened, as one entry in the access log
     2. expose    of each it is said whether the submitter could have known the task before the run
-    3. scan      the detectors are asked; of a month they see nothing that came later
+    3. scan      the detectors are asked about the newest month, and about each whose last look is not what there is
+                 now; of a month they see nothing that came later
     4. count     tasks over a limit of exposure, and submitters whose runs were left unsettled, are findings too
     5. keep      all of it becomes rows, in one transaction; `rotation.findings` says what a row may change
 
@@ -17,6 +18,7 @@ compare with one before it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -60,7 +62,8 @@ class _Judged(Protocol):
     def discovery(self) -> float: ...
 
 
-Scan = Callable[["Table"], Iterable[_Judged]]
+Scan = Callable[["Table", int], Iterable[_Judged]]
+Visible = Callable[["Table", int], float | None]
 
 
 @dataclass(frozen=True)
@@ -70,20 +73,26 @@ class Watch:
     Attributes:
         books: where they are.
         limits: what a task can bear.
-        scan: the detectors, or None to count alone.
+        scan: the detectors, asked about one rotation of a table, or None to count alone.
+        visible: says of a rotation with too few submitters how small a leak could have been seen (`Look.smallest`).
     """
 
     books: Books
     limits: Limits
     scan: Scan | None = None
+    visible: Visible | None = None
 
     def look(self, why: str) -> None:
         """Look at everything, and keep what is found (steps 1 to 5); `why` goes into the access log."""
         runs = [run for run in self.books.runs.list() if run.state is RunState.DONE]
-        found = [*self._proposed(), *self._unsettled(runs)]
-        if self.scan and any(self._rotation(run) >= COMPARED_FROM for run in runs):
-            found += [self._judged(one) for one in self.scan(self.table(why))]
-        self.books.findings.keep([*self._looks(runs, found)], found, self.books.clock())
+        found, smallest = [*self._proposed(), *self._unsettled(runs)], {}
+        rotations = self._due(runs) if self.scan else []
+        if self.scan and rotations:
+            table = self.table(why)
+            for rotation in rotations:
+                found += [self._judged(one) for one in self.scan(table, rotation)]
+                smallest[self._month(rotation)] = self.visible(table, rotation) if self.visible else None
+        self.books.findings.keep([*self._looks(runs, found, smallest)], found, self.books.clock())
 
     def table(self, why: str) -> Table:
         """Give the results of every finished run as the detectors read them (steps 1 and 2)."""
@@ -94,6 +103,17 @@ class Watch:
     def start(self) -> Month:
         """Give the month of rotation 1."""
         return min(cohort.entered for cohort in self.books.months.cohorts())
+
+    def _due(self, runs: Sequence[RunRecord]) -> list[int]:
+        """Give the rotations that are tested: the newest, and those that no look has taken in as they are."""
+        counts = Counter(self._rotation(run) for run in runs)
+        kept = {look.month: look.runs for look in self.books.findings.looks() if look.failed is None}
+        return [
+            rotation
+            for rotation in sorted(counts)
+            if rotation >= COMPARED_FROM
+            and (rotation == max(counts) or kept.get(self._month(rotation)) != counts[rotation])
+        ]
 
     # -- the steps ----------------------------------------------------------------------------------------------------
 
@@ -138,9 +158,13 @@ class Watch:
     def _rotation(self, run: RunRecord) -> int:
         return Month.parse(run.month).since(self.start()) + 1
 
+    def _month(self, rotation: int) -> Month:
+        return self.start().plus(rotation - 1)
+
     def _judged(self, one: _Judged) -> Found:
-        month = self.start().plus(one.rotation - 1)
-        return Found(one.tested.kind, one.tested.subject, month, one.p_value, one.holm, one.discovery)
+        return Found(
+            one.tested.kind, one.tested.subject, self._month(one.rotation), one.p_value, one.holm, one.discovery
+        )
 
     def _proposed(self) -> list[Found]:
         """Propose what is over a limit and will stay: the cohort that leaves at the next turn leaves anyway."""
@@ -154,11 +178,16 @@ class Watch:
         left = [one for one in self.books.months.unsettled() if one.runs[-1] in months]
         return [_left(one, months[one.runs[-1]]) for one in left]
 
-    def _looks(self, runs: Sequence[RunRecord], found: Sequence[Found]) -> Iterator[Look]:
-        """Say what was taken in of each month that has runs or findings."""
+    def _looks(
+        self, runs: Sequence[RunRecord], found: Sequence[Found], smallest: Mapping[Month, float | None]
+    ) -> Iterator[Look]:
+        """Say what was taken in of each month that has runs or findings; `smallest` has those that were tested."""
         for month in sorted({Month.parse(run.month) for run in runs} | {one.month for one in found}):
             of_month = [run for run in runs if run.month == str(month)]
-            yield Look(month, self.books.clock(), len(of_month), len({run.submitter for run in of_month}), None)
+            submitters = len({run.submitter for run in of_month})
+            yield Look(
+                month, self.books.clock(), len(of_month), submitters, None, smallest.get(month), month in smallest
+            )
 
 
 def _figures(closing: bytes) -> Iterator[Item]:

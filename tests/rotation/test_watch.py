@@ -29,15 +29,15 @@ class Judged:
     discovery: float
 
 
-def gap(table):
+def gap(table, rotation):
     """Stands for the detectors: who passes all that is exposed and nothing that is not, in the newest rotation."""
     for submitter, name in enumerate(table.submitters):
-        runs = (table.submitter == submitter) & (table.rotation == table.last)
+        runs = (table.submitter == submitter) & (table.rotation == rotation)
         exposed = table.exposed[runs] & table.taken[runs]
         fresh = ~table.exposed[runs] & table.taken[runs]
         caught = table.passed[runs][exposed].all() and not table.passed[runs][fresh].any()
         p = 0.0001 if caught and fresh.any() else 0.6
-        yield Judged(table.last, SimpleNamespace(kind="leak", subject=name), p, min(1, p * 5), min(1, p * 5))
+        yield Judged(rotation, SimpleNamespace(kind="leak", subject=name), p, min(1, p * 5), min(1, p * 5))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access
 def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(FIRST.plus(-1))
     benchmark_home.play("ada", 1)
-    watch(benchmark_home, scan=lambda table: pytest.fail("nothing to scan")).look("test")
+    watch(benchmark_home, scan=lambda table, rotation: pytest.fail("nothing to scan")).look("test")
     assert benchmark_home.books.findings.all() == []
     assert not [entry for entry in benchmark_home.books.vault.access_log() if entry.who == "watch"]
 
@@ -129,7 +129,7 @@ def test_an_unknown_verdict_is_no_result(benchmark_home: Benchmark) -> None:
 
 
 def test_a_task_over_a_limit_is_proposed_and_stays_live(months: Benchmark) -> None:
-    Watch(months.books, Limits(servings=1), lambda table: []).look("test")
+    Watch(months.books, Limits(servings=1), lambda table, rotation: []).look("test")
     found = [one for one in months.books.findings.all() if one.kind == "exposure"]
     staying = {task for cohort in months.books.months.cohorts("live")[1:3] for task in cohort.tasks}
     assert {one.subject for one in found} == staying, "what leaves next, and what is fresh, is not proposed"
@@ -151,7 +151,7 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(benchmark_ho
 
 
 def test_the_real_detectors_read_what_the_home_holds(months: Benchmark) -> None:
-    from rotation.anomaly.scan import scan
+    from rotation.anomaly.scan import judged as scan
 
     watch(months, scan).look("test")
     found = months.books.findings.all()

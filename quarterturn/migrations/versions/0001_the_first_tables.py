@@ -69,6 +69,7 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("runs", sa.Integer(), nullable=False),
         sa.Column("submitters", sa.Integer(), nullable=False),
         sa.Column("failed", sa.String(length=80), nullable=True),
+        sa.Column("smallest", sa.Float(), nullable=True),
         sa.PrimaryKeyConstraint("month", name=op.f("pk_rotation_look")),
     )
     op.create_table(
