@@ -95,6 +95,35 @@ def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(be
     assert not [entry for entry in benchmark_home.books.vault.access_log() if entry.who == "watch"]
 
 
+def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_stands(months: Benchmark) -> None:
+    asked: list[int] = []
+
+    def scan(table, rotation):
+        asked.append(rotation)
+        return gap(table, rotation)
+
+    watch(months, scan).look("test")
+    before = months.books.findings.all()
+    months.stock(1)
+    months.rotation.run(FIRST.plus(1))
+    watch(months, scan).look("turn")
+    months.play("ada", 0.5)
+    watch(months, scan).look("test")
+    assert asked == [2, 2, 3], "the second month was the newest at the turn"
+    months.books.findings.failed(FIRST.plus(1), ValueError(), months.books.clock())
+    months.books.findings.failed(FIRST, ValueError(), months.books.clock())
+    watch(months, scan).look("test")
+    assert asked[3:] == [2, 3], "a month whose last look failed is tested again"
+    assert months.books.findings.all(FIRST.plus(1)) == before
+
+
+def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months: Benchmark) -> None:
+    for share in (0.3, None):
+        Watch(months.books, Limits(), gap, lambda table, rotation, share=share: share).look("test")
+        looks = months.books.findings.looks()
+        assert [one.smallest for one in looks] == [None, share], "nothing is compared in the first month"
+
+
 def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(FIRST.plus(-1))
     benchmark_home.play("host", 0.5)
