@@ -2,23 +2,31 @@
 
 Of the tasks where both passed or both failed, T = sum of log(1 - c + c 1[calls equal] / pi), pi being the chance that
 two independent runs need equally many: calls are log-normal counts, rounded and capped at what the task allows, with a
-mean by task and by run. Passing alike says little, since shared base models do that to honest runs (so do K and GBT:
-W. van der Linden and L. Sotaridona, *J. Educ. Behav. Statist.* 31, 2006, 283-304). What calls all pairs share is taken
-out by the pairs' own median and upper quantile. Subject: `A|B`, two submitters in the order of their bytes; of their
-pairs of runs the most alike counts, its p-value multiplied by how many there are. Effect: the share of equal calls
-above what was expected, among tasks that both passed or both failed.
+mean by task and by run that neither of the two had a part in. Passing alike says little, since shared base models do
+that to honest runs (so do K and GBT: W. van der Linden and L. Sotaridona, *J. Educ. Behav. Statist.* 31, 2006,
+283-304). Honest runs of one base model are alike in their calls as well, but then in tasks where they differ by one or
+two calls too. So how the calls of a pair go together is told from the tasks where they are *not* equal, and T's tail
+is averaged over what those leave open: a copy leaves them unlike. What all pairs share is taken out by their own median
+and upper quantile.
+
+Subject: `A|B`, two submitters in the order of their bytes; of their pairs of runs the most alike counts, its p-value
+multiplied by how many there are. Effect: the share of equal calls above what was expected, among tasks that both passed
+or both failed.
 
 What it cannot see: copies among more than half of all pairs; a copy with the calls changed; whether two runs are alike
-because one was copied or because both are one model at temperature 0. More than 5,000 pairs are screened first by the
-number of equal calls, and only those most alike are tested exactly.
+because one was copied or because both are one model at temperature 0. Pairs are screened by the number of equal calls,
+and only those more alike than usual are tested exactly, the 1,000 most alike of them.
+
+Source of the bivariate normal in powers of its correlation: K. Pearson, *Phil. Trans. R. Soc. A* 195, 1900, 1-47.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from rotation.anomaly.sums import set_right
 from rotation.anomaly.table import Bools, Floats, Ints, Table
@@ -26,31 +34,43 @@ from rotation.anomaly.tested import Tested
 
 KIND = "copy"
 COPIED = 0.3
-EXACT = 5000
-CHUNK = 500
+EXACT = 1000
+CHUNK = 100
 FEWEST = 5  # tasks with a like result
 ROUNDS = 8
 LIKE_OTHERS = 8.0
 LEAST_SD = 0.12
 SMALLEST = 1e-15
+TOGETHER = np.linspace(0, 0.7, 8)  # correlations of two runs' calls that are thought possible
+USUAL = 0.15  # such a correlation before anything is seen: exponential with this mean
+POWERS = 5  # of the correlation
+LOOKED_AT = 1.5  # a z of the number of equal calls; below it there is nothing to find
 
 
 @dataclass(frozen=True)
 class _Month:
-    """P runs of a rotation on I tasks with up to N calls.
+    """P runs of a rotation on I tasks.
 
     Attributes:
         submitter: (P,).
-        mass: (P, I, N) the chance of each number of calls, given that the task was passed or not as it was.
         taken, passed: (P, I).
-        calls: (P, I) from 0, capped.
+        calls: (P, I) from 1, capped.
+        cap: (I,) the last number of calls that is told apart.
+        task: (P, I) mean log calls of the task, among results like the run's.
+        known: (P, I) how many results that mean is made of.
+        run: (P, I) what the run adds to it.
+        sd: (P, I).
     """
 
     submitter: Ints
-    mass: Floats
     taken: Bools
     passed: Bools
     calls: Ints
+    cap: Ints
+    task: Floats
+    known: Floats
+    run: Floats
+    sd: Floats
 
 
 def copying(table: Table, rotation: int) -> list[Tested]:
@@ -59,14 +79,14 @@ def copying(table: Table, rotation: int) -> list[Tested]:
     one, other = np.triu_indices(len(month.submitter), 1)
     apart = month.submitter[one] != month.submitter[other]
     one, other = one[apart], other[apart]
-    like, equal, expected = _screen(month)
-    like, equal, expected = (part[one, other] for part in (like, equal, expected))
+    like, equal, expected = (part[one, other] for part in _screen(month))
     enough = like >= FEWEST
     one, other, like, equal, expected = (part[enough] for part in (one, other, like, equal, expected))
     if not len(one):
         return []
     z = (equal - expected) / np.sqrt(np.maximum(expected * (1 - expected / like), 1e-9))
-    best = np.sort(np.argsort(-z, kind="stable")[:EXACT])
+    best = np.argsort(-z, kind="stable")[:EXACT]
+    best = np.sort(best[z[best] > LOOKED_AT])
     for start in range(0, len(best), CHUNK):
         chosen = best[start : start + CHUNK]
         z[chosen] = _exact(month, one[chosen], other[chosen])
@@ -91,67 +111,100 @@ def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, e
 
 def _month(table: Table, rotation: int) -> _Month:
     here = np.flatnonzero(table.rotation == rotation)
+    near = np.flatnonzero(table.rotation > rotation - 4)
     tasks = np.flatnonzero(table.taken[here].any(axis=0))
-    cells = np.ix_(here, tasks)
-    cap = table.cap[tasks]
-    mass = np.zeros((*table.taken[cells].shape, int(cap.max(initial=1))))
-    for state in (True, False):
-        mean, sd = _efforts(table, tasks, here, state=state)
-        chosen = table.taken[cells] & (table.passed[cells] == state)
-        mass[chosen] = _masses(mean, sd, cap)[chosen]
-    calls = np.clip(table.calls[cells], 1, cap) - 1
-    return _Month(table.submitter[here], mass, table.taken[cells], table.passed[cells], calls)
-
-
-def _efforts(table: Table, tasks: Ints, here: Ints, *, state: bool) -> tuple[Floats, Floats]:
-    """Give the mean (P, I) and the sd (I,) of log calls, of passes or of failures, from all months so far."""
-    near = np.flatnonzero(table.rotation > table.rotation[here].max(initial=0) - 4)
     cells = np.ix_(near, tasks)
-    counted = (table.taken[cells] & (table.passed[cells] == state)).astype(float)
-    log = np.log(np.clip(table.calls[cells], 1, table.cap[tasks]))
+    taken, passed = table.taken[cells], table.passed[cells]
+    cap = np.minimum(table.cap[tasks], np.where(taken, table.calls[cells], 0).max(axis=0, initial=0) + 1)
+    calls = np.clip(table.calls[cells], 1, cap)
+    log, places = np.log(calls), np.searchsorted(near, here)
+    made = np.zeros((4, len(here), len(tasks)))
+    for state in (True, False):
+        counted = taken & (passed == state)
+        efforts = _efforts(log, counted.astype(float), places)
+        made = np.where(counted[places], efforts, made)
+    return _Month(table.submitter[here], taken[places], passed[places], calls[places], cap, *made)
+
+
+def _efforts(log: Floats, counted: Floats, places: Ints) -> Floats:
+    """Give task, known, run and sd of `_Month`, (4, P, I), from passes or from failures of all months that count."""
     count, made = counted.sum(axis=0), counted.sum(axis=1)
     overall = float((log * counted).sum() / max(counted.sum(), 1))
-    task, run = np.full(len(tasks), overall), np.zeros(len(near))
+    task, run = np.full(log.shape[1], overall), np.zeros(len(log))
     for _ in range(ROUNDS):
         task = (((log - run[:, None]) * counted).sum(axis=0) + overall) / (count + 1)
         run = ((log - task) * counted).sum(axis=1) / (made + 1)
     squares = ((log - task - run[:, None]) ** 2 * counted).sum(axis=0)
-    variance = float(squares.sum() / max(counted.sum() - len(tasks) - len(near), 10))
+    variance = float(squares.sum() / max(counted.sum() - log.shape[1] - len(log), 10))
     spread = (squares + (LIKE_OTHERS + 1) * variance) / (np.maximum(count - 1, 0) + LIKE_OTHERS)
-    places = np.searchsorted(near, here)
-    return task + run[places, None], np.maximum(np.sqrt(spread), LEAST_SD)
-
-
-def _masses(mean: Floats, sd: Floats, cap: Ints) -> Floats:
-    """Give the chances (P, I, N) of 1, 2, … calls; the last that is allowed takes in all above."""
-    counts = np.arange(1, int(cap.max(initial=1)) + 1)
-    below = ndtr((np.log(counts + 0.5) - mean[..., None]) / sd[:, None])
-    below[:, counts >= cap[:, None]] = 1
-    return np.diff(below, axis=2, prepend=0)
+    sd = np.maximum(np.sqrt(spread), LEAST_SD)
+    return np.array(np.broadcast_arrays(task, count + 1, run[places, None], sd))
 
 
 def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
     """Give for all pairs of runs (P, P) how many results are alike, how many with equal calls, and the expected."""
     like, equal, expected = np.zeros((3, len(month.submitter), len(month.submitter)))
-    counts = np.arange(month.mass.shape[2])
-    for state in (True, False):
-        chosen = (month.taken & (month.passed == state)).astype(float)
-        like += chosen @ chosen.T
-        for task in range(chosen.shape[1]):
-            mass = month.mass[:, task] * chosen[:, task, None]
-            hot = (month.calls[:, task, None] == counts) * chosen[:, task, None]
-            expected += mass @ mass.T
-            equal += hot @ hot.T
+    mean = month.task + month.run
+    for task, cap in enumerate(month.cap):
+        edges = np.log(np.arange(1, cap) + 0.5)
+        below = ndtr((edges - mean[:, task, None]) / month.sd[:, task, None])
+        mass = np.diff(below, axis=1, prepend=0, append=1)
+        hot = month.calls[:, task, None] == np.arange(1, cap + 1)
+        for state in (True, False):
+            chosen = (month.taken[:, task] & (month.passed[:, task] == state)).astype(float)[:, None]
+            like += chosen @ chosen.T
+            expected += (mass * chosen) @ (mass * chosen).T
+            equal += (hot * chosen) @ (hot * chosen).T
     return like, equal, expected
 
 
 def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
     """Give the z of pairs of runs (Q,)."""
     alike = month.taken[one] & month.taken[other] & (month.passed[one] == month.passed[other])
-    chance = np.clip(np.einsum("qin,qin->qi", month.mass[one], month.mass[other]), 1e-4, 1 - 1e-4)
     same = alike & (month.calls[one] == month.calls[other])
-    gain = (np.log1p(COPIED * (1 / chance - 1)) - np.log(1 - COPIED)) * alike
-    return _two_point(gain, chance, (gain * same).sum(axis=1))
+    chance, seen = np.zeros((2, len(TOGETHER), *alike.shape))
+    for power, (equal, as_seen) in enumerate(_powers(month, one, other)):
+        chance += TOGETHER[:, None, None] ** power * equal
+        seen += TOGETHER[:, None, None] ** power * as_seen
+    chance, seen = np.clip(chance, 1e-4, 1 - 1e-4), np.maximum(seen, 1e-9)
+    gain = (np.log1p(COPIED * (1 / chance[0] - 1)) - np.log(1 - COPIED)) * alike
+    total = (gain * same).sum(axis=1)
+    unlike = np.where(alike & ~same, np.log(seen) - np.log1p(-chance), 0).sum(axis=2)
+    weights = np.exp(unlike - unlike.max(axis=0) - TOGETHER[:, None] / USUAL)
+    tails = np.array([ndtr(-_two_point(gain, row, total)) for row in chance])
+    averaged = (weights * tails).sum(axis=0) / weights.sum(axis=0)
+    z: Floats = -ndtri(np.clip(averaged, SMALLEST, 1 - SMALLEST))
+    return z
+
+
+def _powers(month: _Month, one: Ints, other: Ints) -> Iterator[tuple[Floats, Floats]]:
+    """Give what each power of the correlation adds to the chance of equal calls, and of the calls that were seen.
+
+    The correlation is of log calls in Q pairs of runs; each is of shape (Q, I).
+    """
+    edges, parts = np.log(np.arange(1, int(month.cap.max(initial=1))) + 0.5), []
+    own = np.log(month.calls) - month.run
+    known = np.maximum(month.known[one] - 2, 1)  # both are in it, where they are alike
+    task = (month.task[one] * month.known[one] - own[one] - own[other]) / known
+    for run in (one, other):
+        mean, sd = task + month.run[run], month.sd[run]
+        x = np.clip((edges - mean[..., None]) / sd[..., None], -8, 8)
+        inside = np.arange(1, len(edges) + 1) < month.cap[:, None]
+        parts.append((x, np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) * inside, np.where(inside, ndtr(x), 1)))
+    picked = [month.calls[run][..., None] - 1 for run in (one, other)]
+    before, hermite = [np.zeros(x.shape) for x, _, _ in parts], [np.ones(x.shape) for x, _, _ in parts]
+    for power in range(POWERS):
+        masses = []
+        for side, (x, density, below) in enumerate(parts):
+            if not power:
+                masses.append(np.diff(below, axis=2, prepend=0, append=1))
+                continue
+            masses.append(np.diff(hermite[side] * density, axis=2, prepend=0, append=0) / np.sqrt(power))
+            following = (x * hermite[side] - np.sqrt(power - 1) * before[side]) / np.sqrt(power)
+            before[side], hermite[side] = hermite[side], following
+        left, right = masses
+        seen = [np.take_along_axis(mass, place, 2)[..., 0] for mass, place in zip(masses, picked, strict=True)]
+        yield (left * right).sum(axis=2), seen[0] * seen[1]
 
 
 def _two_point(gain: Floats, chance: Floats, seen: Floats) -> Floats:

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from worlds import World, Wrong, play
 
-from rotation.anomaly.copying import copying
+from rotation.anomaly.copying import _Month, _powers, copying
 from rotation.anomaly.correction import holm
 from rotation.anomaly.family import family
 from rotation.anomaly.past import expected
@@ -32,6 +33,26 @@ def test_honest_worlds_are_seldom_flagged(detector: Detector) -> None:
 
 def test_a_copied_run_is_found_and_named_in_the_order_of_bytes() -> None:
     assert flagged(copying, play(World(rotations=3), 3, Wrong(copied=0.5))) == ["who000|who001"]
+
+
+@pytest.mark.parametrize(("seed", "rotation"), [(1007, 2), (1011, 3), (1026, 2)])
+def test_models_of_one_lab_that_need_like_calls_are_no_copies(seed: int, rotation: int) -> None:
+    assert flagged(copying, play(World(rotations=3, lab=0.3, shared_effort=0.3), seed), rotation) == []
+
+
+def test_the_chance_of_like_calls_is_that_of_a_bivariate_normal() -> None:
+    run, sd = np.array([[1.3, 1.3], [1.15, 1.15]]), 0.3
+    both, cap = np.ones((2, 2), dtype=bool), np.array([9, 5])
+    calls = np.array([[3, 5], [4, 5]])
+    month = _Month(np.arange(2), both, both, calls, cap, 0 * run, 1e9 + 0 * run, run, sd + 0 * run)
+    powers = list(_powers(month, np.array([0]), np.array([1])))
+    equal, seen = (sum(0.3**power * part[0] for power, part in enumerate(parts)) for parts in zip(*powers, strict=True))
+    law = multivariate_normal([1.3, 1.15], sd**2 * np.array([[1, 0.3], [0.3, 1]]))
+    for place, most in enumerate(cap):
+        edges = np.array([-20, *np.log(np.arange(1, most) + 0.5), 20])
+        below = np.array([[law.cdf([left, right]) for right in edges] for left in edges])
+        boxes = np.diff(np.diff(below, axis=0), axis=1)
+        assert np.allclose([equal[place], seen[place]], [np.trace(boxes), boxes[tuple(calls[:, place] - 1)]], atol=2e-4)
 
 
 def test_runs_of_one_submitter_are_never_held_against_each_other() -> None:
