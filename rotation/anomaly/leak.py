@@ -2,7 +2,8 @@
 
 A submitter who knows a share of the exposed tasks passes those, however hard, and with fewer calls than peers and than
 their own earlier runs needed. The statistic is the log-likelihood ratio of that mixture, summed over the exposed tasks
-of up to three months; what a better model or a thriftier one would do alike on every task is projected out of it.
+of up to three months; what a better model or a thriftier one would do alike on every task is projected out of it,
+up to what their earlier runs promise (`habit`): only a run near its promise is held to it.
 What an honest submitter would reach is computed, not drawn: each task's outcomes (a failure, or a pass with so many
 calls) are enumerated, with everything that is uncertain about the task integrated over.
 
