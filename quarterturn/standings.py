@@ -128,14 +128,15 @@ FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rat
 
 def _figure(figure: Figure) -> dict[str, float | int | None]:
     return {
-        "value": _half_point(figure.value),
-        "low": _half_point(figure.low),
-        "high": _half_point(figure.high),
+        "value": half_point(figure.value),
+        "low": half_point(figure.low),
+        "high": half_point(figure.high),
         "n": roughly(figure.n),
     }
 
 
-def _half_point(value: float | None) -> float | None:
+def half_point(value: float | None) -> float | None:
+    """Round to half a point."""
     return None if value is None else round(value * 200) / 200
 
 
@@ -174,5 +175,5 @@ def _row(line: Line) -> str:
 def _cell(figure: Figure) -> str:
     if figure.value is None:
         return "-"
-    value, low, high = (100 * (_half_point(part) or 0.0) for part in (figure.value, figure.low, figure.high))
+    value, low, high = (100 * (half_point(part) or 0.0) for part in (figure.value, figure.low, figure.high))
     return f"{value:5.1f} % [{low:.1f}, {high:.1f}]"

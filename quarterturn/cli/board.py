@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,10 +17,12 @@ def register(app: typer.Typer) -> None:
 
 def board(
     month: Annotated[str | None, typer.Option(help="YYYY-MM (default: the month that is live).")] = None,
+    linked: Annotated[bool, typer.Option("--linked", help="Scores that can be compared across months, too.")] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
     """Show the month's runs with their figures, intervals and ranks."""
+    from quarterturn import linked as linking
     from quarterturn import marks, standings
     from quarterturn.cli.secrets import open_house
     from rotation.calendar import Month
@@ -29,5 +31,10 @@ def board(
     with open_house(home) as house:
         chosen = asked or house.official.month()
         lines, public = standings.of_month(house, chosen), marks.public_cohorts(house, chosen)
-    data = [line.as_json() | {"public_grammar": public} for line in lines]
-    Output(as_json=as_json).result(data, *standings.table(lines), *marks.lines(public))
+        scores = linking.of_month(house, chosen) if linked else None
+    data: list[dict[str, Any]] = [line.as_json() | {"public_grammar": public} for line in lines]
+    text = [*standings.table(lines), *marks.lines(public)]
+    if scores is not None:
+        data = [one | {"compared": scores.get(one["run"])} for one in data]
+        text += ["", *linking.lines(lines, scores)]
+    Output(as_json=as_json).result(data, *text)

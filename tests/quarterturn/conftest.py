@@ -98,25 +98,26 @@ def written(stratum: Stratum, number: int) -> dict[str, Any]:
     } | (recovery if stratum.category == "recovery" else {})
 
 
-def stocked_up(house: House, each: int, first: int = 0, *, public: bool = False) -> list[str]:
-    """Add reviewed tasks of each stratum, each of a skeleton of its own."""
+def stocked_up(house: House, each: int, first: int = 0, *, public: bool = False, template: str = "t") -> list[str]:
+    """Add reviewed tasks of each stratum, each of a skeleton of its own; `template` may name one a `{number}`."""
     added = []
     for stratum in DEMO.per_cohort:
         for number in range(first, first + each):
             task = Task.parse(written(stratum, number))
             skeleton = f"{stratum}/{number}"
-            house.vault.add(task, {}, author="ada", public_grammar=public, skeleton=skeleton, template="t")
+            named = template.format(number=number)
+            house.vault.add(task, {}, author="ada", public_grammar=public, skeleton=skeleton, template=named)
             house.vault.advance(task.id, "admit")
             reading.decide(house, task.id, "grace", None)
             added.append(task.id)
     return added
 
 
-def make(folder: Path, *, tasks: int = 0, live: bool = False) -> Path:
+def make(folder: Path, *, tasks: int = 0, live: bool = False, template: str = "t") -> Path:
     """Make a home with so many reviewed tasks of each stratum, and a live set if it is wanted."""
     create(folder, Settings(benchmark=Benchmark(first_month=MONTH)), None)
     house = House(folder, None)
-    stocked_up(house, tasks)
+    stocked_up(house, tasks, template=template)
     if live:
         house.rotation.run(Month.parse(MONTH).plus(-1))
     house.close()
