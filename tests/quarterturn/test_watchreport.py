@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +29,7 @@ from .conftest import MONTH, make, stocked_up
 pytestmark = pytest.mark.slow
 
 BOX = SimpleNamespace(name="docker", official=True)
+GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "read-the-watch.md"
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
@@ -173,3 +179,22 @@ def test_few_peers_are_told_the_smallest_leak_that_could_be_seen(say, tmp_path):
     html = tmp_path / "r.html"
     assert say("watch", "report", "--month", "2027-01", "--html", html, "--home", home).code == 0
     assert "Too few peers." in html.read_text(encoding="utf-8")
+
+
+def test_the_guide_to_the_watch_works_line_by_line(months):
+    blocks = re.findall(r"^```\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) == 5
+    for command in commands:
+        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            shlex.split(command),
+            cwd=months.parent,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-500:]}"
+    assert (months.parent / "january.html").stat().st_size > 10_000
