@@ -17,6 +17,8 @@ from grammars.derivation import of_template
 from grammars.duplicates import Neighbours, Sketch
 from grammars.grammar import Category, Difficulty, Grammar, Skeleton, Template
 from grammars.sample import Draw, draw
+from grammars.variants import free_of
+from vault.variant import LEAST_BITS, bits
 from verifiers import predicate as predicates
 
 DRAWS = 3
@@ -40,6 +42,8 @@ class Coverage:
         steps: the largest share of max_steps that a reference solution takes.
         tries: how many draws one kept draft takes on average; near 1 is good.
         near: how many of the draws were nearly another one.
+        free: log2 of the fewest variants that a task of it is served in; with less than `vault.variant.LEAST_BITS` a
+            leaked one cannot be traced.
     """
 
     template: str
@@ -55,6 +59,12 @@ class Coverage:
     steps: float
     tries: float
     near: int
+    free: float
+
+    @property
+    def traceable(self) -> bool:
+        """Whether each submitter is served a variant of their own of every task."""
+        return self.free >= LEAST_BITS
 
 
 def check(grammar: Grammar, *, seen: Collection[str] = (), live: Collection[str] = (), seed: int = 0) -> list[Coverage]:
@@ -111,6 +121,7 @@ def _coverage(
         ),
         tries=tries,
         near=_near(draws),
+        free=min(bits(free_of(made.draft)) for made in draws),
     )
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from grammars.errors import Malformed
 from grammars.expressions import Expression
 from grammars.forms import Node, names_in
+from grammars.free import Free
 from grammars.grammar import Grammar, Production, Skeleton, Steps, Template
 from grammars.ranges import Range
 
@@ -56,6 +57,11 @@ class Derived:
     def parts(self) -> tuple[Steps, ...]:
         """Give all that contributes: the template first, then the productions in order."""
         return (self.template.steps, *(production.steps for production in self.productions.values()))
+
+    @property
+    def free(self) -> tuple[Free, ...]:
+        """Give the free parameters, in the order of the names."""
+        return tuple(naming.how for naming in self.names if isinstance(naming.how, Free))
 
 
 def skeletons(grammar: Grammar) -> list[Skeleton]:

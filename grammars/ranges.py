@@ -10,6 +10,7 @@ difficulty to either.
     name: person                         {first, last, full, login, mail}
     date: ["2024-01-01", "2024-12-31"]   as YYYY-MM-DD
     code: "INV-####"                     # a digit, ? a small letter, ^ a capital one
+    compose: [first-names, surnames]     # one entry of each dictionary, joined by `with` or else a space
     rows: 12                             that many maps; see `grammars.rows`
 
 Each draw gives its value and the bits that were drawn: log2 of the number of values that were possible.
@@ -20,7 +21,7 @@ from __future__ import annotations
 import math
 import string
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
@@ -56,6 +57,11 @@ class Range(ABC):
         Raises:
             Malformed: it is empty for these names.
         """
+
+    def values(self, dice: Random, scope: Scope) -> Iterator[Any]:
+        """Draw many; one may come again."""
+        while True:
+            yield self.draw(dice, scope).value
 
 
 @dataclass(frozen=True)
@@ -226,6 +232,36 @@ class Code(Range):
         return Drawn("".join(letters), sum(math.log2(len(_LETTERS.get(letter, "."))) for letter in self.pattern))
 
 
+_MANY = 1500
+
+
+@dataclass(frozen=True)
+class Compose(Range):
+    """One entry of each of some dictionaries, joined."""
+
+    parts: tuple[Sequence[str], ...]
+    sign: str
+
+    def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
+        """Draw a text."""
+        return Drawn(self._entry(dice.randrange(self._count)), math.log2(self._count))
+
+    def values(self, dice: Random, scope: Scope) -> Iterator[str]:  # noqa: ARG002 - as `draw`
+        """Draw many different ones at once."""
+        return map(self._entry, dice.sample(range(self._count), min(self._count, _MANY)))
+
+    @property
+    def _count(self) -> int:
+        return math.prod(map(len, self.parts))
+
+    def _entry(self, number: int) -> str:
+        chosen = []
+        for part in self.parts:
+            number, place = divmod(number, len(part))
+            chosen.append(part[place])
+        return self.sign.join(chosen)
+
+
 def choose_from(spec: Any, where: str, dictionaries: Dictionaries, levels: Sequence[str]) -> Leveled:
     """Compile what a choice is made from: a list, a dictionary's name, or an expression that gives a list."""
     if isinstance(spec, Mapping):
@@ -296,6 +332,18 @@ def _code(spec: Mapping[str, Any], where: str, _: Dictionaries, __: Sequence[str
     return Code(spec["code"])
 
 
+def _compose(spec: Mapping[str, Any], where: str, dictionaries: Dictionaries, _: Sequence[str]) -> Range:
+    names, sign = spec["compose"], spec.get("with", " ")
+    if not isinstance(names, list) or len(names) < 2:  # noqa: PLR2004 - one alone is a `choice`
+        raise Malformed(f"{where}.compose: a list of at least two dictionaries is expected here")
+    if not isinstance(sign, str):
+        raise Malformed(f"{where}.with: text is expected here")
+    parts = tuple(dictionary(name, f"{where}.compose", dictionaries) for name in names)
+    if not all(isinstance(entry, str) for part in parts for entry in part):
+        raise Malformed(f"{where}.compose: only dictionaries of plain text can be joined")
+    return Compose(parts, sign)
+
+
 Parser = Callable[[Mapping[str, Any], str, Dictionaries, Sequence[str]], Range]
 KINDS: dict[str, tuple[frozenset[str], Parser]] = {
     "integer": (frozenset({"step"}), _integer),
@@ -305,7 +353,10 @@ KINDS: dict[str, tuple[frozenset[str], Parser]] = {
     "name": (frozenset(), _person),
     "date": (frozenset(), _date),
     "code": (frozenset(), _code),
+    "compose": (frozenset({"with"}), _compose),
 }
+FREE_KINDS = frozenset({"choice", "words", "date", "code", "compose"})
+"""Kinds that give plain text, so that a placeholder can stand for it."""
 
 
 def parse_range(spec: Any, where: str, dictionaries: Dictionaries, levels: Sequence[str]) -> Range:

@@ -95,6 +95,11 @@ def parse_parameter(spec: Any, where: str, dictionaries: Dictionaries, levels: S
         raise Malformed(f"{where}.columns: a map from column to range or expression is expected here")
     if not isinstance(unique, list) or any(name not in columns for name in unique):
         raise Malformed(f"{where}.unique: a list of this range's columns is expected here")
+    for name, column in columns.items():
+        if isinstance(column, Mapping) and "free" in column:
+            raise Malformed(
+                f"{where}.columns.{name}.free: a column is not free; make a parameter that is, and take it here"
+            )
     parsed = {
         name: parse_range(column, f"{where}.columns.{name}", dictionaries, levels)
         if isinstance(column, Mapping)

@@ -2,16 +2,18 @@
 
 A draw chooses a template, one of its skeletons that is still wanted, a difficulty, and then the parameters. A draw that
 breaks a constraint, needs more than max_steps or lets its own result lie about (`grammars.leaks`) is thrown away whole
-and made again, which keeps the rest equally likely; after TRIES of them the template is to blame and says so.
+and made again, which keeps the rest equally likely; after TRIES of them the template is to blame and says so. Free
+parameters stay open: the draft holds their placeholders and lists their choices (`grammars.release`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from grammars.assemble import assemble
 from grammars.derivation import Derived, derive, skeletons
@@ -21,6 +23,7 @@ from grammars.forms import fill, holds
 from grammars.grammar import Category, Difficulty, Draft, Grammar, Skeleton
 from grammars.leaks import leaks
 from grammars.ranges import Range
+from grammars.release import released
 
 TRIES = 200
 
@@ -89,19 +92,47 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
     derived = derive(grammar, skeleton)
     reasons: Counter[str] = Counter()
     for tries in range(1, TRIES + 1):
-        scope = Scope({"difficulty": difficulty} | {slot: {"name": name} for slot, name in skeleton.choices})
+        before = dice.getstate()
         try:
-            parameters, bits = _give_values(derived, scope, dice)
+            made = _attempt(grammar, derived, difficulty, dice, {})
         except _BrokenError as broken:
             reasons[str(broken)] += 1
             continue
-        draft = assemble(grammar, derived, scope, dice, parameters, bits=bits)
-        trouble = _trouble(draft)
+        trouble = _trouble(made.draft)
         if trouble is None:
-            return Draw(draft, bits, tries)
+            again = partial(_again, grammar, derived, difficulty, before)
+            return Draw(released(made.draft, derived, made.scope, dice, again), made.bits, tries)
         reasons[trouble] += 1
     reason, count = reasons.most_common(1)[0]
     raise Malformed(f"{derived.where}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
+
+
+class _Made(NamedTuple):
+    """One attempt, with the names as they were given values."""
+
+    draft: Draft
+    bits: float
+    scope: Scope
+
+
+def _attempt(
+    grammar: Grammar, derived: Derived, difficulty: Difficulty, dice: Random, values: Mapping[str, str]
+) -> _Made:
+    scope = Scope({"difficulty": difficulty} | {slot: {"name": name} for slot, name in derived.skeleton.choices})
+    parameters, bits = _give_values(derived, scope, dice, values)
+    return _Made(assemble(grammar, derived, scope, dice, parameters, bits=bits), bits, scope)
+
+
+def _again(
+    grammar: Grammar, derived: Derived, difficulty: Difficulty, state: tuple[Any, ...], values: Mapping[str, str]
+) -> Draft | None:
+    """Draw what the dice gave from that state, with values for free parameters."""
+    dice = Random()  # noqa: S311 - its state is another's
+    dice.setstate(state)
+    try:
+        return _attempt(grammar, derived, difficulty, dice, values).draft
+    except (_BrokenError, Malformed):
+        return None
 
 
 def _trouble(draft: Draft) -> str | None:
@@ -117,12 +148,15 @@ class _BrokenError(Exception):
     """A constraint did not hold."""
 
 
-def _give_values(derived: Derived, scope: Scope, dice: Random) -> tuple[dict[str, Any], float]:
+def _give_values(
+    derived: Derived, scope: Scope, dice: Random, values: Mapping[str, str]
+) -> tuple[dict[str, Any], float]:
     parameters: dict[str, Any] = {}
     bits = 0.0
     for naming in derived.names:
         if isinstance(naming.how, Range):
-            parameters[naming.name], more = naming.how.draw(dice, scope)
+            drawn, more = naming.how.draw(dice, scope)
+            parameters[naming.name] = values.get(naming.name, drawn)
             scope.bind(naming.name, parameters[naming.name])
             bits += more
         else:

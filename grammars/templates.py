@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 from grammars.errors import Malformed
 from grammars.expressions import Expression
 from grammars.forms import Node, compile_text, compile_value
+from grammars.free import parse_named
 from grammars.grammar import (
     CATEGORIES,
     DIFFICULTIES,
@@ -23,7 +24,6 @@ from grammars.grammar import (
     Template,
 )
 from grammars.ranges import Dictionaries, Leveled
-from grammars.rows import parse_parameter
 
 _STEPS = {
     "parameters", "let", "constraints", "state", "solution", "solutions", "predicate", "mutants", "faults", "answer",
@@ -161,7 +161,7 @@ class _Reader:
     def _steps(self, spec: Mapping[str, Any], where: str, levels: Sequence[Difficulty]) -> Steps:
         return Steps(
             parameters={
-                name: parse_parameter(value, f"{where}: parameters.{name}", self.lists, levels)
+                name: parse_named(name, value, f"{where}: parameters.{name}", self.lists, levels)
                 for name, value in as_map(spec.get("parameters"), f"{where}: parameters").items()
             },
             let={

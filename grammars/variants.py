@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grammars.grammar import Draft
 from vault.task import Task, filled
-from vault.variant import traceable
+from vault.variant import Free, traceable
 
 FURTHER = 3
 """How many variants beside the base stand before the gates."""
@@ -17,8 +17,12 @@ def base(draft: Draft) -> Draft:
 
 def further(draft: Draft) -> list[Draft]:
     """Give variants that lie as far apart as the choices allow; none where everybody is served the base."""
-    free = {name: choice["from"] for name, choice in draft.task.get("free", {}).items()}
-    return [_variant(draft, number) for number in range(1, FURTHER + 1)] if traceable(free) else []
+    return [_variant(draft, number) for number in range(1, FURTHER + 1)] if traceable(free_of(draft)) else []
+
+
+def free_of(draft: Draft) -> Free:
+    """Give the choices of each free parameter."""
+    return {name: choice["from"] for name, choice in draft.task.get("free", {}).items()}
 
 
 def _variant(draft: Draft, number: int) -> Draft:

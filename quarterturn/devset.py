@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from grammars.errors import Exhausted
 from grammars.grammar import Draft, Grammar
+from grammars.variants import base
 from rotation.draw import drafts
 from rotation.errors import NotFound
 from rotation.sets import SETS, SetSpec
@@ -48,7 +49,7 @@ def _drawn(grammars: tuple[Grammar, ...], name: str) -> tuple[Draft, ...]:
     for stratum in sorted(spec.dev):
         stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=spec.dev)
         for _ in range(spec.dev[stratum]):
-            draft = next(stream)
+            draft = base(next(stream))
             used.add(draft.skeleton)
             chosen.append(draft)
     return tuple(chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from quarterturn.report import Report
 from quarterturn.wiring import House
 from rotation.sets import SetSpec
 from sandbox.servers import tool_table
+from vault.variant import LEAST_BITS
 from verifiers.catalogue import CATALOGUE
 from verifiers.errors import VerifierError
 
@@ -62,22 +63,35 @@ def report(grammar: Grammar, use: Used) -> Report:
     """Draw from every skeleton and say what there is; the answer is no where draws are nearly the same."""
     coverage = check(grammar, seen=use.seen, live=use.live)
     months = runway(coverage, use.monthly)
-    data = {"server": grammar.server, "templates": [asdict(one) for one in coverage], "runway_months": months}
-    lines = [HEAD, *map(_line, coverage), *_runway(months)]
+    data = {
+        "server": grammar.server,
+        "templates": [asdict(one) | {"traceable": one.traceable} for one in coverage],
+        "runway_months": months,
+    }
+    lines = [HEAD, *map(_line, coverage), *_untraceable(coverage), *_runway(months)]
     return Report(data, lines, not any(one.near for one in coverage))
 
 
 HEAD = (
     f"{'template':<34} {'unseen':>6} {'live':>5} {'seen':>5} {'bits':>6} {'phrasings':>9} {'paths':>5} {'mutants':>7} "
-    f"{'tries':>6} {'near':>5}"
+    f"{'tries':>6} {'near':>5} {'free':>5}"
 )
 
 
 def _line(one: Coverage) -> str:
     return (
         f"{one.template:<34} {one.unseen:>6} {one.live:>5} {one.seen:>5} {one.bits:>6.1f} {one.phrasings:>9} "
-        f"{one.solutions:>5} {one.mutants:>7} {one.tries:>6.2f} {one.near:>5}"
+        f"{one.solutions:>5} {one.mutants:>7} {one.tries:>6.2f} {one.near:>5} {one.free:>5.1f}"
+        f"{'' if one.traceable else '  not traceable'}"
     )
+
+
+def _untraceable(coverage: Sequence[Coverage]) -> Iterator[str]:
+    if missing := sum(not one.traceable for one in coverage):
+        yield (
+            f"{missing} of {len(coverage)} templates make tasks that cannot be traced once they leak: they have fewer "
+            f"than {LEAST_BITS} bits of free parameters"
+        )
 
 
 def _runway(months: Mapping[str, float]) -> Iterator[str]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Self
@@ -29,6 +30,7 @@ SCHEMA: Mapping[str, Any] = json.loads(files("vault").joinpath("schemas/task.jso
 WIRE_NAME = 64  # model interfaces accept [A-Za-z0-9_-]{1,64}, and `server.tool` becomes `server__tool`
 _VALIDATOR = compiled(SCHEMA)
 _PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+_BETWEEN = re.compile(r"\{\{[a-z][a-z0-9_]{0,31}\}\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ def _fault_contradictions(document: Mapping[str, Any], tools: list[str]) -> Iter
 def _free_contradictions(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     free = document.get("free", {})
     used: set[str] = set()
-    for place, text in _texts({name: part for name, part in document.items() if name != "free"}, ()):
+    for place, text in texts({name: part for name, part in document.items() if name != "free"}, ()):
         names = set(_PLACEHOLDER.findall(text))
         for name in sorted(names - free.keys()):
             yield json_path(place), f"{{{{{name}}}}} is not explained in $.free"
@@ -220,35 +222,43 @@ def _collisions(document: Mapping[str, Any], free: Mapping[str, Any]) -> Iterato
     """
     if not free:
         return
-    fixed = {name: part for name, part in document.items() if name not in {"free", "id", "schema", "spec"}}
-    rest = spelt("\n".join(_PLACEHOLDER.sub("\n", text) for _, text in _texts(fixed, ())))
-    whole = "".join(spelt(one) for choice in free.values() for one in choice["from"])
-    for name, choice in free.items():
-        plain = [spelt(one) for one in choice["from"]]
-        if not all(one.strip() for one in plain):
+    rest = fixed_words(document)
+    plain = {name: [tuple(words(one)) for one in choice["from"]] for name, choice in free.items()}
+    sizes = {len(one) for choices in plain.values() for one in choices}
+    held = set(_runs(rest, sizes))
+    among = Counter(run for choices in plain.values() for one in choices for run in _runs(one, sizes))
+    for name, choices in plain.items():
+        if not all(choices):
             yield json_path(["free", name, "from"]), "a choice needs a letter or a digit"
-        elif any(one in rest for one in plain):
+        elif not held.isdisjoint(choices):
             yield json_path(["free", name, "from"]), "a choice stands elsewhere in the document too"
-        elif any(whole.count(one) > 1 for one in plain):
+        elif any(among[one] > 1 for one in choices):
             yield json_path(["free", name, "from"]), "a choice is another one, or a part of one"
 
 
-def spelt(text: str) -> str:
-    """Give the words of a text, each between blanks: small letters and digits alone."""
-    return f" {' '.join(words(text))} "
+def fixed_words(document: Mapping[str, Any]) -> list[str]:
+    """Give the words of a document in which no choice of a free parameter may stand, with "" where a text ends."""
+    fixed = {name: part for name, part in document.items() if name not in {"free", "id", "schema", "spec"}}
+    pieces = (piece for _, text in texts(fixed) for piece in _BETWEEN.split(text))
+    return [word for piece in pieces for word in (*words(piece), "")]
 
 
-def _texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _runs(said: Sequence[str], sizes: Collection[int]) -> Iterator[tuple[str, ...]]:
+    """Give all runs of so many words."""
+    return (tuple(said[at : at + size]) for size in sizes for at in range(len(said) - size + 1))
+
+
+def texts(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Walk over all text in a document, keys too, each with its place."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, dict):
         for key, part in value.items():
             yield (*place, key), key
-            yield from _texts(part, (*place, key))
+            yield from texts(part, (*place, key))
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _texts(part, (*place, index))
+            yield from texts(part, (*place, index))
 
 
 def filled(value: Any, values: Mapping[str, str]) -> Any:

@@ -1,0 +1,127 @@
+"""The choices of a draft's free parameters, and the proof that nothing depends on them.
+
+    1. The draw is made with placeholders, and choices are drawn that occur nowhere else in it.
+    2. It is made again, with the same dice, with choices drawn at random as the values.
+    3. That must be, word for word, the first with the placeholders replaced. An expression that sorts by a value, takes
+       a part of it, measures it or decides by it gives something else, and the draw is refused.
+
+What the grammar cannot show, that the servers too treat all choices alike, is shown by the gates, which execute four
+variants of every draft. A free parameter that stands nowhere in a task is none of its free ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from grammars.derivation import Derived
+from grammars.errors import Malformed
+from grammars.expressions import Scope
+from grammars.free import Free
+from grammars.grammar import Draft
+from vault.task import filled, fixed_words, texts
+from vault.variant import words
+
+MOST = (1024, 1024, 1024, 512, 512)
+"""How many choices each has where a task has none, one, two, ... free parameters; FEW where it has more."""
+FEW = 256
+MISSES = 300
+"""How many values in a row may be unfit before a range counts as used up."""
+
+_INSIDE_A_WORD = re.compile(r"[^\W_]\{\{([a-z0-9_]+)\}\}|\{\{([a-z0-9_]+)\}\}[^\W_]")
+_TWO = 2
+
+Redraw = Callable[[Mapping[str, str]], Draft | None]
+"""Makes the same draw with values for free parameters; None where it would have been thrown away."""
+
+
+def released(draft: Draft, derived: Derived, scope: Scope, dice: Random, again: Redraw) -> Draft:
+    """Give the draft with the choices of its free parameters, having tried that nothing depends on them.
+
+    Args:
+        draft: drawn with placeholders.
+        derived: the skeleton.
+        scope: the names of the draw.
+        dice: for the choices.
+        again: makes the draw again.
+
+    Raises:
+        Malformed: something depends on a free parameter, or there is nothing to choose from.
+    """
+    said = "\n".join(text for _, text in texts(dict(draft.task)))
+    if stuck := _INSIDE_A_WORD.search(said):
+        raise Malformed(f"{derived.where}: the free parameter {stuck[1] or stuck[2]!r} stands inside a longer word")
+    shown = {one.name for one in derived.free if one.placeholder in said}
+    pools = _pools(derived.free, len(shown), _Fitting(fixed_words(draft.task)), scope, dice)
+    if not pools:
+        return draft
+    _prove(draft, {name: dice.choice(choices) for name, choices in pools.items()}, again, derived.where)
+    free = {name: {"from": choices} for name, choices in pools.items() if name in shown}
+    provenance = filled(dict(draft.provenance), {name: pool[0] for name, pool in pools.items() if name not in shown})
+    return Draft({**draft.task, "free": free} if free else draft.task, provenance)
+
+
+def _prove(draft: Draft, values: Mapping[str, str], again: Redraw, where: str) -> None:
+    """Refuse a draw that does not come out the same with these values; each alone says which one it is."""
+    if _agree(draft, values, again):
+        return
+    for name, value in values.items():
+        if not _agree(draft, {name: value}, again):
+            raise Malformed(
+                f"{where}: the parameter {name!r} is not free: with another value more changes than its name (it is "
+                "sorted, measured, cut or compared somewhere); leave `free` out, or take the value as it is"
+            )
+    raise Malformed(f"{where}: the free parameters {', '.join(values)} depend on each other")
+
+
+def _agree(draft: Draft, values: Mapping[str, str], again: Redraw) -> bool:
+    made = again(values)
+    expected = filled([dict(draft.task), dict(draft.provenance)], values)
+    return made is not None and [made.task, made.provenance] == expected
+
+
+def _pools(frees: Sequence[Free], shown: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
+    most = MOST[shown] if shown < len(MOST) else FEW
+    return {one.name: _pool(one, most, fit, scope, dice) for one in frees}
+
+
+def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> list[str]:
+    found: list[str] = []
+    misses = 0
+    for value in one.choices.values(dice, scope):
+        if not isinstance(value, str) or "{{" in value:
+            raise Malformed(f"{one.where}: a free parameter needs choices of plain text, none of them free itself")
+        fitting = fit.take(tuple(words(value)))
+        found += [value] * fitting
+        misses = 0 if fitting else misses + 1
+        if len(found) == most or misses == MISSES:
+            break
+    if len(found) < _TWO:
+        raise Malformed(f"{one.where}: there are not two choices that occur nowhere else in the task")
+    return found
+
+
+class _Fitting:
+    """Knows which choices could be mistaken: for something in the task, or for another choice or a part of one."""
+
+    def __init__(self, said: Sequence[str]) -> None:
+        self._said = said
+        self._runs: dict[int, set[tuple[str, ...]]] = {}
+        self._whole: set[tuple[str, ...]] = set()
+        self._parts: set[tuple[str, ...]] = set()
+
+    def take(self, value: tuple[str, ...]) -> bool:
+        """Take a choice in, unless it could be mistaken."""
+        parts = {value[start:end] for start in range(len(value)) for end in range(start + 1, len(value) + 1)}
+        if not value or value in self._parts or not parts.isdisjoint(self._whole) or value in self._held(len(value)):
+            return False
+        self._whole.add(value)
+        self._parts |= parts
+        return True
+
+    def _held(self, size: int) -> set[tuple[str, ...]]:
+        """Give all runs of so many words in the task."""
+        if size not in self._runs:
+            self._runs[size] = set(zip(*(self._said[start:] for start in range(size)), strict=False))
+        return self._runs[size]
