@@ -20,9 +20,9 @@ from quarterturn.cli.exits import EXITS, INTERRUPTED, exit_code
 
 NAMES = (
     *("control", "sealing", "sampling", "duplicates", "predicates", "worlds", "ledger", "bwrap", "docker", "load"),
-    "set",
+    *("watch", "set"),
 )
-ON_DEMAND = {"set"}  # takes an hour and more
+ON_DEMAND = {"watch", "set"}  # take an hour and more
 MODULES = {"docker": "in_docker", "bwrap": "in_bwrap", "set": "whole_set"}  # the others are called as their module is
 
 
@@ -68,11 +68,15 @@ def _code(error: Exception) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench", description="Measure ratios, side by side.")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(NAMES)}; or all but the last"
+        "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(NAMES)}; or all but the last two"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--rounds", type=_rounds, default=0, metavar="N", help="play N rounds; make N cohorts of the set"
+        "--rounds",
+        type=_rounds,
+        default=0,
+        metavar="N",
+        help="play N rounds; N cases of each kind (watch); N cohorts (set)",
     )
     return parser.parse_args(arguments)
 

@@ -1,0 +1,59 @@
+"""A small sample of what `./run bench watch` plays in full: the guilty are found, the honest let be."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCH = Path(__file__).parents[1] / "bench"
+
+
+@pytest.fixture(scope="module")
+def watch() -> Iterator[ModuleType]:
+    before = set(sys.modules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCH))
+        yield importlib.import_module("watch")
+    for name in ("watch", "report", "measure", "made_up_worlds"):
+        if name not in before:
+            sys.modules.pop(name, None)
+
+
+def test_an_interval_is_wilsons(watch: ModuleType) -> None:
+    assert watch.interval(0, 100) == pytest.approx((0, 0.0370), abs=1e-4)
+    assert watch.interval(50, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert watch.interval(0, 0) == (0, 1)
+
+
+def test_a_case_is_the_same_wherever_it_is_played(watch: ModuleType) -> None:
+    assert watch.play_one("copy 30 %", 2) == watch.play_one("copy 30 %", 2)
+
+
+@pytest.mark.slow
+def test_the_honest_are_seldom_flagged(watch: ModuleType) -> None:
+    seen = [watch.play_one("honest, 5 submitters", number) for number in (0, 3, 6, 9)]
+    seen += [watch.play_one("honest, 20 submitters", number) for number in (1,)]
+    assert {case.world for case in seen} <= set(watch.HONEST)
+    looks = [subjects for case in seen for subjects in case.flags.values()]
+    assert len(looks) == 5 * 4 * 4
+    assert sum(bool(subjects) for subjects in looks) <= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "least"), [("leak 40 %", 1), ("copy 50 %", 2), ("verifier always passes", 1)])
+def test_most_of_the_guilty_are_flagged(watch: ModuleType, name: str, least: int) -> None:
+    seen = [watch.play_one(name, number) for number in range(2)]
+    assert sum(case.found(watch.ALL[name].months) for case in seen) >= least
+
+
+def test_every_table_can_be_filled_from_what_was_seen(watch: ModuleType) -> None:
+    seen = {"honest, 20 submitters": [], "copy 50 %": [watch.play_one("copy 50 %", 0)]}
+    (row,) = watch._true({"copy 50 %": seen["copy 50 %"]})
+    assert (row["cases"], row["month 1"], row["month 2"]) == (1, "100.0 (20.7 to 100.0)", "")
+    assert watch._mix(seen)["right"].startswith("100.0")
+    assert [row["rotations"] for row in watch._false({"honest, 20 submitters": []})] == [0] * (2 + len(watch.HONEST))
