@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grammars.grammar import Draft
-from vault.task import Task, filled
+from vault.task import filled
 from vault.variant import Free, traceable
 
 FURTHER = 3
@@ -27,6 +27,6 @@ def free_of(draft: Draft) -> Free:
 
 def _variant(draft: Draft, number: int) -> Draft:
     """Fill a draft in: of each parameter the choice `number` thirds of the way down its list."""
-    task = Task.parse(draft.task, "the draft")
-    values = {name: choices[number * (len(choices) - 1) // FURTHER] for name, choices in task.free.items()}
-    return Draft(task.filled(values).document, filled(dict(draft.provenance), values))
+    values = {name: choices[number * (len(choices) - 1) // FURTHER] for name, choices in free_of(draft).items()}
+    task = {key: part for key, part in draft.task.items() if key != "free"}
+    return Draft(filled(task, values), filled(dict(draft.provenance), values))
