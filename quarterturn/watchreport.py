@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from quarterturn.errors import NotFound, Refused
+from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.pages import watch as page
 from quarterturn.report import Report
 from quarterturn.watching import FEWEST, described, watch
@@ -24,6 +24,7 @@ from vault.ledger.tiles import write_atomically
 Item = dict[str, Any]
 SCHEMA = "quarterturn/watch-report/v1"
 ORDER = ("review", "watch", "clean")
+KINDS = ("leak", "copy", "family", "task", "exposure")
 UNTESTED: Item = dict.fromkeys(("effect", "low", "high"))
 UNKEPT: Item = {"number": None, "state": None, "reviews": [], "detail": ""}
 SHOWN = ("kind", "subject", *UNKEPT, "status", "p_value", "p_adj", "q", *UNTESTED)
@@ -33,11 +34,13 @@ def write(house: House, month: str, html: Path, figures_to: Path | None) -> Repo
     """Write the report of a month, and its figures too where they are wanted.
 
     Raises:
-        Malformed: the month is none.
+        Malformed: the month is none, or both files are one.
         NotFound: it has no finished run.
         Refused: a file is there already.
     """
     chosen = Month.parse(month)
+    if html == figures_to:
+        raise Malformed(f"{html} cannot be both the page and its figures: name another file for one of them")
     for path in filter(None, (html, figures_to)):
         if path.exists():
             raise Refused(f"{path} is there already, and is not written over: remove it, or name another file")
@@ -71,8 +74,10 @@ def figures(house: House, month: Month) -> Item:
 def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:
     """Put the computed figures and what people said together."""
     month = Month.parse(months[-1])
-    for one in report["tests"]:
-        one["status"] = Found("", "", month, one["p_value"], one["p_adj"], one["q"]).status
+    tests = [
+        one | {"status": Found("", "", month, one["p_value"], one["p_adj"], one["q"]).status} for one in report["tests"]
+    ]
+    report = report | {"tests": tests}
     return {
         "schema": SCHEMA,
         "benchmark": benchmark,
@@ -95,4 +100,11 @@ def _findings(report: Item, rows: Sequence[Finding]) -> list[Item]:
         one = row | figure | {"kind": key[0], "subject": key[1]}
         if one["status"] != "clean" or row["state"]:
             found.append({name: one[name] for name in SHOWN} | {"smallest": report["smallest"].get(one["subject"])})
-    return sorted(found, key=lambda one: (ORDER.index(one["status"]), one["kind"], one["p_adj"] or 0, one["subject"]))
+    return sorted(found, key=_urgency)
+
+
+def _urgency(one: Item) -> tuple[int, bool, int, float, str]:
+    """Put first what nobody has answered yet, then who is suspected before what."""
+    kind = KINDS.index(one["kind"]) if one["kind"] in KINDS else len(KINDS)
+    answered = one["state"] in {"explained", "confirmed"}
+    return ORDER.index(one["status"]), answered, kind, one["p_adj"] or 0.0, one["subject"]

@@ -7,13 +7,13 @@ A chart that has a row per submitter leaves names and figures to the page, besid
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from quarterturn.pages import svg
-from quarterturn.pages.marks import decimal, percent, points, short
+from quarterturn.pages.marks import decimal, percent, points
 
 Item = Mapping[str, Any]
 PARTS = ("ability", "difficulty", "excess")
@@ -21,12 +21,7 @@ LANE = 10  # pixels a bar
 STEPS = (0.7, 1.5, 2.5)  # residuals at which a cell grows
 HALF = 5.0  # the height of the tallest cell, above and below the middle
 TICKS = 5
-LABELLED = 8  # points with a letter
-FAR = 1.96
-WIDE = 0.4  # shares that are further apart get ticks twice as far apart
 TINY = 1e-9
-LOWEST = -4.0  # z that a plot of quantiles reaches down to
-WIDEST = 3.5
 
 
 @dataclass(frozen=True)
@@ -40,17 +35,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of rows below a scale, or one picture."""
+    """A chart of rows below a scale."""
 
     scale: str
-    rows: Sequence[Row] = ()
-    labels: Sequence[tuple[str, str]] = ()
+    rows: Sequence[Row]
 
 
 def jumps(rows: Sequence[Item]) -> Chart:
     """Draw each change as a waterfall: three bars, each from where the last ended, then the whole with its interval."""
-    reach = _reach([end for row in rows for part in ("change", *PARTS) for end in _ends(row, part)])
-    at = _scale(-reach, reach)
+    reach = _reach([end for row in rows for end in _extent(row)])
+    at = _framed(-reach, reach)
     shown = [
         Row(
             row["submitter"],
@@ -88,7 +82,7 @@ def _waterfall(row: Item, at: Callable[[float], float]) -> list[str]:
 
 def scores(rows: Sequence[Item]) -> Chart:
     """Draw each run's raw score (a ring) above its linked one (a dot), both with their intervals."""
-    at = _scale(0, 1)
+    at = scale(0, 1)
     shown = []
     for row in sorted(rows, key=lambda one: -(one["linked"]["value"] or 0)):
         parts = [_upright(at(tick), "grid") for tick in _ticks(0, 1)]
@@ -101,36 +95,6 @@ def scores(rows: Sequence[Item]) -> Chart:
         told = (f"{percent(row['raw']['value'], 1)} raw, {percent(row['linked']['value'], 1)} linked",)
         shown.append(Row(row["name"], svg.picture(parts, 31), told))
     return Chart(_axis(_ticks(0, 1), at, percent), shown)
-
-
-def peers(shown: Item) -> Chart:
-    """Draw what was passed of the exposed tasks over what the fresh ones let expect, with the band of 95 % of peers."""
-    dots, band = shown["points"], shown["band"]
-    shares = [share for one in dots for share in (one["expected"], one["observed"])]
-    step = 0.1 if max(shares) - min(shares) < WIDE else 0.2
-    low, high = (step * side(share / step) for side, share in ((math.floor, min(shares)), (math.ceil, max(shares))))
-    low, high = (low, high) if low < high else (low - step, high) if high >= 1 else (low, high + step)
-    at, ticks = _scale(low, high), [low + step * tick for tick in range(round((high - low) / step) + 1)]
-    upper = [(at(one["expected"]), 100 - at(one["high"])) for one in band]
-    lower = [(at(one["expected"]), 100 - at(one["low"])) for one in reversed(band)]
-    parts = [svg.stretched([svg.area([*upper, *lower], "band")], 100, 100)]
-    for tick in ticks:
-        level = svg.pct(100 - at(tick))
-        parts += [svg.line(("0%", level), ("100%", level), "grid"), svg.words(0, level, percent(tick), "end", (-6, 4))]
-        parts.append(svg.words(svg.pct(at(tick)), "100%", percent(tick), "middle", (0, 17)))
-    parts.append(svg.line(("0%", "100%"), ("100%", "0%"), "equal"))
-    parts += [svg.dot(svg.pct(at(one["expected"])), svg.pct(100 - at(one["observed"])), 4.5, "point") for one in dots]
-    far = sorted((one for one in dots if abs(one["z"]) > FAR), key=lambda one: -abs(one["z"]))[:LABELLED]
-    labels = []
-    for letter, one in zip("ABCDEFGH", far, strict=False):
-        place = svg.pct(at(one["expected"])), svg.pct(100 - at(one["observed"]))
-        parts.append(svg.words(*place, letter, "start", (7, -5)))
-        labels.append((letter, f"{short(one['submitter'])}, z {decimal(one['z'], 1, signed=True)}"))
-    told = (
-        f"{len(dots)} submitters: passed of the exposed tasks, over what the fresh ones let expect; "
-        f"outside of ±1.96: {', '.join(words for _, words in labels) or 'nobody'}"
-    )
-    return Chart(svg.picture(parts, 320, told, "plot"), labels=labels)
 
 
 def heat(shown: Item) -> Chart:
@@ -151,32 +115,6 @@ def drift(tasks: Sequence[Item], months: Sequence[str]) -> Chart:
     named = [(start, months[first - 1] if first > 0 else "earlier") for start, first in _cohorts(tasks)]
     last = [one for one, after in pairwise([*named, (len(tasks), "")]) if one[1] != after[1]]
     return Chart(_above([one for one in named if one[1] != "earlier"] or last, len(tasks)), rows)
-
-
-def quantiles(rows: Sequence[Item]) -> str:
-    """Draw ordered z over a standard normal's, with the band of 95 %; what lies beyond the frame is at its edge."""
-    highest = min(max(math.ceil(max(row["z"] for row in rows)), 4), 8)
-    across, up = _scale(-WIDEST, WIDEST), _scale(LOWEST, highest)
-
-    def corner(row: Item, name: str) -> tuple[float, float]:
-        x, y = (min(max(row[key], LOWEST), highest) for key in ("expected", name))
-        return across(min(max(x, -WIDEST), WIDEST)), 100 - up(y)
-
-    outline = [*(corner(row, "high") for row in rows), *(corner(row, "low") for row in reversed(rows))]
-    parts = [svg.stretched([svg.area(outline, "band")], 100, 100)]
-    for tick in range(int(LOWEST), highest + 1, 2):
-        level = svg.pct(100 - up(tick))
-        parts += [
-            svg.line(("0%", level), ("100%", level), "grid"),
-            svg.words(0, level, decimal(tick, 0), "end", (-6, 4)),
-        ]
-    parts += [svg.words(svg.pct(across(tick)), "100%", decimal(tick, 0), "middle", (0, 17)) for tick in (-2, 0, 2)]
-    parts.append(svg.line(("0%", svg.pct(100 - up(-WIDEST))), ("100%", svg.pct(100 - up(WIDEST))), "equal"))
-    places = [corner(row, "z") for row in rows]
-    parts += [svg.dot(svg.pct(x), svg.pct(y), 2.4, "point") for x, y in places]
-    above = sum(row["z"] > row["high"] for row in rows)
-    told = f"{len(rows)} tests, ordered z over a standard normal's; {above} above the band of 95 %"
-    return svg.picture(parts, 220, told, "plot")
 
 
 def _strip(values: Sequence[float | None], edges: Iterable[int]) -> str:
@@ -227,9 +165,15 @@ def _ticks(low: float, high: float) -> list[float]:
     return [low + (high - low) * step / (TICKS - 1) for step in range(TICKS)]
 
 
-def _scale(low: float, high: float) -> Callable[[float], float]:
+def scale(low: float, high: float) -> Callable[[float], float]:
     """Give what turns a value into a place in per cent."""
     return lambda value: 100 * (value - low) / (high - low)
+
+
+def _framed(low: float, high: float) -> Callable[[float], float]:
+    """Give the same for values that may lie beyond the scale: they are drawn at its end."""
+    at = scale(low, high)
+    return lambda value: at(min(max(value, low), high))
 
 
 def _reach(values: Iterable[float | None]) -> float:
@@ -238,8 +182,13 @@ def _reach(values: Iterable[float | None]) -> float:
     return min(max(math.ceil(farthest * 10) / 10, 0.1), 1.0)
 
 
-def _ends(row: Item, part: str) -> list[float | None]:
-    return [row[part][end] for end in ("value", "low", "high")]
+def _extent(row: Item) -> Iterator[float | None]:
+    """Give every place that a waterfall reaches to."""
+    start = 0.0
+    for name in PARTS:
+        yield from (start + row[name][end] for end in ("value", "low", "high") if row[name][end] is not None)
+        start += row[name]["value"] or 0.0
+    yield from (row["change"][end] for end in ("value", "low", "high"))
 
 
 def _interval(row: Item, part: str) -> tuple[float | None, float | None]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from quarterturn.pages import charts, tables, words
+from quarterturn.pages import charts, plots, tables, words
 from quarterturn.pages.marks import decimal, legible, percent, short
 
 HERE = Path(__file__).parent
@@ -47,14 +47,14 @@ def page(figures: Item) -> str:
         tested=tables.tested(report["tests"]),
         jumps=charts.jumps(report["jumps"]),
         jump_table=tables.jumps(report["jumps"], months),
-        peers=charts.peers(report["expected"]) if report["expected"]["points"] else None,
+        peers=plots.peers(report["expected"]) if report["expected"]["points"] else None,
         peer_table=tables.peers(report["expected"]["points"]),
         heat=charts.heat(report["residuals"]),
         heat_table=tables.heat(report["residuals"]),
         drift=charts.drift(report["drift"], months),
         drift_table=tables.drift(report["drift"], report["rotation"], months),
         quantiles=[
-            (words.KINDS[kind], charts.quantiles(rows), words.counted(len(rows), "test"))
+            (words.KINDS[kind], plots.quantiles(rows), words.counted(len(rows), "test"))
             for kind, rows in report["quantiles"].items()
         ],
         quantile_table=[tables.spread(kind, rows) for kind, rows in report["quantiles"].items()],

@@ -123,6 +123,13 @@ def test_a_file_that_is_there_is_not_written_over(say, months, tmp_path):
     assert not html.exists()
 
 
+def test_page_and_figures_cannot_be_one_file(say, months, tmp_path):
+    html = tmp_path / "r.html"
+    said = say("watch", "report", "--month", "2027-01", "--html", html, "--figures", html, "--home", months)
+    assert said.code == 2
+    assert not html.exists()
+
+
 @pytest.mark.parametrize(("month", "code"), [("january", 2), ("2027-13", 2), ("2027-05", 3), ("2020-01", 3)])
 def test_a_month_that_is_none_or_has_no_run_is_said(say, months, tmp_path, month, code):
     said = say("watch", "report", "--month", month, "--html", tmp_path / "r.html", "--home", months)
