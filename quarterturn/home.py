@@ -5,7 +5,7 @@
     keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, and endpoint.key, which
                        signs what hosted endpoints are sent
     head/signed        the last head that was signed, outside the database
-    public/            what a web server may serve: log/, log.vkey, endpoint.pem, releases/
+    public/            what a web server may serve: log/, log.vkey, endpoint.pem, releases/, view/
 
 A home is made in an order in which a crash leaves something that `create` goes on from:
 
@@ -97,6 +97,11 @@ class Places:
     def releases(self) -> Path:
         """The published months."""
         return self.public / "releases"
+
+    @property
+    def view(self) -> Path:
+        """What everybody may know, as files (`quarterturn.publicview`)."""
+        return self.public / "view"
 
     def require(self) -> None:
         """Refuse a folder that is no home.

@@ -26,7 +26,7 @@ from quarterturn.tables import AccountRow, SubmissionRow
 from vault.db import transaction
 
 LEASE = timedelta(seconds=90)
-TRIES = 3
+TRIES = 5
 
 
 class Executor(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from quarterturn import devset, marks, models, standings, watching
+from quarterturn import devset, marks, models, publicview, standings, watching
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, Refused
@@ -24,7 +24,6 @@ from sandbox.outcome import TaskRun
 from sandbox.run import Solution, Terms, run_set
 from sandbox.score import Result, score
 from sandbox.selfcheck import selfcheck
-from sandbox.store import ENDED
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.task import Task
@@ -37,6 +36,28 @@ class Progress(Protocol):
     def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """Give a context manager that yields `advance(steps)`."""
         ...
+
+
+Standing = Literal["held", "cancelled", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Who else has a say in a run while it is played.
+
+    Attributes:
+        resume: the number of the run that an earlier attempt opened, or None.
+        opened: is told the run's number before its first task is served.
+        standing: is asked once a second. What was `cancelled` is aborted in public; what was `lost` is somebody else's
+            to go on with, and is left as it is.
+    """
+
+    resume: int | None = None
+    opened: Callable[[int], None] = lambda _: None
+    standing: Callable[[], Standing] = lambda: "held"
+
+
+ALONE = Hold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +117,21 @@ def dev(
     sender: Callable[[], Sender] = ephemeral,
     model: ModelGateway | None = None,
     spec: SetSpec = DEMO,
+    *,
+    first: int | None = None,
+    hold: Hold = ALONE,
 ) -> Report:
-    """Run a set's dev tasks, without a home; everything comes back. `sender` signs what an endpoint is sent."""
+    """Run a set's dev tasks, without a home; everything comes back. `sender` signs what an endpoint is sent.
+
+    With `first`, only so many of them are run.
+    """
     submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto")))
-    tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars(), spec)]
+    tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars(), spec)[:first]]
     label = f"{submitted.name} on the dev set"
     with chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)
-        runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours)
+        stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
+        runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
     results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
     whole = score(results)
     served = [{"task": task.document, "run": run.as_json()} for task, run in zip(tasks, runs, strict=True)]
@@ -112,7 +140,7 @@ def dev(
     return Report(data, [*lines, "", f"{whole.passed} of {whole.attempted} passed. The dev set is public: no rank."])
 
 
-def private(house: House, chosen: Choice, out: Progress) -> Report:
+def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> Report:
     """Run the live set: the wall is checked first, and nothing but figures comes back.
 
     Raises:
@@ -126,7 +154,7 @@ def private(house: House, chosen: Choice, out: Progress) -> Report:
         chosen.hosting.require_official(box, house.spec.name)
     with chosen.places(lambda: house.sender) as places, models.gateway(house, chosen.model, "private") as model:
         require_wall(box)
-        opened, results = play(house, submitted, box, out, places=places, model=model)
+        opened, results = play(house, submitted, box, out, places=places, model=model, hold=hold)
     line = standings.lines([(opened.record, results)], month.cohort)
     public = marks.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
@@ -153,13 +181,21 @@ def play(
     *,
     places: Places | None = None,
     model: ModelGateway | None = None,
+    hold: Hold = ALONE,
 ) -> tuple[OpenRun, tuple[Result, ...]]:
     """Open a run in the ledger, serve it every task of the live set, and close it; a failure aborts it in public.
 
-    Where not even that can be done, the turn will do it: no run stays open beyond its month.
+    Where not even that can be done, the turn will do it: no run stays open beyond its month. What an earlier attempt
+    opened is gone on with.
     """
-    opened = house.official.open(submitted, box, model.spec.name if model else None)
+    upstream = model.spec.name if model else None
+    if hold.resume is not None:
+        opened = house.official.resume(hold.resume, submitted, box, upstream)
+    else:
+        opened = house.official.open(submitted, box, upstream)
+    number = opened.record.number
     try:
+        hold.opened(number)
         tasks = house.official.serve(opened)
 
         def done(run: TaskRun) -> None:
@@ -167,7 +203,7 @@ def play(
             advance(1)
 
         def cancelled() -> bool:
-            return not house.runs.held(opened.record.number, opened.attempt)
+            return hold.standing() != "held" or not house.runs.held(number, opened.attempt)
 
         with out.progress(submitted.name, len(tasks)) as advance:
             run_set(
@@ -183,12 +219,14 @@ def play(
             )
         results = house.official.close(opened)
     except BaseException as error:
-        number = opened.record.number
         with suppress(Exception):  # what went wrong first is what is said
-            if house.runs.get(number).state not in ENDED:
-                house.official.abort(number, "interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
+            standing = hold.standing()
+            if standing != "lost" and house.runs.held(number, opened.attempt):
+                why = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+                house.official.abort(number, "cancelled" if standing == "cancelled" else why)
         raise
-    watching.after(house, f"results of run {opened.record.number}")
+    watching.after(house, f"results of run {number}")
+    publicview.after(house)
     return opened, results
 
 

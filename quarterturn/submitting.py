@@ -57,7 +57,7 @@ class Wish:
 
     tasks: Asked
     image: str | None = None
-    endpoint: str | None = None
+    endpoint: str | None = field(default=None, repr=False)
     model: str | None = None
     counts: bool = False
 

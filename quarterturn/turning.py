@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterturn import watching
+from quarterturn import publicview, watching
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
@@ -42,6 +42,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
     with out.progress(f"turn of {chosen}", len(STEPS)) as advance:
         turn = house.rotation.run(chosen, lambda _: advance(1))
     watching.after(house, f"turn of {chosen}")
+    publicview.after(house)
     live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
     data = {"month": str(chosen), "steps": list(turn.done), "live": live}
     lines = [f"The turn of {chosen} is done; {live} tasks are live."]

@@ -5,6 +5,7 @@
     3. each served task is an exposure, retries too
     4. a run is closed: its results, their salts and the `score` leaf are one transaction, and published
     5. a run that cannot be finished is aborted with a public leaf; an opening without an end is what an audit reports
+    6. a run whose worker died is taken over under the next attempt: what has its result is not served again
 
 An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` it rests on.
 """
@@ -48,17 +49,24 @@ class OpenRun:
         attempt: the fencing number under which results are written.
         cohorts: the cohorts that it is given, the next to retire first.
         upstream: the language model that its agents may ask, or None.
+        done: the tasks that an earlier attempt finished.
     """
 
     record: RunRecord
     attempt: int
     cohorts: tuple[Cohort, ...]
     upstream: str | None = None
+    done: frozenset[str] = frozenset()
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Give the ids of its tasks."""
         return tuple(task_id for cohort in self.cohorts for task_id in cohort.tasks)
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Give the ids of those that are still to be served."""
+        return tuple(task_id for task_id in self.tasks if task_id not in self.done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,25 @@ class Official:
         started = self._books.runs.start(record.number)
         return OpenRun(started, started.attempt, cohorts, upstream)
 
+    def resume(self, number: int, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
+        """Take over a run whose worker died (step 6); from here on the earlier attempt writes nothing any more.
+
+        Raises:
+            NotFound: there is no such run.
+            NotAllowed: it has ended, or its month has.
+            Refused: what was submitted, or the box, is not what the run was opened for.
+        """
+        record = self._books.runs.get(number)
+        if str(self.month()) != record.month:
+            raise NotAllowed(f"run {number} was opened in {record.month}, which is over")
+        if (record.submission, record.box) != (submission.digest, box.name):
+            raise Refused(f"run {number} was opened for another submission or box; it is not played on with this one")
+        started = self._books.runs.start(number)
+        self._books.ledger.publish()  # the worker may have died before it could
+        served = openings.cohorts_of(self._books, number)
+        cohorts = tuple(cohort for cohort in self._books.months.cohorts("live") if cohort.id in served)
+        return OpenRun(started, started.attempt, cohorts, upstream, frozenset(self._books.runs.finished(number)))
+
     def serve(self, run: OpenRun) -> list[Task]:
         """Open the run's tasks to serve them, the last gate before an agent sees one (step 3).
 
@@ -145,7 +172,7 @@ class Official:
             Refused: a task is not live any more, or its commitment is not under a published checkpoint.
         """
         size = self._books.ledger.published.size
-        for task_id in run.tasks:
+        for task_id in run.left:
             state = self._books.vault.record(task_id).state
             if state is not State.LIVE:
                 raise Refused(f"task {task_id} is {state}, not live: only live tasks are served")
@@ -153,10 +180,10 @@ class Official:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")
         why = f"serve run {run.record.number}"
         vault, month, submitter = self._books.vault, run.record.month, run.record.submitter
-        opened = [vault.open(task_id, who=openings.WHO, why=why).task for task_id in run.tasks]
+        opened = [vault.open(task_id, who=openings.WHO, why=why).task for task_id in run.left]
         tasks = [vault.served(task, submitter, month) for task in opened]
         with transaction(self._books.engine) as session:
-            for task_id in run.tasks:
+            for task_id in run.left:
                 self._expose(session, run, task_id)
         return tasks
 

@@ -1,0 +1,153 @@
+"""The desk: what submitters ask of the house, and all that they are told.
+
+Of a private run that is its state, its place in the queue, one code where it came to nothing, and its figures as
+`quarterturn.told` has them; not how far it is, how long it took, or what it did on any task. A task's result comes with
+its retirement, and the dev set's at once.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from sqlmodel import Session
+
+from quarterturn import told
+from quarterturn.codes import CODES
+from quarterturn.errors import NotAllowed, NotFound
+from quarterturn.submitting import Quota, Submitted, Wish
+from quarterturn.tables import TraceRow
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.errors import NotAllowed as NotLive
+from vault.db import transaction
+from vault.lifecycle import State
+
+Enqueue = Callable[[Session, int], None]
+
+
+def month(house: House) -> str:
+    """Give the month that is live, or that of the calendar where none is: runs of the dev set need none."""
+    try:
+        return str(house.official.month())
+    except NotLive:
+        return str(Month.of(house.now()))
+
+
+def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue: Enqueue) -> tuple[Submitted, bool]:
+    """Take a submission in, and say whether it is a new one.
+
+    Raises:
+        NotLive: it is private, and nothing is live.
+        NotFound: the settings have no such model.
+        OverQuota, NotAllowed: as for `Submissions.take`.
+    """
+    if wish.model is not None and wish.model not in house.settings.models:
+        raise NotFound(f"the settings allow no model '{wish.model}'")
+    live = str(house.official.month()) if wish.tasks == "private" else month(house)
+    return house.submissions.take(account, wish, month=live, once=once, enqueue=enqueue)
+
+
+def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dict[str, Any]:
+    """Say what its owner may know of a submission now; `waiting` is the queue, where it is known already."""
+    line = waiting if waiting is not None else house.queue.waiting()
+    code = CODES[one.code] if one.code else None
+    private = one.tasks == "private" and one.run is not None and one.state == "done"
+    return {
+        "id": one.id,
+        "set": one.tasks,
+        "kind": one.kind,
+        "model": one.model,
+        "counts": one.named,
+        "month": one.month,
+        "state": one.state,
+        "place": line.index(one.number) if one.number in line else None,
+        "failure": {"code": one.code, "hint": code.hint, "ours": code.ours} if code else None,
+        "charged": one.charged,
+        "run": one.run,
+        "figures": told.figures(house, one.run) if private and one.run is not None else None,
+        "created_at": one.created_at.isoformat(),
+    }
+
+
+def quotas(house: House, account: str) -> dict[str, Any]:
+    """Say what is used and left."""
+    return {name: _quota(one) for name, one in house.submissions.quotas(account, month(house)).items()}
+
+
+def _quota(one: Quota) -> dict[str, Any]:
+    return asdict(one) | {"left": one.left, "until": one.until.isoformat() if one.until else None}
+
+
+# -- traces -----------------------------------------------------------------------------------------------------------
+
+
+def keep_trace(house: House, name: str, trace: Any) -> None:
+    """Keep what a submission came to on public tasks; whether it is published stays as it is."""
+    body = zlib.compress(json.dumps(trace).encode())
+    with transaction(house.engine) as session:
+        row = session.get(TraceRow, name) or TraceRow(submission=name, body=body)
+        row.body = body
+        session.add(row)
+
+
+def published_run(house: House, name: str) -> dict[str, Any] | None:
+    """Give a run that its owner lets everybody see, as it was when they said so; None for any other, whatever it is."""
+    with Session(house.engine) as session:
+        row = session.get(TraceRow, name)
+        if row is None or row.published_at is None:
+            return None
+        trace = json.loads(zlib.decompress(row.body))
+    return {"id": name, "set": house.submissions.get(name).tasks, "public": True, "trace": trace}
+
+
+def own_run(house: House, name: str, account: str) -> dict[str, Any]:
+    """Give a run to its owner, as far as its tasks are public.
+
+    Raises:
+        NotFound: it is not theirs, or nothing of it can be shown yet.
+    """
+    one = house.submissions.get(name, account)
+    if one.tasks == "private":
+        _open_retired(house, one)
+    with Session(house.engine) as session:
+        row = session.get(TraceRow, name)
+        if row is None:
+            raise NotFound("nothing of this run can be shown yet")
+        public, trace = row.published_at is not None, json.loads(zlib.decompress(row.body))
+    return {"id": name, "set": one.tasks, "public": public, "trace": trace}
+
+
+def publish(house: House, name: str, account: str, *, public: bool) -> dict[str, Any]:
+    """Let everybody see a run, or nobody but its owner from now on.
+
+    Raises:
+        NotFound: it is not theirs.
+        NotAllowed: nothing of it can be shown yet.
+    """
+    house.submissions.get(name, account)
+    try:
+        found = own_run(house, name, account)
+    except NotFound:
+        raise NotAllowed("nothing of this run can be shown yet") from None
+    with transaction(house.engine) as session:
+        session.get_one(TraceRow, name).published_at = house.now() if public else None
+    return found | {"public": public}
+
+
+def _open_retired(house: House, one: Submitted) -> None:
+    """Open what a private run came to on tasks that are published by now, each time that more of them are."""
+    if one.run is None or one.state != "done":
+        return
+    retired = [t for t in house.runs.finished(one.run) if house.vault.record(t).state is State.PUBLISHED]
+    with Session(house.engine) as session:
+        row = session.get(TraceRow, one.id)
+        known = json.loads(zlib.decompress(row.body))["tasks"] if row else []
+    if len(known) == len(retired):
+        return
+    why = f"trace of retired tasks for the submitter of run {one.run}"
+    blobs = (house.vault.open_blob(f"run/{one.run}/{task}", who="desk", why=why) for task in sorted(retired))
+    keep_trace(house, one.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})

@@ -1,0 +1,122 @@
+"""One job: playing a submission that was claimed, and ending it under that claim.
+
+1. while it is played a thread renews the claim; whether its owner took it back is looked at once a second
+2. what an earlier attempt opened in the ledger is gone on with
+3. its end is written only by whoever still holds the claim; what failed is said by a code and by no word of an error
+4. what was lost to another worker, or given back because this one stops, is left as it is
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from quarterturn import desk, models, running, told
+from quarterturn.codes import code_of
+from quarterturn.hosting import Hosting
+from quarterturn.queue import LEASE, Claim
+from quarterturn.running import Choice, Hold, Standing
+from quarterturn.submitting import Submitted
+from quarterturn.wiring import House
+from sandbox.store import RunState
+
+RENEW = LEASE.total_seconds() / 3  # seconds between renewals
+
+
+class Beat:
+    """Keeps a claim alive, and knows how it stands."""
+
+    def __init__(self, house: House, claim: Claim, stopping: threading.Event) -> None:
+        self._house, self._claim, self._stopping = house, claim, stopping
+        self._ended = threading.Event()
+
+    def standing(self) -> Standing:
+        """Say whether the job is still this worker's; what a stopping one had is somebody else's."""
+        if self._stopping.is_set():
+            return "lost"
+        found = self._house.submissions.get(self._claim.id)
+        if found.state == "cancelled":
+            return "cancelled"
+        return "held" if (found.state, found.attempt) == ("running", self._claim.attempt) else "lost"
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Renew the claim for as long as the block lasts."""
+        thread = threading.Thread(target=self._renew, name=f"beat {self._claim.number}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _renew(self) -> None:
+        while not self._ended.wait(RENEW):
+            self._house.queue.renew(self._claim)
+
+
+class Silent:
+    """Hears progress, which nobody may know."""
+
+    def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:  # noqa: ARG002
+        """Swallow it."""
+        return nullcontext(lambda _steps: None)
+
+
+def work(house: House, claim: Claim, stopping: threading.Event) -> None:
+    """Play a job and end it."""
+    one, beat = house.submissions.get(claim.id), Beat(house, claim, stopping)
+    code = None
+    with beat.kept():
+        try:
+            _play(house, one, claim, beat)
+        except Exception as error:
+            code = _why(house, one.id, error)
+    if stopping.is_set() and code is not None:
+        house.queue.give_back(claim)
+    else:
+        house.queue.finish(claim, code)
+
+
+def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
+    chosen = _choice(house, one)
+    if one.tasks == "private":
+        hold = Hold(one.run, lambda run: _require(house.queue.opened(claim, run)), beat.standing)
+        report = running.private(house, chosen, Silent(), hold)
+        told.figures(house, report.data["run"])
+        return
+    hold, first = Hold(standing=beat.standing), 1 if one.tasks == "check" else None
+    with models.gateway(house, one.model, "dev") as model:
+        report = running.dev(chosen, Silent(), lambda: house.sender, model, house.spec, first=first, hold=hold)
+    trace: dict[str, Any] = report.data
+    desk.keep_trace(house, one.id, trace)
+
+
+def _choice(house: House, one: Submitted) -> Choice:
+    service = house.settings.service
+    hosting = Hosting(one.reference, service.callbacks, service.callbacks_url or None)
+    return Choice(
+        image=one.reference if one.kind == "image" else None,
+        agent=None,
+        submitter=one.account,
+        box=None if one.kind == "image" else house.settings.run.box,
+        hosting=hosting if one.kind == "endpoint" else None,
+        model=one.model,
+    )
+
+
+def _why(house: House, name: str, error: Exception) -> str:
+    """Give the code of a failure; that a turn ended the run is known by the run alone."""
+    run = house.submissions.get(name).run
+    if run is not None:
+        record = house.runs.get(run)
+        if record.state is RunState.ABORTED and record.code == "turn":
+            return "turn"
+    return code_of(error)
+
+
+def _require(held: bool) -> None:  # noqa: FBT001 - what `Queue` answers
+    if not held:
+        raise RuntimeError("the claim was lost before the run's first task was served")

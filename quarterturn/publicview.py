@@ -1,0 +1,137 @@
+"""The public view: what everybody may know, written down as files. Public routes read these and nothing else.
+
+    public/view/dev.json          the dev set, whole
+    public/view/rotations.json    turns, cohorts with their sizes, and when the next turn is due
+    public/view/findings.json     of months that are over, how many findings of which kind; they name nobody
+    public/view/board/YYYY-MM.json
+
+1. What is written here is public from then on, so each file is made by the function that the command line shows.
+2. Of live tasks there is the board, which is rounded, and how many there are. No id, no hash and no text.
+3. A file is written whole, and only where it differs: its bytes are its version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from grammars.load import LIBRARY
+from quarterturn import devset, marks, standings
+from quarterturn.wiring import House, shipped_grammars
+from rotation import draw
+from rotation.calendar import Month
+from rotation.findings import in_sum
+from rotation.sets import SetSpec
+from vault.canonical import canonical
+from vault.ledger.tiles import write_atomically
+
+DEV, ROTATIONS, FINDINGS, BOARDS = "dev.json", "rotations.json", "findings.json", "board"
+
+
+def after(house: House) -> None:
+    """Write the view again after something has changed; whatever goes wrong takes nothing from what was done."""
+    with suppress(Exception):
+        refresh(house)
+
+
+def refresh(house: House) -> None:
+    """Write the whole view. A board of a month that is over is written once more only where it is missing."""
+    folder, turns = house.places.view, house.months.turns()
+    current = turns[-1].month.plus(1) if turns and turns[-1].finished else None
+    _write(folder / DEV, dev_set(house.spec, folder / DEV))
+    _write(folder / ROTATIONS, rotations(house))
+    _write(folder / FINDINGS, findings(house))
+    for turn in turns:
+        month = turn.month.plus(1)
+        path = folder / BOARDS / f"{month}.json"
+        if month == current or not path.exists():
+            _write(path, board(house, month))
+
+
+def dev_set(spec: SetSpec, written: Path) -> bytes:
+    """Give the dev set's tasks; what was written by the same grammars and the same code is not drawn again."""
+    version = _version()
+    with suppress(OSError, ValueError):
+        known = json.loads(written.read_bytes())
+        if (known["set"], known["version"]) == (spec.name, version):
+            return written.read_bytes()
+    tasks = [draft.task for draft in devset.draw(shipped_grammars(), spec)]
+    return canonical({"set": spec.name, "version": version, "tasks": tasks})
+
+
+def _version() -> str:
+    """Hash all that the dev set is drawn by; reading this takes milliseconds, and drawing takes seconds."""
+    state = hashlib.sha256()
+    sources = (path for path in LIBRARY.parent.rglob("*") if path.suffix in (".py", ".yaml"))
+    for path in [*sorted(sources), *map(Path, (devset.__file__, draw.__file__))]:
+        state.update(hashlib.sha256(path.read_bytes()).digest())
+    return state.hexdigest()
+
+
+def rotations(house: House) -> bytes:
+    """Give the turns that were made, the cohorts, and when the next turn is due."""
+    turns, cohorts = house.months.turns(), house.months.cohorts()
+    public = {name for cohort in cohorts for name in marks.public_cohorts(house, cohort.entered)}
+    coming = house.rotation.next_month(Month.parse(house.settings.benchmark.first_month))
+    return _plain(
+        {
+            "live": str(turns[-1].month.plus(1)) if turns and turns[-1].finished else None,
+            "next": {"turn": str(coming), "due": f"{coming.plus(1)}-01T00:00:00Z"},
+            "turns": [
+                {
+                    "month": str(turn.month),
+                    "started_at": turn.started_at.isoformat(),
+                    "finished": turn.finished,
+                    "release": turn.month.release if (house.places.releases / turn.month.release).is_dir() else None,
+                }
+                for turn in turns
+            ],
+            "cohorts": [
+                {
+                    "id": cohort.id,
+                    "state": cohort.state,
+                    "entered": str(cohort.entered),
+                    "retires": str(cohort.retires),
+                    "tasks": len(cohort.tasks),
+                    "public_grammar": cohort.id in public,
+                }
+                for cohort in cohorts
+            ],
+        }
+    )
+
+
+def findings(house: House) -> bytes:
+    """Count the findings of the months whose turn was made; of the one that runs nothing is said."""
+    over = [turn.month for turn in house.months.turns() if turn.finished]
+    found = house.books.findings.all()
+    return _plain({"months": {str(m): in_sum([one for one in found if one.month == m]) for m in over}})
+
+
+def board(house: House, month: Month) -> bytes:
+    """Give a month's board, as `quarterturn board` shows it."""
+    lines = [line.as_json() for line in standings.of_month(house, month)]
+    return _plain(
+        {
+            "month": str(month),
+            "sunset": month.cohort,
+            "public_grammar": marks.public_cohorts(house, month),
+            "lines": lines,
+        }
+    )
+
+
+def _plain(document: Any) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _write(path: Path, data: bytes) -> None:
+    if not path.is_file() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")  # two may write at once
+        write_atomically(path, data, scratch)
