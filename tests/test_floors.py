@@ -34,7 +34,7 @@ GATES = {
     "apscheduler": ("rotation.schedule",),
     "cel": ("grammars.expressions",),
     "docker": ("sandbox.docker.engine",),
-    "fastapi": ("quarterturn.http",),
+    "fastapi": ("quarterturn.service",),
     "httpx2": ("sandbox.model_gateway.upstream",),
     "jinja2": ("quarterturn.pages",),
     "mcp": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
@@ -43,9 +43,10 @@ GATES = {
     "rfc8785": ("vault.canonical",),
     "rich": ("quarterturn",),
     "scipy": ("rotation.anomaly",),
-    "starlette": ("quarterturn.http", "sandbox.gateway"),
+    "starlette": ("quarterturn.service", "sandbox.gateway"),
     "typer": ("quarterturn",),
-    "yaml": ("grammars",),
+    "uvicorn": ("quarterturn.service", "sandbox.gateway.listener"),
+    "yaml": ("grammars", "quarterturn.service.describe"),
 }
 
 # What an auditor runs needs nothing but the standard library and `cryptography`.

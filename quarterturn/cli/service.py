@@ -1,0 +1,56 @@
+"""Verbs that serve a home, and work on what was submitted to it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from quarterturn.cli.options import HOME, Home
+from quarterturn.cli.output import Output
+
+Workers = Annotated[int, typer.Option(min=0, max=16, help="How many submissions to run at a time.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("serve")(serve)
+    app.command("worker")(worker)
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Where to listen; put something that speaks https in front of it.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any.")] = 8702,
+    workers: Workers = 1,
+    home: Home = HOME,
+) -> None:
+    """Serve a home over HTTP, and run what is submitted to it, until interrupted."""
+    from quarterturn.cli.secrets import open_house
+    from quarterturn.embedded import Embedded
+    from quarterturn.service.serve import serve as run
+
+    out = Output(as_json=False)
+    with open_house(home) as house:
+        run(house, Embedded(house, workers), host, port, ready=lambda url: out.say(f"serving {house.home} at {url}"))
+
+
+def worker(workers: Workers = 1, home: Home = HOME) -> None:
+    """Run what is submitted to a home, beside a service of its own, until interrupted."""
+    import signal
+    import threading
+
+    from quarterturn.cli.secrets import open_house
+    from quarterturn.embedded import Embedded
+
+    out, ended = Output(as_json=False), threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    with open_house(home) as house:
+        embedded = Embedded(house, workers)
+        embedded.start()
+        out.say(f"working on {house.home}")
+        ended.wait()
+        out.say("stopping; what is being run is given back")
+        embedded.stop()

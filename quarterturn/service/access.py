@@ -1,0 +1,73 @@
+"""Who may do what, as one table: the scope that each route needs, or None where everybody may.
+
+A route that is not in the table cannot be served, and a row without a route fails at the start: `require_all` compares
+them. Which role has which scope stands in `quarterturn.roles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from quarterturn.roles import Scope
+
+ACCESS: Mapping[tuple[str, str], Scope | None] = {
+    # the public view
+    ("GET", "/leaderboard"): None,
+    ("GET", "/tasks"): None,
+    ("GET", "/tasks/{id}"): None,
+    ("GET", "/rotations"): None,
+    ("GET", "/findings"): None,
+    ("GET", "/releases"): None,
+    ("GET", "/releases/{release}"): None,
+    ("GET", "/releases/{release}/files/{path:path}"): None,
+    ("GET", "/attestations/{release}"): None,
+    ("GET", "/log/checkpoint"): None,
+    ("GET", "/log/checkpoints/{size}"): None,
+    ("GET", "/log/tile/{path:path}"): None,
+    ("GET", "/log/proof/inclusion"): None,
+    ("GET", "/log/proof/consistency"): None,
+    # a run that its owner has published; its owner sees it before
+    ("GET", "/runs/{id}"): None,
+    # submitters
+    ("POST", "/submissions"): "submit",
+    ("GET", "/submissions"): "submit",
+    ("GET", "/submissions/{id}"): "submit",
+    ("GET", "/submissions/{id}/events"): "submit",
+    ("POST", "/submissions/{id}/cancel"): "submit",
+    ("PUT", "/runs/{id}/publication"): "submit",
+    ("DELETE", "/runs/{id}/publication"): "submit",
+    ("POST", "/checks"): "submit",
+    ("GET", "/quota"): "submit",
+    # the house
+    ("GET", "/admin/findings"): "findings:read",
+    ("POST", "/admin/findings/{number}/review"): "findings:review",
+    ("GET", "/admin/queue"): "queue:read",
+    ("GET", "/admin/turn"): "admin",
+    ("GET", "/admin/tokens"): "admin",
+    ("POST", "/admin/tokens"): "admin",
+    ("DELETE", "/admin/tokens/{number}"): "admin",
+    ("GET", "/metrics"): "metrics:read",
+    ("GET", "/healthz"): None,
+    ("GET", "/readyz"): None,
+    ("GET", "/openapi.json"): None,
+    ("GET", "/docs"): None,
+}
+
+
+def routes_of(app: FastAPI) -> set[tuple[str, str]]:
+    """List the routes of an application as the table names them."""
+    contexts = iter_route_contexts(app.routes)
+    return {(method, route.path or "") for route in contexts for method in route.methods or ()}
+
+
+def require_all(app: FastAPI) -> None:
+    """Refuse an application whose routes are not those of the table.
+
+    Raises:
+        RuntimeError: the message names them.
+    """
+    if odd := routes_of(app) ^ set(ACCESS):
+        raise RuntimeError(f"routes and table differ: {sorted(odd)}")

@@ -1,0 +1,120 @@
+"""The application: routes with the guard around them, and one house behind those that need one.
+
+`skeleton` has all routes and no house, and describes itself; `create` gives it one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from quarterturn import publicview
+from quarterturn.queue import Executor
+from quarterturn.service import admin, answers, describe, health, log, problems, public, submissions
+from quarterturn.service.access import require_all
+from quarterturn.service.auth import gate
+from quarterturn.service.guard import Guard
+from quarterturn.service.logview import LogView
+from quarterturn.service.view import Document, PublicView
+from quarterturn.wiring import House
+
+TITLE, VERSION = "Quarterturn", "1"
+SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""No telemetry of the framework's: what it would carry away of a request was never looked at for words of a task."""
+
+pages = APIRouter(tags=["description"])
+
+
+@pages.get("/openapi.json", response_class=Response, name="openapi")
+def openapi(request: Request) -> Response:
+    """Give this description."""
+    return answers.published(request, request.app.state.described)
+
+
+@pages.get("/docs", response_class=HTMLResponse, name="docs")
+def docs(request: Request) -> Response:
+    """Show this description; the page loads nothing."""
+    return HTMLResponse(request.app.state.docs, headers={"cache-control": answers.PUBLIC})
+
+
+def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
+    """Give the routes."""
+    app = FastAPI(
+        title=TITLE,
+        version=VERSION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(gate)],
+        telemetry=SILENT,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    for router in (public.router, log.router, submissions.router, admin.router, health.router, pages):
+        app.include_router(router)
+    app.add_exception_handler(problems.Problem, _problem)
+    app.add_exception_handler(HTTPException, _status)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    require_all(app)
+    return app
+
+
+def create(house: House, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
+    """Give the application of one house. While it lives, its executor works.
+
+    Args:
+        house: the home, open and unlocked.
+        executor: what runs submissions.
+        clock: seconds that only grow, for what one address may ask for in a minute.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(publicview.refresh, house)
+        executor.start()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(executor.stop)
+
+    limits = house.settings.service
+    app = skeleton(lifespan)
+    state, counts = app.state, Counter[tuple[str, str, int]]()
+    state.house, state.executor, state.counts = house, executor, counts
+    state.view, state.log = PublicView(house.public), LogView(house.places.log)
+    document = describe.describe(app)
+    state.described, state.docs = Document.of(answers.written(document)), describe.page(document)
+    app.add_middleware(Guard, limit=limits.requests_per_minute, body=limits.body_bytes, counts=counts, clock=clock)
+    return app
+
+
+def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, problems.Problem)  # noqa: S101 - registered for it
+    return problems.answer(error.code, error.headers)
+
+
+def _status(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - likewise
+    return problems.answer(problems.code_of_status(error.status_code), error.headers)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    """Say which places are wrong and by which rule, never with which value."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
+    found: Sequence[Any] = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        return problems.answer("malformed")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in ("", answers.JSON):
+        return problems.answer("unsupported-media-type")
+    wrong = [{"pointer": "/" + "/".join(map(str, one["loc"])), "reason": one["type"]} for one in found]
+    return problems.answer("invalid", errors=wrong[:20])

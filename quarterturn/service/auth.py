@@ -1,0 +1,62 @@
+"""Who asks: the token of a request, against the scope that its route needs.
+
+On a route that everybody may use a token is not looked at, save where the answer may hold more for its owner.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+
+from quarterturn.accounts import Accounts, Caller
+from quarterturn.service.access import ACCESS
+from quarterturn.service.problems import Problem
+
+SCHEME = "bearer "
+OWNERS_SEE_MORE = {("GET", "/runs/{id}")}
+_WHO = {"www-authenticate": 'Bearer realm="quarterturn"'}
+
+
+async def gate(request: Request) -> None:
+    """Let a request through to its route, or not.
+
+    Raises:
+        Problem: `unauthenticated` without a good token, `forbidden` where it lacks the scope.
+    """
+    row = (request.method, request.scope["route"].path)
+    scope = ACCESS[row]
+    if scope is None and row not in OWNERS_SEE_MORE:
+        return
+    request.state.caller = await run_in_threadpool(_caller, request)
+    if scope is None:
+        return
+    if request.state.caller is None:
+        raise Problem("unauthenticated", _WHO)
+    if scope not in request.state.caller.scopes:
+        raise Problem("forbidden")
+
+
+def _caller(request: Request) -> Caller | None:
+    given = request.headers.getlist("authorization")
+    accounts: Accounts = request.app.state.house.accounts
+    if len(given) != 1 or not given[0].lower().startswith(SCHEME):
+        return None
+    return accounts.caller(given[0][len(SCHEME) :].strip())
+
+
+def caller(request: Request) -> Caller:
+    """Give whoever asks, on a route that needs a scope."""
+    found: Caller = request.state.caller
+    return found
+
+
+def perhaps(request: Request) -> Caller | None:
+    """Give whoever asks, or None, on a route of `OWNERS_SEE_MORE`."""
+    found: Caller | None = request.state.caller
+    return found if found is not None and "submit" in found.scopes else None
+
+
+Who = Annotated[Caller, Depends(caller)]
+Perhaps = Annotated[Caller | None, Depends(perhaps)]

@@ -1,0 +1,61 @@
+"""The public log, read from its files: checkpoints, tiles, and proofs that are made from the tiles alone."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.merkle import consistency_proof, inclusion_proof
+from vault.ledger.note import take_apart
+from vault.ledger.tiles import HEAD, KEPT, TileTree, folder_reader
+
+TILE = re.compile(r"(?:[0-9]{1,2}|entries)(?:/x[0-9]{3}){0,6}/[0-9]{3}(?:\.p/[0-9]{1,3})?", re.ASCII)
+
+
+class LogView:
+    """The log below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def note(self, size: int | None = None) -> bytes | None:
+        """Give the newest signed checkpoint, or the one that was published at a size."""
+        return self._read(HEAD if size is None else f"{KEPT}/{size}")
+
+    def tile(self, path: str) -> bytes | None:
+        """Give a tile by its path below `tile/`, as C2SP tlog-tiles names it."""
+        return self._read(f"tile/{path}") if TILE.fullmatch(path) else None
+
+    def inclusion(self, index: int, size: int | None) -> dict[str, Any] | None:
+        """Prove that a leaf is in the tree of `size` leaves; None where there is no such leaf or tree."""
+        tree = self._tree()
+        if tree is None or not 0 <= index < (wanted := size if size is not None else tree.size) <= tree.size:
+            return None
+        return {"index": index, "size": wanted, "proof": _hashes(inclusion_proof(tree.node, index, wanted))}
+
+    def consistency(self, old: int, new: int | None) -> dict[str, Any] | None:
+        """Prove that the tree of `old` leaves is the beginning of the tree of `new`; None where there are no such."""
+        tree = self._tree()
+        if tree is None or not 1 <= old <= (wanted := new if new is not None else tree.size) <= tree.size:
+            return None
+        return {"old": old, "new": wanted, "proof": _hashes(consistency_proof(tree.node, old, wanted))}
+
+    def _tree(self) -> TileTree | None:
+        note = self.note()
+        if note is None:
+            return None
+        return TileTree(Checkpoint.parse(take_apart(note)[0]).size, folder_reader(self._folder))
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return (self._folder / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+
+
+def _hashes(path: Sequence[bytes]) -> list[str]:
+    return [base64.b64encode(part).decode() for part in path]

@@ -1,0 +1,52 @@
+"""Serving one home over HTTP: uvicorn around the application, on the loopback unless told otherwise."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from quarterturn.queue import Executor
+from quarterturn.service.app import create
+from quarterturn.wiring import House
+
+PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
+
+
+def serve(house: House, executor: Executor, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is told the address once it answers there.
+
+    What stands in front and speaks https is believed about who asks only where it runs on this machine.
+    """
+    config = uvicorn.Config(
+        create(house, executor),
+        host=host,
+        port=port,
+        access_log=False,  # a path may name a task, and an address a person
+        server_header=False,
+        date_header=True,
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1,::1",
+        timeout_graceful_shutdown=PATIENCE,
+        h11_max_incomplete_event_size=65536,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+    )
+    _Server(config, ready).run()
+
+
+class _Server(uvicorn.Server):
+    """Says where it answers."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say where."""
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self._ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")

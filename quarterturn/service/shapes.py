@@ -1,0 +1,256 @@
+"""What goes in and comes out, for the description of the interface; each answer is written by its route."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from quarterturn.choices import Role
+
+TaskId = Annotated[str, StringConstraints(pattern=r"^t-[a-z2-7]{16}$")]
+SubmissionId = Annotated[str, StringConstraints(pattern=r"^s-[a-z2-7]{16}$")]
+MonthName = Annotated[str, StringConstraints(pattern=r"^2\d{3}-(0[1-9]|1[0-2])$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Image = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https://[!-~]{1,490}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+Upstream = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
+
+
+class Given(BaseModel):
+    """What a client sends: nothing that is not known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Agent(Given):
+    """Which agent: an image, or the URL of a hosted one; exactly one of them."""
+
+    image: Image | None = Field(default=None, description="A container image that the runner can have.")
+    endpoint: Url | None = Field(default=None, description="The URL of a hosted agent.")
+    model: Upstream | None = Field(default=None, description="A language model that its agents may ask.")
+
+
+class NewSubmission(Agent):
+    """What is submitted."""
+
+    set: Literal["dev", "private"] = "dev"
+    counts: bool = Field(default=False, description="This run counts, whichever was first; before any was scored.")
+
+
+class NewToken(Given):
+    """A token to make."""
+
+    account: Name
+    role: Role
+    scopes: list[str] = Field(default=[], max_length=16)
+    days: int = Field(default=90, ge=1, le=366)
+
+
+class NewWord(Given):
+    """A word in the review of a finding."""
+
+    state: Literal["open", "explained", "confirmed"]
+    note: str = Field(default="", max_length=500)
+
+
+class Wrong(BaseModel):
+    """One place in a request that is wrong."""
+
+    pointer: str
+    reason: str
+
+
+class ProblemShape(BaseModel):
+    """A problem (RFC 9457)."""
+
+    type: str
+    code: str
+    title: str
+    status: int
+    errors: list[Wrong] = []
+
+
+class TaskItem(BaseModel):
+    """A line of the list of public tasks."""
+
+    id: TaskId
+    set: str = Field(description="`dev`, or the release that published it.")
+    sha256: Digest = Field(description="Of the task's canonical bytes (RFC 8785).")
+    server: str
+    category: str
+    difficulty: str
+    max_steps: int
+
+
+class TaskPage(BaseModel):
+    """A page of public tasks."""
+
+    tasks: list[TaskItem]
+    next: str | None = Field(description="The cursor of the next page.")
+
+
+class TaskWhole(BaseModel):
+    """A public task."""
+
+    id: TaskId
+    set: str
+    sha256: Digest
+    task: dict[str, Any]
+    opening: dict[str, Any] | None = Field(description="Of a released one: what its commitment is opened with.")
+
+
+class Failure(BaseModel):
+    """Why a submission came to nothing."""
+
+    code: str
+    hint: str
+    ours: bool = Field(description="Then it costs nothing.")
+
+
+class SubmissionShape(BaseModel):
+    """A submission, as its owner may know it now."""
+
+    id: SubmissionId
+    set: Literal["dev", "private", "check"]
+    kind: Literal["image", "endpoint"]
+    model: str | None
+    counts: bool
+    month: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    place: int | None = Field(description="How many are before it in the queue, while it waits.")
+    failure: Failure | None
+    charged: bool = Field(description="Whether it counts against a quota.")
+    run: int | None = Field(description="The number of its run in the public log.")
+    figures: dict[str, Any] | None = Field(description="Of a private run that is done: rounded to half a point.")
+    created_at: datetime
+
+
+class SubmissionPage(BaseModel):
+    """A page of one's submissions, the newest first."""
+
+    submissions: list[SubmissionShape]
+    next: str | None
+
+
+class QuotaShape(BaseModel):
+    """One quota."""
+
+    limit: int
+    used: int
+    left: int
+    until: datetime | None = Field(description="When it begins anew; null where it does as things end.")
+
+
+class Quotas(BaseModel):
+    """One's quotas, shared with linked accounts."""
+
+    private: QuotaShape
+    dev: QuotaShape
+    check: QuotaShape
+    waiting: QuotaShape
+
+
+class RunShape(BaseModel):
+    """A run's tasks, as far as they are public: all of the dev set, and of a private run what has retired."""
+
+    id: SubmissionId
+    set: Literal["dev", "private", "check"]
+    public: bool = Field(description="Whether its owner lets everybody see it.")
+    trace: dict[str, Any]
+
+
+class ReleaseItem(BaseModel):
+    """A release."""
+
+    release: str
+    month: str
+    attestation: str
+
+
+class Releases(BaseModel):
+    """All releases, the oldest first."""
+
+    releases: list[ReleaseItem]
+
+
+class ReleaseFile(BaseModel):
+    """A file of a release."""
+
+    name: str
+    bytes: int
+    url: str
+
+
+class ReleaseShape(BaseModel):
+    """A release and its files."""
+
+    release: str
+    manifest: dict[str, Any]
+    files: list[ReleaseFile]
+
+
+class Inclusion(BaseModel):
+    """An inclusion proof (RFC 6962), in base64."""
+
+    index: int
+    size: int
+    proof: list[str]
+
+
+class Consistency(BaseModel):
+    """A consistency proof (RFC 6962), in base64."""
+
+    old: int
+    new: int
+    proof: list[str]
+
+
+class TokenShape(BaseModel):
+    """What is known of a token."""
+
+    id: int
+    account: str
+    party: str
+    role: str
+    scopes: list[str]
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+class Tokens(BaseModel):
+    """All tokens."""
+
+    tokens: list[TokenShape]
+
+
+class MadeToken(TokenShape):
+    """A token that was just made; it is shown this once."""
+
+    token: str
+
+
+class Waiting(BaseModel):
+    """A submission in the queue."""
+
+    id: str
+    account: str
+    set: str
+    state: str
+    attempt: int
+
+
+class QueueShape(BaseModel):
+    """What waits and runs, in the order of submission."""
+
+    submissions: list[Waiting]
+
+
+class State(BaseModel):
+    """Whether it works."""
+
+    ok: bool

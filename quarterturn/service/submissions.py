@@ -1,0 +1,152 @@
+"""Routes of submitters: submitting, looking, taking back, publishing, quotas."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from quarterturn import desk
+from quarterturn.errors import NotAllowed
+from quarterturn.queue import Executor
+from quarterturn.service import answers, shapes
+from quarterturn.service.answers import MOST, PAGE
+from quarterturn.service.auth import Perhaps, Who
+from quarterturn.service.problems import Problem
+from quarterturn.submitting import UNFINISHED, Wish
+from quarterturn.wiring import House
+from rotation.errors import NotAllowed as NotLive
+
+router = APIRouter(tags=["submissions"])
+
+LOOK, BEAT = 1.0, 15  # seconds between looks at a submission; looks between signs of life
+LONGEST_WATCH = 3600  # looks; then the client connects again
+
+
+def house(request: Request) -> House:
+    """Give the house."""
+    found: House = request.app.state.house
+    return found
+
+
+Home = Annotated[House, Depends(house)]
+Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
+Key = Annotated[str | None, Header(description="The same key gives the same submission.", min_length=1, max_length=200)]
+
+
+@router.post("/submissions", status_code=201, response_model=shapes.SubmissionShape, name="submit")
+def submit(
+    request: Request, house: Home, who: Who, wanted: shapes.NewSubmission, idempotency_key: Key = None
+) -> Response:
+    """Submit an agent."""
+    wish = Wish(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
+    return _taken(request, house, who.account, wish, idempotency_key)
+
+
+@router.post("/checks", status_code=201, response_model=shapes.SubmissionShape, name="check")
+def check(request: Request, house: Home, who: Who, wanted: shapes.Agent, idempotency_key: Key = None) -> Response:
+    """Try an agent on one task of the dev set; this costs nothing of the other quotas."""
+    wish = Wish("check", wanted.image, wanted.endpoint, wanted.model)
+    return _taken(request, house, who.account, wish, idempotency_key)
+
+
+def _taken(request: Request, house: House, account: str, wish: Wish, once: str | None) -> Response:
+    executor: Executor = request.app.state.executor
+    try:
+        made, new = desk.submit(house, account, wish, once=once, enqueue=executor.enqueue)
+    except NotLive:
+        raise Problem("not-now") from None
+    except NotAllowed:
+        raise Problem("conflict" if once is None or wish.counts else "key-reused") from None
+    return answers.plain(desk.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
+
+
+@router.get("/submissions", response_model=shapes.SubmissionPage, name="list_submissions")
+def submissions(
+    house: Home,
+    who: Who,
+    cursor: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
+) -> Response:
+    """List one's submissions, the newest first."""
+    after = answers.opened(cursor) if cursor is not None else None
+    if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
+        raise Problem("malformed")
+    found = house.submissions.of(who.account, after=int(after) if after else None, limit=limit + 1)
+    line = house.queue.waiting()
+    items = [desk.shown(house, one, line) for one in found[:limit]]
+    more = answers.sealed(str(found[limit - 1].number)) if len(found) > limit else None
+    return answers.plain({"submissions": items, "next": more})
+
+
+@router.get("/submissions/{id}", response_model=shapes.SubmissionShape, name="get_submission")
+def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
+    """Say where a submission stands, and at its end its figures."""
+    return answers.plain(desk.shown(house, house.submissions.get(id, who.account)))
+
+
+@router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
+async def events(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Send each change of a submission as a server-sent event, until it has ended."""
+    first = await run_in_threadpool(_look, house, id, who.account)
+    headers = {"cache-control": answers.PRIVATE, "x-accel-buffering": "no"}
+    return StreamingResponse(_changes(house, id, who.account, first), 200, headers, "text/event-stream")
+
+
+async def _changes(house: House, name: str, account: str, now: tuple[str, bytes]) -> AsyncIterator[bytes]:
+    said: bytes | None = None
+    for look in range(LONGEST_WATCH):
+        state, body = now
+        if body != said:
+            yield b"event: submission\ndata: " + body + b"\n\n"
+            said = body
+        elif look % BEAT == 0:
+            yield b": still here\n\n"
+        if state not in UNFINISHED:
+            return
+        await asyncio.sleep(LOOK)
+        now = await run_in_threadpool(_look, house, name, account)
+
+
+def _look(house: House, name: str, account: str) -> tuple[str, bytes]:
+    found = house.submissions.get(name, account)
+    return found.state, answers.written(desk.shown(house, found))
+
+
+@router.post("/submissions/{id}/cancel", response_model=shapes.SubmissionShape, name="cancel")
+def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Take a submission back: one that waits costs nothing, one that runs is stopped."""
+    return answers.plain(desk.shown(house, house.submissions.cancel(id, who.account)))
+
+
+@router.get("/quota", response_model=shapes.Quotas, name="quota")
+def quota(house: Home, who: Who) -> Response:
+    """Say what is used and left of each quota."""
+    return answers.plain(desk.quotas(house, who.account))
+
+
+@router.get("/runs/{id}", response_model=shapes.RunShape, name="get_run", tags=["public"])
+def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
+    """Give a run's tasks: to everybody if its owner says so, to its owner as far as the tasks are public."""
+    found = desk.published_run(house, id)
+    if found is None and who is not None:
+        found = desk.own_run(house, id, who.account)
+    if found is None:
+        raise Problem("not-found")
+    return answers.plain(found)
+
+
+@router.put("/runs/{id}/publication", response_model=shapes.RunShape, name="publish_run")
+def publish(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Let everybody see a run of one's own, as far as its tasks are public now."""
+    return answers.plain(desk.publish(house, id, who.account, public=True))
+
+
+@router.delete("/runs/{id}/publication", response_model=shapes.RunShape, name="withdraw_run")
+def withdraw(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Show a run of one's own to nobody else from now on."""
+    return answers.plain(desk.publish(house, id, who.account, public=False))

@@ -1,0 +1,169 @@
+"""The public view, read: the folder that everybody may copy, and nothing else.
+
+There is no database, no key and no house in here. So a live task's id is as unknown as one that never was: both are not
+among the published, and are answered from the same line.
+
+What is read is kept in memory until the files change; a release never does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quarterturn.publicview import BOARDS, DEV, FINDINGS, ROTATIONS
+from vault.canonical import canonical
+from vault.ledger.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
+
+RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
+MONTH = re.compile(r"2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Published bytes, and the tag of that version."""
+
+    body: bytes = field(repr=False)
+    etag: str
+
+    @classmethod
+    def of(cls, body: bytes) -> Document:
+        """Tag bytes with their hash."""
+        return cls(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTask:
+    """A task that counts no more, or never did.
+
+    Attributes:
+        id: its id.
+        of: `dev`, or the release that published it.
+        task: the document.
+        sha256: of its canonical bytes.
+        opening: of a released one what its commitment is opened with.
+    """
+
+    id: str
+    of: str
+    task: Mapping[str, Any] = field(repr=False)
+    sha256: str
+    opening: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def item(self) -> dict[str, Any]:
+        """Give its line of the list."""
+        mix = ("server", "category", "difficulty", "max_steps")
+        return {"id": self.id, "set": self.of, "sha256": self.sha256} | {name: self.task[name] for name in mix}
+
+    def whole(self) -> dict[str, Any]:
+        """Give all of it."""
+        return {"id": self.id, "set": self.of, "sha256": self.sha256, "task": self.task, "opening": self.opening}
+
+
+class PublicView:
+    """What is published below one folder."""
+
+    def __init__(self, public: Path) -> None:
+        self.log = public / "log"
+        self._view, self._releases = public / "view", public / "releases"
+        self._kept: dict[Path, tuple[tuple[int, int], Document]] = {}
+        self._of_release: dict[str, tuple[PublicTask, ...]] = {}
+        self._tasks: tuple[object, tuple[PublicTask, ...], Mapping[str, PublicTask]] = (None, (), {})
+        self._lock = threading.Lock()
+
+    # -- documents ----------------------------------------------------------------------------------------------------
+
+    def rotations(self) -> Document | None:
+        """Give the turns and cohorts."""
+        return self._document(self._view / ROTATIONS)
+
+    def findings(self) -> Document | None:
+        """Give the findings in sum."""
+        return self._document(self._view / FINDINGS)
+
+    def months(self) -> Sequence[str]:
+        """Name the months that have a board, the oldest first."""
+        return sorted(p.stem for p in (self._view / BOARDS).glob("*.json") if MONTH.fullmatch(p.stem))
+
+    def board(self, month: str) -> Document | None:
+        """Give a month's board."""
+        return self._document(self._view / BOARDS / f"{month}.json") if MONTH.fullmatch(month) else None
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def tasks(self) -> Sequence[PublicTask]:
+        """List the dev set, and then every released task, the oldest release first."""
+        return self._all()[0]
+
+    def task(self, name: str) -> PublicTask | None:
+        """Give a published task."""
+        return self._all()[1].get(name)
+
+    def _all(self) -> tuple[Sequence[PublicTask], Mapping[str, PublicTask]]:
+        dev, releases = self._document(self._view / DEV), self.releases()
+        version = (dev.etag if dev else None, tuple(releases))
+        if self._tasks[0] != version:
+            found = [*(_dev_tasks(dev.body) if dev else ()), *(t for name in releases for t in self._released(name))]
+            self._tasks = (version, tuple(found), {task.id: task for task in found})
+        return self._tasks[1], self._tasks[2]
+
+    def _released(self, name: str) -> tuple[PublicTask, ...]:
+        if name not in self._of_release:
+            self._of_release[name] = tuple(_released_tasks(self._releases / name, name))
+        return self._of_release[name]
+
+    # -- releases -----------------------------------------------------------------------------------------------------
+
+    def releases(self) -> Sequence[str]:
+        """Name the releases, the oldest first."""
+        if not self._releases.is_dir():
+            return ()
+        return sorted(path.name for path in self._releases.iterdir() if RELEASE.fullmatch(path.name))
+
+    def files(self, release: str) -> Mapping[str, Path]:
+        """Map the names of a release's files to where they lie; none where there is no such release."""
+        folder = self._releases / release
+        if not RELEASE.fullmatch(release) or not folder.is_dir():
+            return {}
+        found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+        return {path.relative_to(folder).as_posix(): path for path in found}
+
+    def manifest(self, release: str) -> Document | None:
+        """Give a release's manifest."""
+        return self._document(self._releases / release / MANIFEST) if RELEASE.fullmatch(release) else None
+
+    def attestation(self, release: str) -> Document | None:
+        """Give the statement of which tasks a release published."""
+        return self._document(self._releases / release / ATTESTATION) if RELEASE.fullmatch(release) else None
+
+    def _document(self, path: Path) -> Document | None:
+        """Read a file, if it is not the one that was read before."""
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        version = (found.st_mtime_ns, found.st_ino)
+        with self._lock:
+            known = self._kept.get(path)
+            if known is None or known[0] != version:
+                known = self._kept[path] = (version, Document.of(path.read_bytes()))
+            return known[1]
+
+
+def _dev_tasks(data: bytes) -> Iterator[PublicTask]:
+    for task in json.loads(data)["tasks"]:
+        yield PublicTask(task["id"], "dev", task, hashlib.sha256(canonical(task)).hexdigest())
+
+
+def _released_tasks(folder: Path, name: str) -> Iterator[PublicTask]:
+    lines = (folder / TASKS).read_bytes().splitlines()
+    openings = (json.loads(line) for line in (folder / OPENINGS).read_bytes().splitlines())
+    for line, opening in zip(lines, openings, strict=True):
+        task = json.loads(line)
+        yield PublicTask(task["id"], name, task, hashlib.sha256(line).hexdigest(), opening)

@@ -1,0 +1,188 @@
+"""Sites to ask: the real application over real homes, and a token for each role."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.testclient import TestClient
+
+from quarterturn import publicview
+from quarterturn.embedded import Embedded
+from quarterturn.roles import ROLES
+from quarterturn.service.app import create
+from quarterturn.settings import Service
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from sandbox import submission as submissions
+from sandbox.outcome import TaskRun
+from sandbox.transcript import CallRecord, Transcript
+from vault.task import Task
+from verifiers.verdict import Evidence, Verdict
+
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+_addresses = itertools.count(1)
+
+
+class Box:
+    """As much of a box as the ledger writes down."""
+
+    name, official = "docker", True
+
+    def fits(self, program: Any) -> None:
+        pass
+
+
+@dataclass
+class Site:
+    """An application that answers, and whoever asks it."""
+
+    house: House
+    client: TestClient
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, method: str, path: str, who: str | None = None, **how: Any) -> httpx2.Response:
+        """Ask as somebody: a role, an account that has a token here, or nobody."""
+        headers = {**how.pop("headers", {})}
+        if who is not None:
+            headers["authorization"] = f"Bearer {self.tokens[who]}"
+        return self.client.request(method, path, headers=headers, **how)
+
+    def get(self, path: str, who: str | None = None, **how: Any) -> httpx2.Response:
+        return self.ask("GET", path, who, **how)
+
+    def post(self, path: str, body: Any, who: str | None = None, **how: Any) -> httpx2.Response:
+        return self.ask("POST", path, who, json=body, **how)
+
+    def account(self, name: str, role: str = "submitter") -> str:
+        self.tokens[name] = self.house.accounts.create(name, role)[0]
+        return name
+
+
+def from_elsewhere(site: Site) -> TestClient:
+    """A client of the same application at an address of its own, which has asked for nothing yet."""
+    return TestClient(site.client.app, client=(f"203.0.113.{next(_addresses)}", 1), raise_server_exceptions=False)
+
+
+@contextmanager
+def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: int = 0, **how: Any) -> Iterator[Site]:
+    """Serve a home: nobody works on what is submitted unless workers are asked for."""
+    house = House(home, None, now)
+    limits = how.pop("limits", None)
+    if limits:
+        house.settings = house.settings.model_copy(update={"service": Service(**limits)})
+    app = create(house, Embedded(house, workers, **how), clock=lambda: 0.0)
+    try:
+        with TestClient(app, raise_server_exceptions=False) as client:
+            site = Site(house, client)
+            for role in ROLES:
+                site.account(role, role)
+            yield site
+    finally:
+        house.close()
+
+
+@pytest.fixture
+def elsewhere() -> Callable[[Site], TestClient]:
+    return from_elsewhere
+
+
+@pytest.fixture
+def serve() -> Callable[..., Any]:
+    return served
+
+
+def with_dev_set(home: Path, templates: Path) -> Path:
+    """Give a home the dev set's file, which is drawn once for all of them."""
+    kept = templates / "dev.json"
+    house = House(home, None)
+    if not kept.exists():
+        kept.write_bytes(publicview.dev_set(house.spec, kept))
+    house.places.view.mkdir(parents=True, exist_ok=True)
+    shutil.copy(kept, house.places.view / publicview.DEV)
+    house.close()
+    return home
+
+
+@pytest.fixture
+def site(live: Path, templates: Path) -> Iterator[Site]:
+    """A home with a live set, served."""
+    with served(with_dev_set(live, templates)) as site:
+        yield site
+
+
+def outcome(task: Task, *, passed: bool, says: str = "") -> TaskRun:
+    """What a task came to, with an agent that says something."""
+    verdict = Verdict.TRUE if passed else Verdict.FALSE
+    call = CallRecord(task.available_tools[0], {"path": says}, True, False, False, says, 0.25)
+    return TaskRun(
+        task.id,
+        task.category,
+        task.max_steps,
+        verdict,
+        Evidence("all", verdict, found=says),
+        Transcript((call,), says, "answered"),
+        output=says,
+        phases={"agent": 12.625},
+    )
+
+
+def play(house: House, passes: int, submitter: str = "ada", says: str = "") -> int:
+    """Let a run of the live set be in the ledger, with so many passes."""
+    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
+    opened = house.official.open(submitted, Box())  # type: ignore[arg-type]
+    for place, task in enumerate(house.official.serve(opened)):
+        house.official.record(opened, outcome(task, passed=place < passes, says=says))
+    house.official.close(opened)
+    publicview.refresh(house)
+    return opened.record.number
+
+
+@pytest.fixture
+def played() -> Callable[..., int]:
+    return play
+
+
+def turned_from(live: Path, templates: Path) -> Path:
+    """Make a home whose first month is over: a run was made, and the sunset cohort is released."""
+    if not (templates / "turned").exists():
+        home = with_dev_set(live, templates)
+        house = House(home, None, lambda: NOW)
+        play(house, 12, says="what the agent said")
+        house.rotation.run(Month.parse("2026-12"))
+        publicview.refresh(house)
+        house.close()
+        shutil.copytree(home, templates / "turned")
+        return home
+    shutil.rmtree(live)
+    return Path(shutil.copytree(templates / "turned", live))
+
+
+@pytest.fixture
+def turned(live: Path, templates: Path) -> Iterator[Site]:
+    """A home with a release, served."""
+    with served(turned_from(live, templates)) as site:
+        yield site
+
+
+@pytest.fixture
+def problem() -> Callable[[httpx2.Response], str]:
+    """Give the code of an answer that must be a problem."""
+
+    def code(answer: httpx2.Response) -> str:
+        assert answer.headers["content-type"] == "application/problem+json", answer.text
+        body = json.loads(answer.content)
+        assert body["status"] == answer.status_code
+        assert body["type"] == f"urn:quarterturn:problem:{body['code']}"
+        return str(body["code"])
+
+    return code

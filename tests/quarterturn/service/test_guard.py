@@ -1,0 +1,116 @@
+"""Around every route: headers, limits, and an end to errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterturn.service.access import ACCESS
+from quarterturn.service.guard import SECURITY
+from quarterturn.service.problems import KINDS, PROBLEMS
+
+
+def test_every_answer_has_the_headers_of_safety(site):
+    for path in {path for _, path in ACCESS} | {"/nowhere", "/tasks/", "//", "/%00"}:
+        said = site.get(path)
+        assert not {name for name, value in SECURITY.items() if said.headers.get(name) != value} - {
+            "cross-origin-resource-policy"  # what is published may be read from anywhere
+        }, path
+        assert "server" not in said.headers
+
+
+def test_no_policy_lets_a_script_run_or_anything_be_loaded():
+    assert SECURITY["content-security-policy"].startswith("default-src 'none'")
+    assert "unsafe" not in repr(SECURITY)
+
+
+def test_only_what_is_published_may_be_read_from_other_origins(site):
+    assert site.get("/leaderboard").headers["access-control-allow-origin"] == "*"
+    for path, who in (
+        ("/quota", "submitter"),
+        ("/admin/tokens", "maintainer"),
+        ("/metrics", "runner"),
+        ("/healthz", None),
+    ):
+        assert "access-control-allow-origin" not in site.get(path, who).headers
+
+
+def test_who_asks_too_often_waits_and_was_told_before(live, serve, elsewhere, problem):
+    with serve(live, limits={"requests_per_minute": 3}) as site:
+        client = elsewhere(site)
+        left = [client.get("/healthz").headers["ratelimit"] for _ in range(3)]
+        assert left == [f'"requests";r={n};t=60' for n in (2, 1, 0)]
+        said = client.get("/healthz")
+        assert (said.status_code, problem(said), said.headers["retry-after"]) == (429, "rate", "60")
+        assert said.headers["ratelimit-policy"] == '"requests";q=3;w=60'
+        assert elsewhere(site).get("/healthz").status_code == 200
+
+
+def test_one_network_of_the_sixth_version_is_one_address(live, serve):
+    from starlette.testclient import TestClient
+
+    with serve(live, limits={"requests_per_minute": 1}) as site:
+        ask = lambda host: TestClient(site.client.app, client=(host, 1)).get("/healthz").status_code  # noqa: E731
+        assert [ask("2001:db8:0:1::1"), ask("2001:db8:0:1:ffff::2"), ask("2001:db8:0:2::1")] == [200, 429, 200]
+
+
+def test_a_body_that_is_too_long_is_not_read_to_its_end(live, serve, problem):
+    with serve(live, limits={"body_bytes": 2000}) as site:
+        ada = site.account("ada")
+        read = []
+
+        def endless():
+            for _ in range(1000):
+                read.append(1)
+                yield b" " * 1000
+
+        for content in (b" " * 3000, endless()):
+            said = site.ask("POST", "/submissions", ada, content=content, headers={"content-type": "application/json"})
+            assert (said.status_code, problem(said)) == (413, "too-large")
+        said = site.ask(
+            "POST",
+            "/submissions",
+            ada,
+            content=b" " * 1900 + b'{"image": "a"}',
+            headers={"content-type": "application/json"},
+        )
+        assert said.status_code == 201
+
+
+def test_what_is_not_there_and_what_cannot_be_done_are_problems_too(site, problem):
+    assert problem(site.get("/nowhere")) == "not-found"
+    said = site.ask("DELETE", "/tasks")
+    assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET")
+
+
+def test_an_error_of_ours_is_a_problem_with_none_of_its_words(site, problem, monkeypatch, caplog):
+    def breaks():
+        raise ValueError("a word of a task")
+
+    monkeypatch.setattr(site.house.accounts, "list", breaks)
+    said = site.get("/admin/tokens", "maintainer")
+    assert (said.status_code, problem(said)) == (500, "mistake")
+    assert "word" not in said.text + caplog.text
+    assert "ValueError in breaks" in caplog.text
+
+
+def test_a_house_that_cannot_work_says_so(site, problem, monkeypatch):
+    assert site.get("/readyz").json() == {"ok": True}
+    site.house.places.head.unlink()
+    site.house.places.head.mkdir()
+    assert problem(site.get("/readyz")) == "unavailable"
+    assert site.get("/healthz").status_code == 200
+
+
+def test_requests_are_counted_by_route_and_name_nobody(site):
+    site.get("/tasks/t-aaaaaaaaaaaaaaaa")
+    text = site.get("/metrics", "runner").text
+    assert 'quarterturn_requests_total{route="/tasks/{id}",method="GET",status="404"} 1' in text
+    assert "t-aaaa" not in text
+    assert all(line.startswith(("#", "quarterturn_")) for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "kind", ["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+)
+def test_every_kind_of_error_is_a_problem_of_the_table(kind):
+    assert KINDS[kind] in PROBLEMS

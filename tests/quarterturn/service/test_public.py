@@ -1,0 +1,210 @@
+"""The public view over HTTP: tasks that count no more, boards, releases that an auditor can check, the log."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+
+from quarterturn.service.view import PublicView
+from vault.canonical import canonical
+from vault.ledger.audit import audit
+from vault.ledger.checkpoint import open_checkpoint
+from vault.ledger.leaf import Statement
+from vault.ledger.merkle import leaf_hash, verify_consistency, verify_inclusion
+from vault.ledger.note import Verifier
+from vault.ledger.tiles import unpack_entries
+
+RELEASE = "Historical-2026-12"
+pytestmark = pytest.mark.slow
+
+
+def every(site, path: str, what: str, limit: int = 5) -> list:
+    """Follow the pages to the end."""
+    found, cursor = [], None
+    while True:
+        page = site.get(f"{path}{'&' if '?' in path else '?'}limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
+        assert page.status_code == 200, page.text
+        found += page.json()[what]
+        cursor = page.json()["next"]
+        if cursor is None:
+            return found
+
+
+def test_the_dev_set_is_public_from_the_start(site):
+    tasks = every(site, "/tasks", "tasks")
+    assert len(tasks) == 12
+    assert {task["set"] for task in tasks} == {"dev"}
+    for task in tasks:
+        whole = site.get(f"/tasks/{task['id']}").json()
+        assert whole["task"]["goal"]
+        assert hashlib.sha256(canonical(whole["task"])).hexdigest() == task["sha256"]
+
+
+def test_a_retired_set_is_public_with_its_openings(turned):
+    tasks = every(turned, f"/tasks?set={RELEASE}", "tasks")
+    assert len(tasks) == 6
+    assert len(every(turned, "/tasks", "tasks")) == 18
+    whole = turned.get(f"/tasks/{tasks[0]['id']}").json()
+    assert whole["set"] == RELEASE
+    assert len(bytes.fromhex(whole["opening"]["salt"])) == 32
+
+
+def test_a_cursor_is_one_that_was_given_out(site, problem):
+    for cursor in ("x", "%%%", base64.urlsafe_b64encode(b"t-aaaaaaaaaaaaaaaa").decode(), "é"):
+        assert problem(site.get("/tasks", params={"cursor": cursor})) == "malformed"
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=x", "set=" + "a" * 33])
+def test_a_query_that_is_wrong_is_named_by_its_place(site, problem, query):
+    said = site.get(f"/tasks?{query}")
+    assert problem(said) == "invalid"
+    assert said.json()["errors"][0]["pointer"] == f"/query/{query.partition('=')[0]}"
+    assert query.partition("=")[2] not in said.text.replace("200", "")
+
+
+def test_who_has_a_version_is_told_nothing_new(site):
+    for path in ("/tasks", "/leaderboard", "/rotations", "/findings", "/log/checkpoint", "/openapi.json"):
+        first = site.get(path)
+        tag = first.headers["etag"]
+        for given in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+            again = site.get(path, headers={"if-none-match": given})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag), path
+        assert site.get(path, headers={"if-none-match": '"other"'}).content == first.content
+
+
+def test_head_is_get_without_a_body(site):
+    for path in ("/tasks", "/leaderboard", "/healthz", "/nowhere"):
+        got, head = site.get(path), site.ask("HEAD", path)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        assert head.headers["content-length"] == got.headers["content-length"]
+
+
+def test_the_board_is_that_of_the_command_line(site, played, say):
+    played(site.house, 20, "ada")
+    played(site.house, 3, "bob")
+    board = site.get("/leaderboard").json()
+    shown = say("board", "--home", site.house.home, "--json").data
+    assert [line | {"public_grammar": []} for line in board["lines"]] == shown
+    assert {line["name"]: line["runs"] for line in board["lines"]} == {"agent": 1}
+    assert site.get("/leaderboard?month=2026-12&track=endpoint").json()["lines"] == []
+    assert site.get("/leaderboard?month=2031-01").status_code == 404
+    assert site.get("/leaderboard?month=2031").status_code == 422
+
+
+def test_the_next_turn_has_a_date(site, turned):
+    del site
+    found = turned.get("/rotations").json()
+    assert found["live"] == "2027-01"
+    assert found["next"] == {"turn": "2027-01", "due": "2027-02-01T00:00:00Z"}
+    assert [turn["release"] for turn in found["turns"]] == [None, RELEASE]
+    assert {cohort["state"]: cohort["tasks"] for cohort in found["cohorts"]} == {"published": 6, "live": 6}
+
+
+def test_findings_are_counted_of_months_that_are_over(turned):
+    found = turned.get("/findings").json()["months"]
+    assert list(found) == ["2026-11", "2026-12"]
+    assert all(set(counts) == {"clean", "watch", "review"} for kinds in found.values() for counts in kinds.values())
+
+
+def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_path):
+    assert [one["release"] for one in turned.get("/releases").json()["releases"]] == [RELEASE]
+    listed = turned.get(f"/releases/{RELEASE}").json()
+    for file in listed["files"]:
+        said = turned.get(file["url"])
+        assert said.status_code == 200
+        assert len(said.content) == file["bytes"]
+        target = tmp_path / RELEASE / file["name"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(said.content)
+    key = (turned.house.places.log_vkey).read_text().strip()
+    report = audit(tmp_path / RELEASE, [key])
+    assert report.ok, [step.detail for step in report.steps if not step.ok]
+    assert turned.get(f"/attestations/{RELEASE}").json()["predicate"]["month"] == "2026-12"
+    named = {name for name, file in listed["manifest"]["files"].items() if file["sha256"]}
+    assert named <= {file["name"] for file in listed["files"]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/releases/{RELEASE}/files/../../../quarterturn.toml",
+        f"/releases/{RELEASE}/files/%2e%2e/%2e%2e/%2e%2e/quarterturn.toml",
+        f"/releases/{RELEASE}/files//etc/passwd",
+        "/releases/..%2f..%2fkeys/files/ring.json",
+        "/releases/../files/log.vkey",
+        "/log/tile/../../../../quarterturn.toml",
+        "/log/tile/%2e%2e/checkpoint",
+        "/log/checkpoints/..",
+        "/attestations/..",
+    ],
+)
+def test_no_path_leads_out_of_what_is_published(turned, path):
+    said = turned.get(path)
+    assert said.status_code in (404, 422), said.text
+
+
+def test_a_link_in_a_release_is_not_followed(turned):
+    (turned.house.places.releases / RELEASE / "stray").symlink_to(turned.house.places.settings)
+    assert turned.get(f"/releases/{RELEASE}/files/stray").status_code == 404
+
+
+def test_the_log_is_served_as_tiles_and_proofs_that_verify(turned):
+    key = Verifier.parse(turned.house.places.log_vkey.read_text().strip())
+    head, _ = open_checkpoint(turned.get("/log/checkpoint").text, [key])
+    width = f".p/{head.size}" if head.size < 256 else ""
+    leaves = unpack_entries(turned.get(f"/log/tile/entries/000{width}").content, head.size)
+    assert {Statement.parse(leaf).kind for leaf in leaves} >= {"commit", "set", "run-open", "score", "retire"}
+    for index in (0, head.size // 2, head.size - 1):
+        said = turned.get(f"/log/proof/inclusion?index={index}").json()
+        verify_inclusion(leaf_hash(leaves[index]), index, head.size, decoded(said), head.root)
+    tree = turned.get(f"/log/tile/0/000{width}").content
+    assert tree[:32] == leaf_hash(leaves[0])
+    earlier = sorted(int(path.name) for path in (turned.house.places.log / "checkpoints").iterdir())[0]
+    old, _ = open_checkpoint(turned.get(f"/log/checkpoints/{earlier}").text, [key])
+    said = turned.get(f"/log/proof/consistency?from={earlier}").json()
+    verify_consistency(old.size, head.size, old.root, head.root, decoded(said))
+
+
+def decoded(said) -> list[bytes]:
+    return [base64.b64decode(part) for part in said["proof"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/log/proof/inclusion?index=100000", 404),
+        ("/log/proof/inclusion?index=0&size=100000", 404),
+        ("/log/proof/inclusion?index=-1", 422),
+        ("/log/proof/inclusion", 422),
+        ("/log/proof/consistency?from=0", 404),
+        ("/log/proof/consistency?from=9&to=3", 404),
+        ("/log/tile/0/000", 404),
+        ("/log/tile/entries", 404),
+        ("/log/checkpoints/999", 404),
+        ("/log/checkpoints/-1", 404),
+    ],
+)
+def test_of_what_the_log_has_not_it_says_so(site, path, status):
+    assert site.get(path).status_code == status
+
+
+def test_a_house_with_nothing_in_it_serves_nothing(home):
+    view = PublicView(home / "public")
+    assert (list(view.tasks()), view.task("t-aaaaaaaaaaaaaaaa"), view.board("2026-12")) == ([], None, None)
+    assert (list(view.releases()), view.months(), view.rotations()) == ([], [], None)
+
+
+def test_what_is_published_anew_is_seen_without_a_restart(site, played):
+    before = site.get("/leaderboard")
+    played(site.house, 9)
+    after = site.get("/leaderboard", headers={"if-none-match": before.headers["etag"]})
+    assert (after.status_code, len(after.json()["lines"])) == (200, 1)
+
+
+def test_the_description_page_loads_nothing(site):
+    page = site.get("/docs")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "/submissions/{id}/events" in page.text
+    assert not [word for word in ("<script", "src=", "<link", "http://", "https://", "style") if word in page.text]

@@ -1,0 +1,239 @@
+"""Of a live task nothing is told: no word, no hash, not even that it is there; of a run on it no more than figures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import random
+import re
+import urllib.parse
+
+import pytest
+
+from quarterturn import publicview, reading
+from quarterturn.home import create
+from quarterturn.service.access import ACCESS
+from quarterturn.service.answers import sealed
+from quarterturn.settings import Benchmark, Settings
+from quarterturn.submitting import Wish
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.sets import DEMO
+from vault.canonical import canonical
+from vault.task import Task
+
+pytestmark = pytest.mark.slow
+
+CANARY = "amaranthine-zephyr"
+SAID = "vermilion-gyroscope"  # what the agent wrote down of a task, and the gateway with it
+
+
+@pytest.fixture
+def planted(tmp_path, templates, document, serve, played):
+    """A site whose live tasks hold a canary, with a private run on them that is done and one that waits."""
+    home = tmp_path / "home"
+    create(home, Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    house, tasks = House(home, None), []
+    for stratum, number in itertools.product(DEMO.per_cohort, range(4)):
+        made = document(stratum, number) | {"goal": f"For {CANARY}-{number}, make the folder number-{number}."}
+        made["success_predicate"] = {"filesystem.directoryExists": {"path": f"{CANARY}-{number}"}}
+        task = Task.parse(made)
+        record = house.vault.add(
+            task, {"note": CANARY}, author="ada", public_grammar=False, skeleton=f"{CANARY}/{task.id}", template=CANARY
+        )
+        house.vault.advance(task.id, "admit")
+        reading.decide(house, task.id, "grace", None)
+        tasks.append((task, record))
+    house.rotation.run(Month.parse("2026-11"))
+    kept = templates / "dev.json"
+    if not kept.exists():
+        kept.write_bytes(publicview.dev_set(house.spec, kept))
+    house.places.view.mkdir(parents=True)
+    (house.places.view / publicview.DEV).write_bytes(kept.read_bytes())
+    house.close()
+    with serve(home) as site:
+        site.account("ada")
+        number = played(site.house, 13, "ada", says=f"{SAID} {CANARY}")
+        made, _ = site.house.submissions.take("ada", Wish("private", image="agent:1"), month="2026-12")
+        claim = site.house.queue.claim("w")
+        site.house.queue.opened(claim, number)
+        site.house.queue.finish(claim, None)
+        waits = site.post("/submissions", {"image": "agent:1", "set": "private"}, "ada").json()["id"]
+        yield site, tasks, made.id, waits
+
+
+def spellings(text: str) -> set[bytes]:
+    """A word in every form in which it might slip out."""
+    raw = text.encode()
+    forms = {raw, raw.hex().encode(), raw.hex().upper().encode(), text[::-1].encode(), text.encode("utf-16-le")}
+    forms |= {urllib.parse.quote(text, safe="").encode(), "".join(f"%{byte:02X}" for byte in raw).encode()}
+    forms |= {json.dumps(text)[1:-1].encode(), "".join(f"\\u{ord(c):04x}" for c in text).encode()}
+    forms |= {hashlib.new(name, raw).hexdigest().encode() for name in ("sha256", "sha1", "md5")}
+    for shift in range(3):  # base64 depends on where a word begins
+        whole = base64.b64encode(b"x" * shift + raw)
+        forms.add(whole[4 if shift else 0 : len(whole) // 4 * 4 - 4])
+    return {form for form in forms if len(form) > 8}
+
+
+def addresses(site, own: str, waits: str, tasks) -> list[tuple[str, str, str]]:
+    """Every route that anybody or a submitter may ask, filled in with whatever might call a secret up."""
+    found = []
+    names = [own, waits, tasks[0][0].id, tasks[-1][0].id]
+    for (method, path), scope in ACCESS.items():
+        if scope not in (None, "submit") or path.endswith(("/cancel", "/events")):
+            continue
+        slots = re.findall(r"{(\w+)(?::path)?}", path)
+        values = {"id": names, "release": ["Historical-2026-12", names[2]], "path": ["tasks.jsonl", "000.p/26"]}
+        for filling in itertools.product(*(values.get(slot, ["1", "26"]) for slot in slots)):
+            filled = path
+            for slot, value in zip(slots, filling, strict=True):
+                filled = re.sub(rf"{{{slot}(:path)?}}", value, filled)
+            found.append((method, filled, path))
+    found += [("GET", f"/tasks?cursor={sealed(names[2])}", ""), ("GET", f"/tasks?set={names[2]}", "")]
+    found += [("GET", f"/submissions/{own}/events", ""), ("GET", "/log/proof/inclusion?index=3", "")]
+    found += [("GET", f"/log/tile/entries/{path}", "") for path in entries(site)]
+    return found
+
+
+def entries(site) -> list[str]:
+    folder = site.house.places.log / "tile" / "entries"
+    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        lambda raw: b"prefix " + raw,
+        lambda raw: base64.b64encode(b"{" + raw + b"}"),
+        lambda raw: base64.b64encode(b"{}" + raw + b"}"),
+        lambda raw: base64.b64encode(b"{}}" + raw + b"}"),
+        lambda raw: (b"-" + raw).hex().encode(),
+        lambda raw: raw[::-1],
+        lambda raw: hashlib.sha256(raw).hexdigest().encode(),
+        lambda raw: (raw.decode() + "!").encode("utf-16-le"),
+    ],
+)
+def test_a_slip_would_be_noticed(slip):
+    assert [form for form in spellings(CANARY) if form in slip(CANARY.encode())]
+
+
+def test_no_route_of_the_public_or_of_submitters_tells_a_word_of_a_live_task(planted):
+    site, tasks, own, waits = planted
+    secret = set().union(*map(spellings, (CANARY, SAID)))
+    for task, record in tasks:
+        plain = canonical(task.document)
+        secret |= spellings(task.goal) | {hashlib.sha256(plain).hexdigest().encode(), base64.b64encode(plain)}
+        secret |= {record.skeleton_tag.encode(), record.template_tag.encode()}
+    asked = 0
+    for method, path, _ in addresses(site, own, waits, tasks):
+        for who in (None, "ada", "submitter"):
+            body = {"image": "agent:1"} if method == "POST" else None
+            said = site.ask(method, path, who, json=body)
+            whole = said.content + repr(sorted(said.headers.items())).encode()
+            assert not [word for word in secret if word in whole], (method, path, who)
+            assert said.status_code < 500
+            asked += 1
+    assert asked > 150
+
+
+def test_no_public_route_names_a_live_task(planted):
+    """An id says nothing of its task, but who has a list of them can ask which is there."""
+    site, tasks, own, waits = planted
+    ids = {task.id.encode() for task, _ in tasks}
+    for method, path, _ in addresses(site, own, waits, tasks):
+        said = site.ask(method, path, "ada", json={"image": "agent:1"} if method == "POST" else None)
+        if "entries" not in path:  # the log names what it commits to, by design
+            assert not [name for name in ids if name in said.content], (method, path)
+
+
+def test_a_live_id_and_an_unknown_one_are_answered_alike_to_the_byte(planted, elsewhere):
+    site, tasks, _, _ = planted
+    letters = random.Random(7)
+    unknown = "t-" + "".join(letters.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(16))
+    forms = [
+        "/tasks/{}", "/runs/{}", "/submissions/{}", "/releases/{}", "/attestations/{}",
+        "/releases/{}/files/tasks.jsonl", "/log/tile/{}", "/log/checkpoints/{}", "/tasks?set={}",
+        "/leaderboard?month={}",
+    ]  # fmt: skip
+    for form in forms:
+        for method in ("GET", "HEAD", "DELETE"):
+            answers = set()
+            for name in (unknown, tasks[0][0].id, tasks[5][0].id, tasks[-1][0].id):
+                said = elsewhere(site).request(method, form.format(name))
+                answers.add((said.status_code, said.content, tuple(said.headers.items())))
+            assert len(answers) == 1, (method, form)
+    for form in ("/tasks?cursor={}",):
+        said = [elsewhere(site).get(form.format(sealed(name))) for name in (unknown, tasks[0][0].id)]
+        assert len({(one.status_code, one.content, tuple(one.headers.items())) for one in said}) == 1
+    with_token = {"authorization": f"Bearer {site.tokens['ada']}"}
+    for form in ("/tasks/{}", "/runs/{}", "/submissions/{}"):
+        said = [elsewhere(site).get(form.format(name), headers=with_token) for name in (unknown, tasks[0][0].id)]
+        assert len({(one.status_code, one.content, tuple(one.headers.items())) for one in said}) == 1
+
+
+def test_a_private_run_tells_its_state_and_its_figures_and_nothing_else(planted):
+    site, _, own, waits = planted
+    done = site.get(f"/submissions/{own}", "ada").json()
+    assert set(done) == {
+        "id", "set", "kind", "model", "counts", "month", "state", "place", "failure", "charged", "run", "figures",
+        "created_at",
+    }  # fmt: skip
+    assert done["state"] == "done"
+    rate = done["figures"]["whole"]["success_rate"]
+    assert (rate["n"], rate["value"]) == (24, 0.54), "13 of 24, to half a point"
+    assert rate["low"] < 0.54 < rate["high"]
+    for part in done["figures"].values():
+        for name in ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate"):
+            figures = [part[name][key] for key in ("value", "low", "high")]
+            assert all(value is None or round(value * 200) == pytest.approx(value * 200) for value in figures)
+            assert name == "success_rate" or len(str(part[name]["n"]).rstrip("0")) <= 1
+    assert site.get(f"/submissions/{waits}", "ada").json()["figures"] is None
+
+
+def test_a_private_run_shows_no_trace_and_cannot_be_published_while_its_tasks_live(planted, problem):
+    site, _, own, _ = planted
+    assert problem(site.get(f"/runs/{own}", "ada")) == "not-found"
+    assert problem(site.ask("PUT", f"/runs/{own}/publication", "ada")) == "conflict"
+
+
+def test_metrics_and_the_houses_routes_show_no_word_of_a_task_either(planted):
+    site, tasks, _, _ = planted
+    secret = set().union(*map(spellings, (CANARY, SAID, *(task.goal for task, _ in tasks))))
+    for (method, path), scope in ACCESS.items():
+        if method == "GET" and scope not in (None, "submit"):
+            said = site.get(path, "maintainer")
+            assert said.status_code == 200
+            assert not [word for word in secret if word in said.content], path
+
+
+def test_a_mistake_of_ours_tells_where_and_not_what(planted, problem, caplog, monkeypatch):
+    site, _, own, _ = planted
+    monkeypatch.setattr(site.house.submissions, "get", lambda *_: {}[CANARY])
+    said = site.get(f"/submissions/{own}", "ada")
+    assert problem(said) == "mistake"
+    assert CANARY not in said.text + caplog.text
+    assert "KeyError in <lambda>" in caplog.text
+
+
+def test_what_has_retired_is_shown_to_its_owner_and_to_everybody_once_they_say_so(turned, problem):
+    site = turned
+    ada, bob = site.account("ada"), site.account("bob")
+    made, _ = site.house.submissions.take("ada", Wish("private", image="agent:1"), month="2026-12")
+    claim = site.house.queue.claim("w")
+    site.house.queue.opened(claim, 1)
+    site.house.queue.finish(claim, None)
+    retired = {task["id"] for task in site.get("/tasks?set=Historical-2026-12").json()["tasks"]}
+    mine = site.get(f"/runs/{made.id}", ada).json()
+    assert {task["run"]["task_id"] for task in mine["trace"]["tasks"]} == retired
+    assert (mine["public"], mine["trace"]["tasks"][0]["run"]["output"]) == (False, "what the agent said")
+    opened = len(site.house.vault.access_log())
+    assert site.get(f"/runs/{made.id}", ada).json() == mine
+    assert len(site.house.vault.access_log()) == opened, "it is opened once, and kept"
+    assert problem(site.get(f"/runs/{made.id}")) == "not-found"
+    assert site.ask("PUT", f"/runs/{made.id}/publication", ada).json()["public"] is True
+    for who in (None, bob, ada):
+        assert site.get(f"/runs/{made.id}", who).json() == mine | {"public": True}
+    assert site.ask("DELETE", f"/runs/{made.id}/publication", ada).json()["public"] is False
+    assert site.get(f"/runs/{made.id}", bob).status_code == 404

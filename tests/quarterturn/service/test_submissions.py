@@ -1,0 +1,196 @@
+"""Submitting over HTTP: once, within what is left, and told what may be told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from quarterturn.codes import CODES
+from quarterturn.submitting import Wish
+
+AGENT = {"image": "registry.example/agent:1"}
+
+
+@pytest.fixture
+def ada(site):
+    return site.account("ada")
+
+
+def test_a_submission_is_made_and_says_where_it_is(site, ada):
+    made = site.post("/submissions", AGENT, ada)
+    assert made.status_code == 201
+    body = made.json()
+    assert made.headers["location"] == f"/submissions/{body['id']}"
+    assert (body["state"], body["set"], body["kind"], body["place"], body["charged"]) == (
+        "queued",
+        "dev",
+        "image",
+        0,
+        True,
+    )
+    assert site.get(made.headers["location"], ada).json() == body
+    assert made.headers["cache-control"] == "no-store"
+    assert "etag" not in made.headers
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"image": "a b"}, "/body/image"),
+        ({"image": "-v"}, "/body/image"),
+        ({"image": 1}, "/body/image"),
+        ({"endpoint": "http://a.example/"}, "/body/endpoint"),
+        (AGENT | {"set": "live"}, "/body/set"),
+        (AGENT | {"counts": "yes"}, "/body/counts"),
+        (AGENT | {"command": "rm -rf /"}, "/body/command"),
+        (AGENT | {"box": "fake"}, "/body/box"),
+        ([], "/body"),
+    ],
+)
+def test_a_wrong_field_is_named_and_not_repeated(site, ada, problem, body, pointer):
+    said = site.post("/submissions", body, ada)
+    assert problem(said) == "invalid"
+    assert [wrong["pointer"] for wrong in said.json()["errors"]] == [pointer]
+    assert "rm -rf" not in said.text
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "malformed"),
+        (AGENT | {"endpoint": "https://a.example/"}, "malformed"),
+        ({"endpoint": "https://nodots/"}, "malformed"),
+        ({"endpoint": "https://a.example:22/"}, "conflict"),
+        (AGENT | {"counts": True}, "malformed"),
+        (AGENT | {"model": "gpt"}, "not-found"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body, code):
+    assert problem(site.post("/submissions", body, ada)) == code
+    assert site.get("/submissions", ada).json()["submissions"] == []
+
+
+def test_only_json_is_read(site, ada, problem):
+    text = json.dumps(AGENT)
+    for media, code in (
+        ("text/plain", "unsupported-media-type"),
+        ("application/x-www-form-urlencoded", "unsupported-media-type"),
+    ):
+        said = site.ask("POST", "/submissions", ada, content=text, headers={"content-type": media})
+        assert problem(said) == code
+    said = site.ask("POST", "/submissions", ada, content="{", headers={"content-type": "application/json"})
+    assert problem(said) == "malformed"
+
+
+def test_asking_twice_with_one_key_submits_once(site, ada, problem):
+    key = {"idempotency-key": "try-1"}
+    first = site.post("/submissions", AGENT, ada, headers=key)
+    again = site.post("/submissions", AGENT, ada, headers=key)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == first.json()
+    assert problem(site.post("/submissions", AGENT | {"set": "private"}, ada, headers=key)) == "key-reused"
+    assert len(site.get("/submissions", ada).json()["submissions"]) == 1
+    assert problem(site.post("/submissions", AGENT, ada, headers={"idempotency-key": "x" * 201})) == "invalid"
+
+
+def test_the_quota_is_shown_before_it_bites(live, serve, problem):
+    with serve(live, limits={"private_per_month": 1, "dev_per_day": 2}) as site:
+        ada = site.account("ada")
+        site.account("countess")
+        site.house.accounts.link("countess", ada)
+        private = AGENT | {"set": "private"}
+        assert site.get("/quota", ada).json()["private"] == {
+            "limit": 1, "used": 0, "left": 1, "until": "2027-01-01T00:00:00+00:00",
+        }  # fmt: skip
+        made = site.post("/submissions", private, ada).json()
+        assert site.get("/quota", "countess").json()["private"]["left"] == 0
+        assert problem(site.post("/submissions", private, "countess")) == "quota"
+        assert site.post(f"/submissions/{made['id']}/cancel", None, ada).json()["charged"] is False
+        assert site.get("/quota", ada).json()["private"]["left"] == 1
+        assert site.post("/submissions", private, "countess").status_code == 201
+
+
+def test_a_private_run_needs_a_live_set_and_a_dev_run_does_not(stocked, serve, problem):
+    with serve(stocked) as site:
+        ada = site.account("ada")
+        assert problem(site.post("/submissions", AGENT | {"set": "private"}, ada)) == "not-now"
+        assert site.post("/submissions", AGENT, ada).status_code == 201
+
+
+def test_a_run_is_named_to_count_before_any_is_scored(site, ada, played, problem):
+    named = AGENT | {"set": "private", "counts": True}
+    assert site.post("/submissions", named, ada).json()["counts"] is True
+    played(site.house, 5, ada)
+    assert problem(site.post("/submissions", named, ada)) == "conflict"
+
+
+def test_pages_of_submissions_have_no_gap(site, ada):
+    made = [site.post("/submissions", AGENT, ada).json()["id"] for _ in range(5)]
+    found, cursor = [], None
+    for _ in range(3):
+        page = site.get("/submissions?limit=2" + (f"&cursor={cursor}" if cursor else ""), ada).json()
+        found += [one["id"] for one in page["submissions"]]
+        cursor = page["next"]
+    assert found == made[::-1]
+    assert cursor is None
+
+
+def test_why_it_came_to_nothing_is_a_code_with_a_hint(site, ada):
+    made = site.post("/submissions", AGENT, ada).json()
+    site.house.queue.finish(site.house.queue.claim("w"), "machine")
+    failed = site.get(f"/submissions/{made['id']}", ada).json()
+    assert failed["failure"] == {"code": "machine", "hint": CODES["machine"].hint, "ours": True}
+    assert failed["charged"] is False
+
+
+def test_each_change_is_an_event_and_the_last_one_ends_them(site, ada):
+    made = site.post("/submissions", AGENT, ada).json()
+    seen = []
+    with site.client.stream(
+        "GET", f"/submissions/{made['id']}/events", headers={"authorization": f"Bearer {site.tokens[ada]}"}
+    ) as said:
+        assert said.headers["content-type"] == "text/event-stream; charset=utf-8"
+        site.house.queue.finish(site.house.queue.claim("w"), None)
+        seen += [json.loads(line[6:])["state"] for line in said.iter_lines() if line.startswith("data: ")]
+    assert seen[-1] == "done"
+    assert set(seen) <= {"queued", "running", "done"}
+
+
+def test_a_check_costs_nothing_of_the_other_quotas(site, ada):
+    assert site.post("/checks", AGENT, ada).json()["set"] == "check"
+    quota = site.get("/quota", ada).json()
+    assert (quota["dev"]["used"], quota["check"]["used"]) == (0, 1)
+
+
+def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, problem):
+    from quarterturn import desk
+
+    made = site.post("/submissions", AGENT, ada).json()["id"]
+    assert problem(site.get(f"/runs/{made}", ada)) == "not-found"
+    desk.keep_trace(site.house, made, {"tasks": [{"run": {"task_id": "t-x"}}]})
+    assert site.get(f"/runs/{made}", ada).json()["trace"]["tasks"]
+    assert site.get(f"/runs/{made}").status_code == 404
+    assert site.ask("PUT", f"/runs/{made}/publication", ada).status_code == 200
+    assert site.get(f"/runs/{made}").json()["public"] is True
+
+
+def test_the_houses_own_routes_are_the_verbs(site, ada, say):
+    site.post("/submissions", AGENT, ada)
+    assert [one["account"] for one in site.get("/admin/queue", "runner").json()["submissions"]] == [ada]
+    assert (
+        site.get("/admin/turn", "maintainer").json() == say("turn", "status", "--home", site.house.home, "--json").data
+    )
+    listed = say("watch", "list", "--all", "--home", site.house.home, "--json").data
+    assert site.get("/admin/findings?all=true", "auditor").json() == listed
+    assert site.post("/admin/findings/7/review", {"state": "open"}, "reviewer").status_code == 404
+    made = site.post("/admin/tokens", {"account": "new", "role": "auditor"}, "maintainer").json()
+    assert site.get("/admin/findings", headers={"authorization": f"Bearer {made['token']}"}).status_code == 200
+    assert site.ask("DELETE", f"/admin/tokens/{made['id']}", "maintainer").json()["revoked_at"]
+    assert site.get("/admin/findings", headers={"authorization": f"Bearer {made['token']}"}).status_code == 401
+    assert made["token"] not in site.get("/admin/tokens", "maintainer").text
+
+
+def test_a_wish_reads_as_what_was_asked_for():
+    assert Wish("dev", image="a").digest() != Wish("private", image="a").digest()
+    assert "a.example" not in repr(Wish("dev", endpoint="https://a.example/secret"))
