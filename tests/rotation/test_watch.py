@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -11,12 +13,14 @@ import pytest
 from rotation.exposure import Limits
 from rotation.watch import Watch
 from sandbox import submission as submissions
+from sandbox.box import Program
 from sandbox.endpoint.address import parse
 from verifiers.verdict import Verdict
 
 from .conftest import FIRST, Benchmark, NamedBox, outcome
 
 HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitter="host")
+DIGEST = "sha256:" + "0" * 64
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
@@ -143,10 +147,7 @@ def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run
 
 def test_an_unknown_verdict_is_no_result(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(FIRST.plus(-1))
-    from sandbox.box import Program
-    from sandbox.submission import Submission
-
-    submission = Submission("image", "odd", "odd", Program(image="odd"), "sha256:" + "0" * 64)
+    submission = submissions.Submission("image", "odd", "odd", Program(image="odd"), DIGEST)
     run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
     for place, task in enumerate(run.tasks):
         done = outcome(task, benchmark_home.books.vault.record(task).category, passed=True)
@@ -189,3 +190,40 @@ def test_the_real_detectors_read_what_the_home_holds(months: Benchmark) -> None:
     before = found
     watch(months, scan).look("test")
     assert months.books.findings.all() == before
+
+
+def live(home: Benchmark) -> set[str]:
+    return {task for cohort in home.books.months.cohorts("live") for task in cohort.tasks}
+
+
+def played(home: Benchmark, name: str, passes: Callable[[str], bool], calls: Callable[[str], int]) -> None:
+    run = home.official.open(submissions.Submission("image", name, name, Program(image=name), DIGEST), NamedBox())  # type: ignore[arg-type]
+    home.official.serve(run)
+    for task in run.tasks:
+        category = home.books.vault.record(task).category
+        home.official.record(run, outcome(task, category, passed=passes(task), calls=calls(task)))
+    home.official.close(run)
+
+
+@pytest.mark.slow
+def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(benchmark_home: Benchmark) -> None:
+    from rotation.anomaly.scan import judged
+
+    home, dice = benchmark_home, random.Random(3)
+    home.rotation.run(FIRST.plus(-1))
+    for month in range(2):
+        if month:
+            home.rotation.run(FIRST)
+        fresh = home.books.months.cohorts("live")[-1].tasks
+        for name in (*PEERS, "erin", "frank", "grace"):
+            knows = {task for task in live(home) if month and name == "mallory" and task not in fresh}
+            played(
+                home,
+                name,
+                lambda task, knows=knows: task in knows or dice.random() < 0.3,
+                lambda task, knows=knows: 1 if task in knows else dice.randint(3, 6),
+            )
+    watch(home, judged).look("test")
+    leaks = [one for one in home.books.findings.all() if one.kind == "leak"]
+    assert [one.subject for one in leaks if one.status == "review"] == ["mallory"]
+    assert len(leaks) == 8
