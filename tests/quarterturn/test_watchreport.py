@@ -82,7 +82,7 @@ def test_looks_come_by_themselves_and_their_findings_are_rows(say, months):
         ("2026-12", 5, 5),
         ("2027-01", 5, 5),
     ]
-    assert {one["kind"] for one in data["findings"]} >= {"leak", "copy", "task"}
+    assert {one["kind"] for one in data["findings"]} >= {"leak", "copy"}
     assert {one["month"] for one in data["findings"] if one["p_value"] is not None} == {"2027-01"}
     assert {one["subject"] for one in data["findings"] if one["kind"] == "leak"} == set(PEERS)
 
