@@ -1,0 +1,241 @@
+"""Jobs: played under a claim, gone on with by whoever comes next, and ended once."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quarterturn import desk, jobs, running
+from quarterturn.queue import LEASE
+from quarterturn.running import Hold
+from quarterturn.submitting import Wish
+from quarterturn.wiring import House
+from rotation.errors import Refused
+from sandbox import submission as submissions
+from sandbox.errors import NotAllowed, Unavailable
+from sandbox.outcome import TaskRun
+from sandbox.store import RunState
+from sandbox.transcript import Transcript
+from vault.ledger.leaf import Statement
+from verifiers.verdict import Evidence, Verdict
+
+AGENT = submissions.command("true", submitter="ada", name="quiet")
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+MONTH = "2026-12"
+
+
+class NoWorld:
+    """A box in which no world can be made: every verdict is unknown, and that quickly."""
+
+    name, official = "docker", False
+
+    def check(self):
+        pass
+
+    def fits(self, program):
+        pass
+
+    def digest(self, reference):
+        return "sha256:" + "0" * 64
+
+    def world(self, servers, state, limits):
+        raise Unavailable("no world today")
+
+
+class Clock:
+    def __init__(self):
+        self.now = NOW
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def house(live, clock, monkeypatch):
+    house = House(live, None, clock)
+    house.accounts.create("ada", "submitter")
+    monkeypatch.setattr(house, "box", lambda _name: NoWorld())
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    yield house
+    house.close()
+
+
+def last(house) -> Statement:
+    return Statement.parse(house.ledger.leaf(house.ledger.size - 1))
+
+
+def submit(house, tasks="private"):
+    return desk.submit(house, "ada", Wish(tasks, image="agent:1"), once=None, enqueue=lambda *_: None)[0]
+
+
+class After:
+    """Stands one way at first and another way later."""
+
+    def __init__(self, looks, then):
+        self.looks, self.then = looks, then
+
+    def __call__(self):
+        self.looks -= 1
+        return "held" if self.looks >= 0 else self.then
+
+
+def test_a_run_that_was_lost_is_left_as_it_is_and_gone_on_with(house):
+    numbers = []
+    with pytest.raises(NotAllowed):
+        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(None, numbers.append, After(0, "lost")))
+    (number,) = numbers
+    assert house.runs.get(number).state is RunState.RUNNING
+    before = dict(house.runs.finished(number))
+    opened, results = running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(number))
+    assert (opened.record.number, opened.attempt, opened.done) == (number, 2, frozenset(before))
+    assert len(results) == 24
+    assert house.runs.get(number).state is RunState.DONE
+    assert [s.kind for s in map(Statement.parse, (house.ledger.leaf(i) for i in range(house.ledger.size)))].count(
+        "run-open"
+    ) == 1
+
+
+def outcome(task) -> TaskRun:
+    found = Evidence("all", Verdict.FALSE)
+    return TaskRun(task.id, task.category, task.max_steps, Verdict.FALSE, found, Transcript((), None, "answered"))
+
+
+def test_what_an_earlier_attempt_finished_is_not_served_again(house):
+    opened = house.official.open(AGENT, NoWorld())
+    tasks = house.official.serve(opened)
+    house.official.record(opened, outcome(tasks[0]))
+    taken = house.official.resume(opened.record.number, AGENT, NoWorld())
+    again = house.official.serve(taken)
+    assert [task.id for task in again] == [task.id for task in tasks[1:]]
+    times = {serving.task: serving.times for serving in house.books.exposures.servings()}
+    assert times == {task.id: 1 if task.id == tasks[0].id else 2 for task in tasks}
+    for task in again:
+        house.official.record(taken, outcome(task))
+    assert len(house.official.close(taken)) == 24
+
+
+def test_who_was_thought_dead_writes_nothing_into_the_run(house):
+    opened = house.official.open(AGENT, NoWorld())
+    first = house.official.serve(opened)[0]
+    house.official.resume(opened.record.number, AGENT, NoWorld())
+    with pytest.raises(NotAllowed, match="attempt"):
+        house.official.record(opened, outcome(first))
+    assert not house.runs.held(opened.record.number, opened.attempt)
+
+
+def test_a_run_is_not_gone_on_with_another_submission(house):
+    opened = house.official.open(AGENT, NoWorld())
+    other = submissions.command("false", submitter="ada", name="other")
+    with pytest.raises(Refused, match="another submission"):
+        house.official.resume(opened.record.number, other, NoWorld())
+
+
+def test_what_its_owner_took_back_is_aborted_in_public(house):
+    with pytest.raises(NotAllowed):
+        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(standing=After(0, "cancelled")))
+    assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
+
+
+def test_a_claim_that_is_lost_at_the_start_ends_the_run_before_a_task_is_served(house):
+    def refuses(_number):
+        raise RuntimeError("lost")
+
+    with pytest.raises(RuntimeError, match="lost"):
+        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(opened=refuses))
+    assert last(house).kind == "abort"
+    assert house.books.exposures.servings() == []
+
+
+def test_a_private_job_is_played_told_and_ended(house):
+    made = submit(house)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.code, ended.charged) == ("done", None, True)
+    assert house.runs.get(ended.run).state is RunState.DONE
+    shown = desk.shown(house, ended)
+    assert shown["figures"]["whole"]["attempted"] == 24
+    assert (house.places.view / "board" / f"{MONTH}.json").exists()
+
+
+def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
+    made, stopping = submit(house), threading.Event()
+    stopping.set()
+    jobs.work(house, house.queue.claim("w"), stopping)
+    waits = house.submissions.get(made.id)
+    assert (waits.state, waits.attempt) == ("queued", 1)
+    assert house.runs.get(waits.run).state is RunState.RUNNING
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.run) == ("done", waits.run)
+    assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
+
+
+def test_a_worker_that_comes_back_from_the_dead_ends_nothing(house, clock):
+    made = submit(house)
+    dead = house.queue.claim("one")
+    clock.now += LEASE + timedelta(seconds=1)
+    house.queue.reap()
+    alive = house.queue.claim("two")
+    jobs.work(house, dead, threading.Event())
+    assert house.submissions.get(made.id).state == "running"
+    jobs.work(house, alive, threading.Event())
+    ended = house.submissions.get(made.id)
+    assert ended.state == "done"
+    states = [run.state for run in house.runs.list(month=MONTH)]
+    assert states.count(RunState.DONE) == 1
+
+
+def test_a_turn_in_the_middle_is_said_and_refunded(house):
+    made = submit(house)
+    claim = house.queue.claim("w")
+    opened = house.official.open(AGENT, NoWorld())
+    house.queue.opened(claim, opened.record.number)
+    house.official.abort(opened.record.number, "turn")
+    jobs.work(house, claim, threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
+
+
+def test_what_cannot_be_run_is_a_code_and_never_a_word(house, monkeypatch):
+    def fails(_name):
+        raise Unavailable("a word of a task")
+
+    monkeypatch.setattr(house, "box", fails)
+    made = submit(house)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    shown = desk.shown(house, house.submissions.get(made.id))
+    assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)
+    assert "word" not in repr(shown)
+
+
+def test_what_was_cancelled_while_it_was_played_stays_cancelled(house):
+    made = submit(house)
+    claim = house.queue.claim("w")
+    house.submissions.cancel(made.id, "ada")
+    jobs.work(house, claim, threading.Event())
+    assert house.submissions.get(made.id).state == "cancelled"
+    assert last(house).kind == "abort"
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.parametrize(("tasks", "count"), [("check", 1)])
+def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
+    agent = Path(__file__).resolve().parents[2] / "examples" / "agents" / "rulebook" / "agent.py"
+    chosen = running.Choice(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
+    monkeypatch.setattr(jobs, "_choice", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
+    made = submit(house, tasks)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    trace = desk.own_run(house, made.id, "ada")["trace"]
+    assert len(trace["tasks"]) == count
+    assert trace["tasks"][0]["task"]["goal"]
+    assert trace["tasks"][0]["run"]["transcript"]
