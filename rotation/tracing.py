@@ -30,6 +30,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -144,22 +145,38 @@ def _sources(held: set[tuple[str, ...]], served: Iterable[Served]) -> tuple[tupl
     """Find the tasks whose values the text holds; a value that explains one of them speaks for no other."""
     found = []
     for task in served:
-        seen = {name: [one for one in choices if tuple(words(one)) in held] for name, choices in task.free.items()}
+        seen = {name: [one for one in choices if _spelt(one) in held] for name, choices in task.free.items()}
         values, alike = sum(map(bool, seen.values())), wording(held, task.goal)
-        if values > 1 or (values and alike >= _ALIKE):
+        if _speaks(task, seen, alike):
             found.append((values, alike, task, seen))
     found.sort(key=lambda item: (-item[0], -item[1], item[2].task_id))
     sources: list[Source] = []
     positions: list[_Position] = []
     explained: set[tuple[str, ...]] = set()
     for _, alike, task, seen in found:
-        left = {name: [one for one in hits if tuple(words(one)) not in explained] for name, hits in seen.items()}
+        left = {name: [one for one in hits if _spelt(one) not in explained] for name, hits in seen.items()}
         values = sum(map(bool, left.values()))
-        if values > 1 or (values and alike >= _ALIKE):
-            explained |= {tuple(words(one)) for hits in left.values() for one in hits}
+        if _speaks(task, left, alike):
+            explained |= {_spelt(one) for hits in left.values() for one in hits}
             sources.append(Source(task.task_id, values, len(task.free), round(alike, 3)))
             positions += _positions(task, left)
     return tuple(sources), positions
+
+
+def _speaks(task: Served, seen: Mapping[str, Sequence[str]], alike: float) -> bool:
+    """Say whether values make a task a source: with its wording one does, without it two that belong together.
+
+    A world full of names holds some choice of many tasks; that somebody was shown two of them is no coincidence.
+    """
+    if alike >= _ALIKE:
+        return any(seen.values())
+    base = {name: choices[0] for name, choices in task.free.items()}
+    return any(sum(had[name] in hits for name, hits in seen.items()) > 1 for had in (base, *task.shown.values()))
+
+
+@lru_cache(maxsize=1 << 19)
+def _spelt(choice: str) -> tuple[str, ...]:
+    return tuple(words(choice))
 
 
 def _positions(task: Served, seen: Mapping[str, Sequence[str]]) -> list[_Position]:

@@ -1,0 +1,142 @@
+"""Leaked texts of drawn tasks: who was shown what, and what becomes of it on its way into the open.
+
+Tasks come from the shipped grammars. Each submitter is shown each task in each of the months that it lives, in the
+variant of that month. A leak is the goal alone, or the goal with all that stood in the world; it is cut, reworded, or
+mixed from two recipients' texts. Everything is drawn from dice that are handed in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from grammars.load import library, load
+from grammars.sample import sample
+from rotation.tracing import Recipient, Served
+from vault import variant
+from vault.task import Task, texts
+
+MONTHS = ("2026-09", "2026-10", "2026-11", "2026-12")
+SYNONYMS = {
+    "file": "document", "files": "documents", "folder": "directory", "folders": "directories", "write": "put",
+    "every": "each", "each": "every", "find": "look up", "please": "kindly", "new": "fresh", "make": "create",
+    "leave": "keep", "change": "alter", "changes": "alters", "stays": "remains", "stay": "remain", "look": "check",
+    "answer": "reply", "whose": "of which the", "exactly": "precisely", "only": "just", "alone": "by itself",
+    "everything": "all", "else": "other", "must": "has to", "nothing": "no thing", "into": "to", "all": "the whole",
+    "same": "identical", "open": "unsettled", "state": "status", "name": "title", "number": "count",
+    "table": "relation", "columns": "fields", "commit": "check in", "branch": "line", "mail": "message",
+    "mails": "messages", "then": "next", "with": "having", "other": "remaining", "rows": "records",
+    "calendar": "diary", "calendars": "diaries",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A task that was drawn, and what `rotation.tracing` knows of it."""
+
+    task: Task
+    served: Served
+
+    def text(self, values: Mapping[str, str], *, world: bool) -> str:
+        """Give what a run was shown: the goal, and all that stood in its world."""
+        task = self.task.filled(values)
+        parts = [task.goal, *(_sentences(task.document["initial_state"]) if world else ())]
+        return "\n".join(parts)
+
+
+def drawn(dice: Random, tasks: int, submitters: int, months: Sequence[str] = MONTHS) -> list[Shown]:
+    """Draw traceable tasks, a server's after another's, each served to all submitters in each of the months."""
+    recipients = [Recipient(f"submitter-{n}", month) for n in range(submitters) for month in months]
+    grammars = [load(name) for name in library()]
+    out: list[Shown] = []
+    while len(out) < tasks:
+        task = Task.parse(sample(grammars[len(out) % len(grammars)], dice).task)
+        if variant.traceable(task.free):
+            key = variant.task_key(b"test-master-key", task.id)
+            shown = {who: variant.assigned(key, who.submitter, who.month, task.free) for who in recipients}
+            out.append(Shown(task, Served(task.id, task.goal, task.free, shown)))
+    return out
+
+
+def _sentences(state: Any) -> Iterator[str]:
+    return (text for _, text in texts(state))
+
+
+def cut(text: str, dice: Random) -> str:
+    """A third is missing, in one piece, wherever it is."""
+    parts = text.split(" ")
+    start = dice.randrange(len(parts))
+    gone = {(start + n) % len(parts) for n in range(len(parts) // 3)}
+    return " ".join(part for n, part in enumerate(parts) if n not in gone)
+
+
+def reworded(text: str, dice: Random) -> str:
+    """A light paraphrase: synonyms, sentences in another order, other signs, and now and then other case."""
+    sentences = re.split(r"(?<=[.!?])\s+", text)
+    dice.shuffle(sentences)
+    parts = [_reworded(part, dice) for sentence in sentences for part in sentence.split(" ")]
+    said = " ".join(parts).translate(str.maketrans({'"': "'", ";": ",", ":": " -", "!": "."}))
+    return dice.choice([str, str.lower, str.upper])(said).replace("-", dice.choice(["-", " ", "_"]))
+
+
+def _reworded(part: str, dice: Random) -> str:
+    plain = part.strip('.,;:"!?()').casefold()
+    return part.casefold().replace(plain, SYNONYMS[plain]) if plain in SYNONYMS and dice.random() < 0.7 else part
+
+
+def mixed(one: str, other: str, dice: Random) -> str:
+    """Two recipients compare their texts, and take either's wherever they differ."""
+    left, right = (re.split(r"(\s+)", text) for text in (one, other))
+    if len(left) != len(right):  # values of different length: line by line, then
+        left, right = one.splitlines(keepends=True), other.splitlines(keepends=True)
+    return "".join(dice.choice(pair) for pair in zip(left, right, strict=True))
+
+
+def untouched(text: str, dice: Random) -> str:
+    """As it was shown."""
+    return text
+
+
+def both(text: str, dice: Random) -> str:
+    """Reworded, and then a third cut off."""
+    return cut(reworded(text, dice), dice)
+
+
+SPOILT: Mapping[str, Callable[[str, Random], str]] = {
+    "as it was": untouched,
+    "a third missing": cut,
+    "reworded": reworded,
+    "reworded, a third missing": both,
+}
+
+
+def guilty(among: Sequence[Shown], count: int, dice: Random) -> list[Recipient]:
+    """Draw one recipient, or two of different submitters, or nobody who is on record."""
+    recipients = list(among[0].served.shown)
+    while True:
+        chosen = dice.sample(recipients, count)
+        if len({who.submitter for who in chosen}) == count:
+            return chosen
+
+
+def leak(
+    among: Sequence[Shown],
+    by: Sequence[Recipient],
+    dice: Random,
+    spoil: str,
+    *,
+    tasks: int = 1,
+    world: bool = False,
+) -> str:
+    """Leak some of the tasks: by one recipient, by two who mix their texts, or by a stranger, who was shown any."""
+    told = []
+    for shown in dice.sample(list(among), tasks):
+        served = [shown.served.shown[who] for who in by] or [
+            {name: dice.choice(choices) for name, choices in shown.task.free.items()}
+        ]
+        versions = [shown.text(values, world=world) for values in served]
+        told.append(SPOILT[spoil](versions[0] if len(versions) == 1 else mixed(*versions, dice), dice))
+    return "\n\n".join(told)

@@ -1,0 +1,75 @@
+"""Leaks of tasks drawn from the shipped grammars, in a small sample; `./run bench tracing` makes the large one."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from rotation.tracing import trace
+
+sys.path.insert(0, str(Path(__file__).parent))
+import leaking
+
+CASES = 20
+
+
+@pytest.fixture(scope="module")
+def among():
+    return leaking.drawn(Random(20261121), 20, 20)
+
+
+def outcomes(among, by, spoil, **what):
+    dice, count = Random(f"{by}/{spoil}"), Counter()
+    served = [shown.served for shown in among]
+    for _ in range(CASES):
+        guilty = leaking.guilty(among, by, dice)
+        said = trace(leaking.leak(among, guilty, dice, spoil, **what), served)
+        named = {who for who, _ in said.named}
+        count[said.verdict] += 1
+        count["right"] += bool(guilty) and named == set(guilty)
+        count["false"] += bool(named - set(guilty))
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spoil", leaking.SPOILT)
+def test_the_right_run_is_named_also_after_rewording_and_with_a_third_missing(among, spoil):
+    said = outcomes(among, 1, spoil, world=True)
+    assert said["right"] >= 16
+    assert said["false"] == 0
+
+
+@pytest.mark.slow
+def test_of_a_goal_alone_a_part_mostly_suffices(among):
+    said = outcomes(among, 1, "a third missing")
+    assert said["right"] >= 8
+    assert said["false"] == 0
+
+
+@pytest.mark.slow
+def test_two_who_mixed_their_texts_are_said_to_be_two_and_no_third_is_named(among):
+    said = outcomes(among, 2, "as it was", world=True)
+    assert said["two"] >= 15
+    assert said["right"] >= 12
+    assert said["false"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [False, True])
+def test_what_nobody_on_record_was_shown_accuses_nobody(among, world):
+    said = outcomes(among, 0, "as it was", world=world)
+    assert said["false"] == 0
+    assert said["one"] + said["two"] == 0
+
+
+def test_a_leak_that_is_reworded_and_cut_is_still_the_text_of_its_task(among):
+    shown = among[0]
+    values = next(iter(shown.served.shown.values()))
+    whole = shown.text(values, world=False)
+    spoilt = leaking.SPOILT["reworded, a third missing"](whole, Random(3))
+    assert spoilt != whole
+    assert 0.5 < len(spoilt.split()) / len(whole.split()) < 0.9
