@@ -27,6 +27,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from rotation.anomaly import ability, effort
 from rotation.anomaly.habit import habit
+from rotation.anomaly.projection import joint, projected
 from rotation.anomaly.table import Bools, Floats, Ints, Table
 from rotation.anomaly.tails import combined, upper
 from rotation.anomaly.tested import Tested
@@ -44,7 +45,6 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 ALPHA = 0.01
 Z = 1.959964  # of a 95 % interval
 USUAL_STEP, USUAL_THRIFT = 0.25, 0.08  # between a submitter's months, in logits and log calls
-KINDS = 4  # of what the honest differ in each month
 FRESH_SD = 0.1  # how much better or worse the honest do on a fresh cohort than peers do, in logits
 FRESH_THRIFT_SD = 0.03  # likewise, in log calls
 USUAL_LEAN, BELIEF, MOST_LEAN = 0.1, 200.0, 1.5  # the variance of leans that is believed before it is seen, and how far
@@ -251,19 +251,14 @@ def window(study: Study, chain: Ints) -> Window:
     tasks = np.flatnonzero(table.taken[chain].any(axis=0))
     nodes = study.past(int(chain[0]), tasks)
     months = [_month(study, chain, number, tasks) for number in range(len(chain))]
-    shape = (BINS[len(chain)] + 1,) * len(chain)
-    digits = np.array(np.unravel_index(np.arange(math.prod(shape)), shape))
-    honest, known = np.ones((2, len(tasks), digits.shape[1], len(NODES)))
-    for month, digit in zip(months, digits, strict=True):
-        usual, knowing = _outcomes(month, digit, nodes)
-        honest *= usual
-        known *= np.where(month.exposed[:, None, None], knowing, usual)
-    chances, known = (np.einsum("ion,in->io", joint, nodes) for joint in (honest, known))
+    outcomes = [_outcomes(month, nodes) for month in months]
+    chances = joint([usual for usual, _ in outcomes], nodes)
+    known = joint([knowing for _, knowing in outcomes], nodes)
     exposed = np.any([month.exposed for month in months], axis=0)
     ratio = np.log1p(SHARE * (known / np.maximum(chances, 1e-300) - 1)) * exposed[:, None]
-    scores, precision, pull = _nuisances(months, digits, nodes)
-    values, weights, extra = _projected(ratio, chances, scores, precision)
-    seen = np.ravel_multi_index(tuple(month.seen for month in months), shape)
+    scores, precision, pull = _nuisances(months, nodes)
+    values, weights, extra = projected(ratio, chances, scores, precision)
+    seen = np.ravel_multi_index(tuple(month.seen for month in months), (BINS[len(chain)] + 1,) * len(chain))
     return Window(values, chances, known, seen, extra, float((weights * pull).sum()))
 
 
@@ -311,40 +306,33 @@ def _bins(mean: Floats, sd: Floats, cap: Ints, bins: int) -> tuple[Floats, Float
     return in_bins, knowing / knowing.sum(axis=1, keepdims=True), sums[2] / in_bins, bin_of
 
 
-def _outcomes(month: _Month, digit: Ints, nodes: Floats) -> tuple[Floats, Floats]:
-    """Give the chances of each outcome of a month, (I, O, N) for the honest and (I, O, 1) for who knows the task."""
-    passes, pick = (digit > 0)[None, :, None], np.maximum(digit - 1, 0)
-    passing = month.passing[:, None, :]
-    usual = np.where(passes, passing * month.bins[:, pick, None], 1 - passing)
-    nobody = np.where(passes, 0.0, 1.0)
-    mean = np.maximum(KNOWN, (month.passing * nodes).sum(axis=1))[:, None, None]
-    knowing = np.where(passes, mean * month.known[:, pick, None], 1 - mean)
-    return np.where(month.taken[:, None, None], usual, nobody), knowing
+def _outcomes(month: _Month, nodes: Floats) -> tuple[Floats, Floats]:
+    """Give the chances of each outcome of a month, (I, 1 + K, N) each: for the honest, and for who knows."""
+
+    def of(passing: Floats, bins: Floats) -> Floats:
+        return np.concatenate([1 - passing[:, None], bins[..., None] * passing[:, None]], axis=1)
+
+    nobody = (np.arange(1 + month.bins.shape[1]) == 0).astype(float)[:, None]
+    usual = np.where(month.taken[:, None, None], of(month.passing, month.bins), nobody)
+    mean = np.maximum(KNOWN, (month.passing * nodes).sum(axis=1, keepdims=True))
+    knowing = of(np.broadcast_to(mean, month.passing.shape), month.known)
+    return usual, np.where(month.exposed[:, None, None], knowing, usual)
 
 
-def _nuisances(months: list[_Month], digits: Ints, nodes: Floats) -> tuple[Floats, Floats, Floats]:
-    """Give the scores (A, I, O) of what the honest differ in, how precisely each is known, and how far off it is."""
+def _nuisances(months: list[_Month], nodes: Floats) -> tuple[Floats, Floats, Floats]:
+    """Give the scores of what the honest differ in, how precisely each is known, and how far off it is.
+
+    The scores are by month and of shape (M, 4, I, K): an outcome's are those of its months.
+    """
     scores, precision, pull = [], [], []
-    for month, digit in zip(months, digits, strict=True):
+    for month in months:
         mean = (month.passing * nodes).sum(axis=1)[:, None]
-        ability = month.taken[:, None] * ((digit > 0) - mean)
-        thrift = (month.taken[:, None] & (digit > 0)) * month.score[:, np.maximum(digit - 1, 0)]
+        passes = np.arange(1 + month.score.shape[1]) > 0
+        ability = month.taken[:, None] * (passes - mean)
+        thrift = month.taken[:, None] * np.pad(month.score, ((0, 0), (1, 0)))
         fresh = ~month.exposed[:, None]
-        scores += [ability, thrift, ability * fresh, thrift * fresh]
+        scores.append([ability, thrift, ability * fresh, thrift * fresh])
         fresh_variance = FRESH_SD**2 + 1 / max(month.told, 1)
         precision += [*month.precision, 1 / fresh_variance, FRESH_THRIFT_SD**-2]
         pull += [*month.pull, 0, 0]
     return np.array(scores), np.array(precision), np.array(pull)
-
-
-def _projected(ratio: Floats, chances: Floats, scores: Floats, precision: Floats) -> tuple[Floats, Floats, float]:
-    """Take out of the ratio what the nuisances explain; their weights and the variance that they leave come after."""
-    mean, means = (chances * ratio).sum(axis=1), (chances * scores).sum(axis=2)
-    both = ((chances * ratio) * scores).sum(axis=2) - means * mean
-    among = np.einsum("io,aio,bio->ab", chances, scores, scores, optimize=True) - means @ means.T
-    weights = np.linalg.solve(among + np.diag(precision), both.sum(axis=1))
-    left = (weights * np.sqrt(precision)).reshape(
-        -1, KINDS
-    )  # a month's own, twice; a fresh cohort's, which lasts, twice
-    extra = (left[:, : KINDS // 2] ** 2).sum() + (left[:, KINDS // 2 :].sum(axis=0) ** 2).sum()
-    return ratio - np.einsum("a,aio->io", weights, scores), weights, float(extra)

@@ -1,0 +1,53 @@
+"""Means over margins are what means over all outcomes are."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rotation.anomaly.projection import joint, projected
+from rotation.anomaly.table import Floats
+
+TASKS, NODES, KINDS = 3, 5, 4
+
+
+def made_up(months: int, outcomes: int) -> tuple[list[Floats], Floats, Floats]:
+    """Give the chances of each month's outcomes by node, the nodes' weights, and the scores."""
+    dice = np.random.default_rng(months)
+    by_month = [dice.dirichlet(np.ones(outcomes), (TASKS, NODES)).transpose(0, 2, 1) for _ in range(months)]
+    return by_month, dice.dirichlet(np.ones(NODES), TASKS), dice.normal(size=(months, KINDS, TASKS, outcomes))
+
+
+def digits(months: int, outcomes: int) -> list[tuple[int, ...]]:
+    return list(np.ndindex((outcomes,) * months))
+
+
+@pytest.mark.parametrize(("months", "outcomes"), [(1, 4), (2, 3), (3, 3)])
+def test_months_are_independent_given_the_node_and_stand_in_order(months: int, outcomes: int) -> None:
+    by_month, nodes, _ = made_up(months, outcomes)
+    chances = joint(by_month, nodes)
+    assert np.allclose(chances.sum(axis=1), 1)
+    for place, outcome in enumerate(digits(months, outcomes)):
+        each = [month[:, one] for month, one in zip(by_month, outcome, strict=True)]
+        assert np.allclose(chances[:, place], (math.prod(each[1:], start=each[0]) * nodes).sum(axis=1))
+
+
+@pytest.mark.parametrize(("months", "outcomes"), [(1, 4), (2, 3), (3, 3)])
+def test_what_is_left_goes_together_with_no_nuisance_of_which_nothing_is_known(months: int, outcomes: int) -> None:
+    by_month, nodes, scores = made_up(months, outcomes)
+    chances, ratio = joint(by_month, nodes), np.random.default_rng(9).normal(size=(TASKS, outcomes**months))
+    precision = np.full(months * KINDS, 1e-9)
+    left, weights, extra = projected(ratio, chances, scores, precision)
+    whole = np.array(
+        [
+            [[kind[task][outcome[month]] for outcome in digits(months, outcomes)] for task in range(TASKS)]
+            for month in range(months)
+            for kind in scores[month]
+        ]
+    )
+    assert np.allclose(left, ratio - np.einsum("a,aio->io", weights, whole))
+    mean = (chances * left).sum(axis=1)
+    together = np.einsum("io,io,aio->ai", chances, left, whole) - (chances * whole).sum(axis=2) * mean
+    if months * KINDS <= TASKS * (outcomes**months - 1):
+        assert np.allclose(together.sum(axis=1), 0, atol=1e-6)
+    assert 0 <= extra < 1e-6
