@@ -17,6 +17,7 @@ from quarterturn.pages.marks import decimal, percent, short
 Item = Mapping[str, Any]
 LABELLED = 8  # points with a letter
 FAR = 1.96
+NEAR = 93.0  # per cent of the frame: a letter so near its edge stands on the inner side
 WIDE = 0.4  # shares that are further apart get ticks twice as far apart
 LOWEST = -4.0  # z that a plot of quantiles reaches down to
 WIDEST = 3.5
@@ -50,8 +51,9 @@ def peers(shown: Item) -> Plot:
     far = sorted((one for one in dots if abs(one["z"]) > FAR), key=lambda one: -abs(one["z"]))[:LABELLED]
     labels = []
     for letter, one in zip("ABCDEFGH", far, strict=False):
-        place = svg.pct(at(one["expected"])), svg.pct(100 - at(one["observed"]))
-        parts.append(svg.words(*place, letter, "start", (7, -5)))
+        x, y = at(one["expected"]), 100 - at(one["observed"])
+        anchor, across = ("end", -7) if x > NEAR else ("start", 7)
+        parts.append(svg.words(svg.pct(x), svg.pct(y), letter, anchor, (across, 14 if 100 - y > NEAR else -5)))
         labels.append((letter, f"{short(one['submitter'])}, z {decimal(one['z'], 1, signed=True)}"))
     told = (
         f"{len(dots)} submitters: passed of the exposed tasks, over what the fresh ones let expect; "
