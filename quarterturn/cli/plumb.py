@@ -1,4 +1,8 @@
-"""Plumbing verbs: JSON on standard input, JSON on standard output, for conformance suites and scripts."""
+"""Plumbing verbs: JSON on standard input, JSON on standard output, for conformance suites and scripts.
+
+With `--lines` each line of standard input is a document and gets a line: what is not understood is answered with
+`{"ok": false, "error": ...}`, and the exit code is 0 once every line has its answer.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import binascii
 import json
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -32,22 +36,41 @@ def jcs() -> None:
     sys.stdout.buffer.write(canonical(parse(sys.stdin.buffer.read(), "standard input")))
 
 
-def _command(verb: Callable[[Mapping[str, Any]], Answer]) -> Callable[[], None]:
-    def run() -> None:
-        from vault.canonical import parse
-
-        document = parse(sys.stdin.buffer.read(), "standard input")
-        if not isinstance(document, dict):
-            raise Malformed("standard input holds no JSON object; see docs/reference/ledger-formats.md")
-        try:
-            data, ok = verb(document)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise Malformed(f"a field is missing or of the wrong type: {error}") from error
+def _command(verb: Callable[[Mapping[str, Any]], Answer]) -> Callable[[bool], None]:
+    def run(
+        lines: Annotated[bool, typer.Option("--lines", help="One document a line in, one answer a line out.")] = False,
+    ) -> None:
+        if lines:
+            for line in sys.stdin.buffer:
+                print(json.dumps(_line(verb, line), sort_keys=True))
+            return
+        data, ok = _answer(verb, sys.stdin.buffer.read(), "standard input")
         print(json.dumps(data, sort_keys=True))
         if not ok:
             raise typer.Exit(1)
 
     return run
+
+
+def _answer(verb: Callable[[Mapping[str, Any]], Answer], text: bytes, what: str) -> Answer:
+    from vault.canonical import parse
+
+    document = parse(text, what)
+    if not isinstance(document, dict):
+        raise Malformed(f"{what} holds no JSON object; see docs/reference/ledger-formats.md")
+    try:
+        return verb(document)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Malformed(f"a field is missing or of the wrong type: {error}") from error
+
+
+def _line(verb: Callable[[Mapping[str, Any]], Answer], line: bytes) -> dict[str, Any]:
+    from vault.errors import VaultError
+
+    try:
+        return _answer(verb, line, "the line")[0]
+    except (Malformed, VaultError) as error:
+        return {"ok": False, "error": str(error)}
 
 
 def commit(document: Mapping[str, Any]) -> Answer:
@@ -107,12 +130,30 @@ def note_verify(document: Mapping[str, Any]) -> Answer:
     return {"ok": True, "verified": list(opened.verified), "text": opened.text}, True
 
 
+def variant(document: Mapping[str, Any]) -> Answer:
+    """{"task", "key", "submitter", "month"} to {"ok", "values", "goal"}: what a run was shown of a published task."""
+    from vault import variant as variants
+    from vault.task import Task
+
+    task = Task.parse(document["task"])
+    if task.variant_key is None:
+        values = variants.first(task.free)
+    else:
+        key = _bytes(document["key"], variants.KEY_SIZE)
+        if variants.digest(key) != task.variant_key:
+            sentence = f"task {task.id} was committed to with another key: its SHA-256 is not {task.variant_key}"
+            return {"ok": False, "error": sentence}, False
+        values = variants.assigned(key, document["submitter"], document["month"], task.free)
+    return {"ok": True, "values": values, "goal": task.filled(values).goal}, True
+
+
 VERBS: Mapping[str, Callable[[Mapping[str, Any]], Answer]] = {
     "commit": commit,
     "leaf-hash": leaf_hash,
     "verify-inclusion": verify_inclusion,
     "verify-consistency": verify_consistency,
     "note-verify": note_verify,
+    "variant": variant,
 }
 
 
