@@ -1,6 +1,7 @@
-"""The tail of a sum of independent discrete variables, for many sets of chances at once, and z-scores set right. Pure.
+"""The tail of a sum of independent two-valued variables, for many sets of chances at once; z-scores set right. Pure.
 
-Of up to a hundred variables the sum's distribution is built up exactly, on a grid; of more, tails.py's saddlepoint.
+Of up to a hundred variables the sum's distribution is built up exactly, on a grid; of more, it is normal but for its
+skewness (R. Cornish and R. Fisher, *Revue de l'Institut International de Statistique* 5, 1938, 307-320).
 """
 
 from __future__ import annotations
@@ -8,49 +9,56 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-from rotation.anomaly.table import Floats
-from rotation.anomaly.tails import upper
+from rotation.anomaly.table import Bools, Floats
 
 GRID = 256
 FEW = 100
+SMALLEST = 1e-15
 UPPER = 0.9
 NORMAL_UPPER = 1.2815515655446004
 BELIEF = 50.0  # so many z-scores say as much of their spread as is known beforehand
 
 
-def fewer(submitters: int, few: int, many: int) -> int:
-    """Give the size of a quadrature: many submitters leave little to integrate over, and cost more."""
-    return few if submitters > FEW else many
-
-
-def reach(values: Floats, chances: Floats, seen: Floats) -> Floats:
+def reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
     """Give the chance (K,) that the sum is at least what was seen.
 
     Args:
-        values: (S, O) what variable s is worth at its outcome o, rounded to a grid here.
-        chances: (K, S, O) the outcomes' chances; they add up to 1.
-        seen: (S, O) 1 at the outcome that was seen, 0 elsewhere; all 0 for a variable that does not count.
+        gain: (S,) by how much more variable s is worth where it is true, rounded to a grid here.
+        chances: (K, S) the chance that it is true.
+        seen: (S,) what was seen.
     """
-    counted = seen.any(axis=1)
-    values, chances, seen = values[counted], chances[:, counted], seen[counted]
-    if not len(values):
-        return np.ones(len(chances))
-    values = values - values.min(axis=1, keepdims=True)
-    if len(values) > FEW:
-        total = float((values * seen).sum())
-        return np.array([1 - float(ndtr(upper(values, row, total))) for row in chances])
-    step = max(float(values.max(axis=1).sum()) / GRID, 1e-12)
-    places = np.rint(values / step).astype(np.int64)
-    width = int(places.max(axis=1).sum()) + 1
-    masses = np.zeros((len(chances), width))
+    if len(gain) > FEW:
+        return _normal_reach(gain, chances, seen)
+    raises = gain >= 0
+    sizes = np.rint(np.abs(gain) / max(float(np.abs(gain).sum()) / GRID, 1e-12)).astype(np.int64)
+    masses = np.zeros((len(chances), int(sizes.sum()) + 1))
     masses[:, 0] = 1
-    for variable, place in enumerate(places):
-        moved = np.zeros_like(masses)
-        for outcome, by in enumerate(place):
-            moved[:, by:] += chances[:, variable, outcome, None] * masses[:, : width - by]
-        masses = moved
-    tail: Floats = np.clip(masses[:, int((places * seen).sum()) :].sum(axis=1), 1e-15, 1)
+    end = 1
+    for chance, size in zip(np.where(raises, chances, 1 - chances).T, sizes, strict=True):
+        moved = masses[:, :end] * chance[:, None]
+        masses[:, :end] -= moved
+        masses[:, size : end + size] += moved
+        end += int(size)
+    tail: Floats = np.clip(masses[:, int(sizes[seen == raises].sum()) :].sum(axis=1), SMALLEST, 1)
     return tail
+
+
+def _normal_reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
+    spread = chances * (1 - chances)
+    sd = np.sqrt(spread @ gain**2)
+    far = ((seen - chances) @ gain) / sd
+    skewness = (spread * (1 - 2 * chances)) @ gain**3 / sd**3
+    tail: Floats = np.clip(ndtr(-(far - skewness / 6 * (far**2 - 1))), SMALLEST, 1)
+    return tail
+
+
+def dice(count: int, each: int) -> Floats:
+    """Give uniform numbers (count, each) between 0 and 1, the same each time: splitmix64 of their places."""
+    state = np.arange(1, count * each + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
+    return ((state >> np.uint64(11)).astype(np.float64) + 0.5).reshape(count, each) * 2.0**-53
 
 
 def set_right(z: Floats) -> Floats:

@@ -10,9 +10,7 @@ from worlds import World, Wrong, play
 from rotation.anomaly.copying import _Month, _powers, copying
 from rotation.anomaly.correction import holm
 from rotation.anomaly.family import family
-from rotation.anomaly.past import expected
 from rotation.anomaly.scan import Detector, judged, scan
-from rotation.anomaly.sums import reach, set_right
 from rotation.anomaly.table import Table
 from rotation.anomaly.task import task
 
@@ -61,27 +59,6 @@ def test_runs_of_one_submitter_are_never_held_against_each_other() -> None:
     assert all(subject.split("|")[0] < subject.split("|")[1] for subject in subjects)
 
 
-def test_a_broken_verifier_is_found() -> None:
-    honest = play(World(rotations=3), 5)
-    usual = expected(honest, 3)
-    rate = usual.chances(np.zeros((1, len(usual.tasks))))[0].mean(axis=0)
-    hard = int(usual.tasks[~usual.fresh][np.argmin(np.abs(rate[~usual.fresh] - 0.2))])
-    assert flagged(task, play(World(rotations=3), 5, Wrong(broken=hard))) == [honest.tasks[hard]]
-
-
-def test_a_leaked_family_is_found() -> None:
-    hard = play(replace(SMALL, submitters=20, difficulty=0.3), 2)
-    loose = replace(hard, passed=hard.passed & (hard.family != 4))
-    leaked = replace(loose, passed=loose.passed | ((loose.family == 4) & (loose.rotation == 3)[:, None]))
-    assert flagged(family, leaked) == [leaked.families[4]]
-
-
-def test_a_fresh_task_is_not_tested_as_a_task() -> None:
-    table = play(SMALL, 4)
-    fresh = {name for name, first in zip(table.tasks, table.first, strict=True) if first == 3}
-    assert not fresh & {test.subject for test in task(table, 3)}
-
-
 def test_what_comes_later_changes_nothing() -> None:
     table = play(SMALL, 6)
     whole = [one.line("case") for one in scan(table) if one.rotation == 2]
@@ -94,15 +71,3 @@ def test_corrections_can_be_computed_again_from_the_lines() -> None:
         here = [line for line in lines if (line["kind"], line["rotation"]) == (kind, 3)]
         again = holm(np.array([line["p_value"] for line in here]))
         assert np.allclose(again, [line["p_adj"] for line in here], rtol=1e-5)
-
-
-def test_a_tail_is_exact() -> None:
-    chances = np.array([[[0.7, 0.3]] * 3])
-    seen = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    assert np.allclose(reach(np.array([[0.0, 1.0]] * 3), chances, seen), 3 * 0.3**2 * 0.7 + 0.3**3)
-
-
-def test_no_z_grows_where_all_are_set_right() -> None:
-    z = np.linspace(-1, 6, 40)
-    assert (set_right(z) <= z).all()
-    assert set_right(np.empty(0)).shape == (0,)
