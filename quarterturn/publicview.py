@@ -34,16 +34,22 @@ DEV, ROTATIONS, FINDINGS, BOARDS = "dev.json", "rotations.json", "findings.json"
 
 
 def after(house: House) -> None:
-    """Write the view again after something has changed; whatever goes wrong takes nothing from what was done."""
+    """Write again what a run or a turn changes; whatever goes wrong takes nothing from what was done."""
     with suppress(Exception):
-        refresh(house)
+        _changing(house)
 
 
 def refresh(house: House) -> None:
-    """Write the whole view. A board of a month that is over is written once more only where it is missing."""
+    """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
+    folder = house.places.view
+    _write(folder / DEV, dev_set(house.spec, folder / DEV))
+    _changing(house)
+
+
+def _changing(house: House) -> None:
+    """Write all but the dev set. A board of a month that is over is written again only where it is missing."""
     folder, turns = house.places.view, house.months.turns()
     current = turns[-1].month.plus(1) if turns and turns[-1].finished else None
-    _write(folder / DEV, dev_set(house.spec, folder / DEV))
     _write(folder / ROTATIONS, rotations(house))
     _write(folder / FINDINGS, findings(house))
     for turn in turns:

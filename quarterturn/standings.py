@@ -66,7 +66,7 @@ class Line:
 def of_month(house: House, month: Month) -> list[Line]:
     """Give the month's lines, best first within a track."""
     made = house.runs.list(month=str(month))
-    scored = [(r, house.official.results(r, why="board")) for r in made if r.state is RunState.DONE]
+    scored = [(r, house.official.closed(r, why="board")) for r in made if r.state is RunState.DONE]
     counted = counting(scored, named_runs(house.engine))
     runs = Counter((r.submitter, r.track) for r in made)
     board = lines([(r, results) for r, results in scored if r.number in counted], month.cohort)

@@ -68,7 +68,7 @@ def _tell(house: House, record: RunRecord, party: Collection[str]) -> None:
     with Session(house.engine) as session:
         if session.get(ToldRow, record.number) is not None:
             return
-    results = house.official.results(record, why=f"figures of run {record.number} for its submitter")
+    results = house.official.closed(record, why=f"figures of run {record.number} for its submitter")
     line = standings.lines([(record, results)], Month.parse(record.month).cohort)[0]
     with transaction(house.engine) as session:
         if session.get(ToldRow, record.number) is not None:

@@ -269,6 +269,15 @@ class Official:
             for run in self._books.runs.results(record.number, who=openings.WHO, why=why)
         )
 
+    def closed(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
+        """Open what a scored run was bound to, as one opening; of a task its server is not among it, and left empty.
+
+        Raises:
+            NotFound: the run has no score.
+        """
+        sealed = openings.unseal(self._books, f"closing/{record.number}", why)
+        return tuple(Result.of_document(item["result"]) for item in sealed["results"])
+
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _expose(self, session: Session, run: OpenRun, task_id: str) -> None:

@@ -77,6 +77,13 @@ class Result:
             skeleton=skeleton,
         )
 
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read back what `document` gave, which is all that a score needs; the server is not in it."""
+        kept = {name: value for name, value in document.items() if name != "saw_error"}
+        verdict, errors = Verdict(kept.pop("verdict")), int(document["saw_error"])
+        return cls(**kept, verdict=verdict, server="", errors_seen=errors)
+
     def __post_init__(self) -> None:
         if self.max_steps < 1 or not 0 <= self.unlisted <= self.calls or self.errors_seen < 0:
             raise Malformed(f"the result of {self.task} in run {self.run} has counts that cannot be")

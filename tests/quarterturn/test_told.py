@@ -116,3 +116,13 @@ def test_the_board_has_one_line_a_submitter_and_says_how_many_runs_they_made(hou
     lines = standings.of_month(house, house.official.month())
     assert {line.run: line.runs for line in lines} == {first: 2, other: 1}
     assert second not in {line.run for line in lines}
+
+
+@pytest.mark.slow
+def test_what_a_score_is_bound_to_gives_the_same_figures_in_one_opening(house):
+    record = house.runs.get(played(house, 7))
+    before = len(house.vault.access_log())
+    bound = house.official.closed(record, why="test")
+    assert len(house.vault.access_log()) == before + 1
+    assert score(bound) == score(house.official.results(record, why="test"))
+    assert sorted(one.task for one in bound) == sorted(house.runs.finished(record.number))
