@@ -1,6 +1,7 @@
 """What every shipped template keeps, over many seeds; and that its references solve, on the real servers."""
 
 import json
+import re
 from collections import Counter
 from random import Random
 
@@ -8,9 +9,10 @@ import pytest
 
 from grammars.admission import admit, needed_tools
 from grammars.coverage import check
-from grammars.derivation import of_template
+from grammars.derivation import derive, of_template
 from grammars.grammar import CATEGORIES, DIFFICULTIES
 from grammars.load import library, load
+from grammars.ranges import Compose
 from grammars.sample import draw, sample, skeletons
 from grammars.surroundings import Around
 from grammars.variants import base
@@ -76,6 +78,16 @@ def test_every_draw_is_a_task_that_validates_and_could_be_seeded(server, name):
             assert {call["tool"] for call in solution["calls"]} <= set(task.available_tools)
         assert "{{" not in json.dumps(base(draft).task)
         assert "  " not in task.goal
+
+
+@pytest.mark.parametrize("server", library())
+def test_free_names_are_spelt_so_that_every_server_takes_each_of_them(server):
+    for skeleton in skeletons(GRAMMARS[server]):
+        for one in derive(GRAMMARS[server], skeleton).free:
+            kinds = {"_": "[a-z]+", "-": "[A-Za-z]+(-[a-z]+)*", " ": "[A-Za-z]+"}
+            assert isinstance(one.choices, Compose), one.where
+            for entry in (entry for part in one.choices.parts for entry in part):
+                assert re.fullmatch(kinds[one.choices.sign], entry), (one.where, entry)
 
 
 @pytest.mark.slow
