@@ -27,6 +27,7 @@ class TaskRecord:
         template_tag: `Vault.tag("template", ...)`.
         author: who wrote it, or the draw that made it.
         public_grammar: whether anybody may read the grammar that it was drawn from.
+        traceable: whether each submitter is served a variant of their own, so that a leaked text names its run.
         commitment: 32 bytes.
         provenance_commitment: 32 bytes.
         created_at: when it was added, in UTC.
@@ -41,6 +42,7 @@ class TaskRecord:
     template_tag: str
     author: str
     public_grammar: bool
+    traceable: bool
     commitment: bytes
     provenance_commitment: bytes
     created_at: datetime

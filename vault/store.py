@@ -97,6 +97,7 @@ class Vault:
                 template_tag=self.tag("template", template, session=own),
                 author=author,
                 public_grammar=public_grammar,
+                traceable=task.variant_key is not None,
                 commitment=opened.commitment,
                 provenance_commitment=opened.provenance_commitment,
                 created_at=self._now(),

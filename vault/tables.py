@@ -46,6 +46,7 @@ class TaskRow(SealedColumns, table=True):
     template_tag: str = Field(max_length=_DIGEST, index=True)
     author: str = Field(max_length=200)
     public_grammar: bool
+    traceable: bool
     commitment: bytes = Field(sa_type=LargeBinary, unique=True)
     provenance_commitment: bytes = Field(sa_type=LargeBinary, unique=True)
     created_at: datetime = Field(sa_type=UTCDateTime)

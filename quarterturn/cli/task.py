@@ -38,10 +38,20 @@ def task_list(
     with open_house(home) as house:
         records = house.vault.records(state)
     data = [
-        {"id": r.id, "state": r.state.value, "stratum": f"{r.server}/{r.category}/{r.difficulty}", "author": r.author}
+        {
+            "id": r.id,
+            "state": r.state.value,
+            "stratum": f"{r.server}/{r.category}/{r.difficulty}",
+            "author": r.author,
+            "traceable": r.traceable,
+        }
         for r in records
     ]
-    lines = [f"{row['id']}  {row['state']:<10} {row['stratum']:<36} {row['author']}" for row in data]
+    lines = [
+        f"{row['id']}  {row['state']:<10} {row['stratum']:<36} {row['author']}"
+        f"{'' if row['traceable'] else '  not traceable'}"
+        for row in data
+    ]
     Output(as_json=as_json).result(data, *(lines or ["no tasks"]))
 
 

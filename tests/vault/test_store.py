@@ -115,6 +115,7 @@ def test_a_task_that_is_not_there_is_not_found(vault):
 IMMUTABLE = {
     "author": "'eve'",
     "public_grammar": "1",
+    "traceable": "1",
     "server": "'git'",
     "category": "'recovery'",
     "difficulty": "'easy'",
