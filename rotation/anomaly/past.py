@@ -11,6 +11,7 @@ in *Contributions to Probability and Statistics*, 1960), with a chance that a ta
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -53,12 +54,12 @@ class Expected:
     taken: Bools
     passed: Bools
 
-    @property
+    @cached_property
     def slope(self) -> Floats:
         """(S, I) by which log odds are flattened for what is not known of the leans."""
         return _flattened(self.own + self.kin)
 
-    @property
+    @cached_property
     def usual(self) -> Floats:
         """(S, I) the chances of a pass at the middle of what is known."""
         return _chances(self.easiness * self.slope)
