@@ -105,14 +105,18 @@ def _better(_world: Any, seed: int) -> Truth:
 
 
 def _of_half(world: Any, seed: int, what: str) -> Truth:
-    """Choose a family of several live tasks, or a task, of which less than half was passed before."""
+    """Choose a family of several live tasks, or a task, of which less than half was passed before.
+
+    For one that is never passed again it is more than half.
+    """
     table = play(world, seed)
     live = np.flatnonzero(table.taken[table.rotation == START].any(axis=0))
     old = table.taken & (table.rotation < START)[:, None]
     groups = table.family if what == "family" else np.arange(len(table.tasks))
     made, passed = (np.bincount(groups, cells.sum(axis=0)) for cells in (old, old & table.passed))
     size = np.bincount(groups[live], minlength=len(made))
-    fit = np.flatnonzero((size >= (2 if what == "family" else 1)) & (made > 0) & (passed < made / 2))
+    seldom = (passed > made / 2) if what == "impossible" else (passed < made / 2)
+    fit = np.flatnonzero((size >= (2 if what == "family" else 1)) & (made > 0) & seldom)
     chosen = int(np.random.default_rng([seed, 2]).choice(fit))
     if what == "family":
         return Truth(Wrong(family=chosen, knowing=0.6), "family", table.families[chosen])
@@ -127,8 +131,8 @@ def _broken(world: Any, seed: int) -> Truth:
     return _of_half(world, seed, "broken")
 
 
-def _impossible(_world: Any, seed: int) -> Truth:
-    return Truth(Wrong(impossible=50 + seed % 100), "task", f"task{50 + seed % 100:04d}")
+def _impossible(world: Any, seed: int) -> Truth:
+    return _of_half(world, seed, "impossible")
 
 
 ALL: dict[str, Cases] = {
@@ -232,7 +236,12 @@ def bench(rounds: int = 0) -> Found:
             ("case", "cases", "month 1", "month 2", "month 3"),
             [*_true({name: cases for name, cases in seen.items() if name not in honest})],
         ),
-        Table("Of all flags in rotation 3 of those cases, the share that is right.", ("flags", "right"), [_mix(seen)]),
+        Table(
+            "Of all flags in rotation 3, the share (percent) that is right, and with tasks of a leaked family, flagged "
+            "beside it.",
+            ("flags", "right", "with such tasks"),
+            [_mix(seen)],
+        ),
         Table("Seconds of this machine, one process.", ("case", "tests", "seconds"), [*_speed()]),
     ]
     return Found("Detectors on made-up benchmarks; see docs/reference/detection.md.", [], tables=tables)
@@ -262,14 +271,15 @@ def _true(wrong: dict[str, list[Seen]]) -> Iterator[dict[str, Any]]:
 
 def _mix(seen: dict[str, list[Seen]]) -> dict[str, Any]:
     """Count flags of the first month in all cases with 20 submitters, with honest ones in one of ten."""
-    right = flags = 0
+    right = beside = flags = 0
     for name, cases in seen.items():
         if ALL[name].submitters == World().submitters:
             for case in cases[:: 1 if _is_wrong(name) else 10]:
                 subjects = [(kind, one) for (at, kind), found in case.flags.items() for one in found if at == START]
                 flags += len(subjects)
                 right += subjects.count((case.truth.kind, case.truth.subject))
-    return {"flags": flags, "right": told(right, flags)}
+                beside += sum(kind == "task" for kind, _ in subjects) if case.truth.kind == "family" else 0
+    return {"flags": flags, "right": told(right, flags), "with such tasks": told(right + beside, flags)}
 
 
 def _is_wrong(name: str) -> bool:
