@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from vault.task import Task
 
@@ -15,6 +16,21 @@ def test_a_text_that_was_taken_from_nothing_is_logged_and_nobody_is_named(live, 
     assert said.data["named"] == []
     log = say("access", "log", "--home", live, "--json").data
     assert f"text/{said.data['sha256']}" in json.dumps(log)
+
+
+def test_the_guides_command_works_as_it_stands(live, say, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "trace-a-leak.md").read_text()
+    (words,) = [line.split()[1:] for line in page.splitlines() if line.strip().startswith("quarterturn watch trace")]
+    monkeypatch.chdir(live.parent)
+    Path("leaked.txt").write_text("The quick brown heron.")
+    assert live.name == "home"
+    assert say(*words).code == 0
+
+
+def test_tasks_that_all_are_served_alike_are_marked_in_the_list(live, say):
+    rows = say("task", "list", "--home", live, "--json").data
+    assert {row["traceable"] for row in rows} == {False}  # made by hand, without free parameters
+    assert "not traceable" in say("task", "list", "--home", live).out
 
 
 def test_a_file_that_is_not_there_is_said(live, tmp_path, say):
