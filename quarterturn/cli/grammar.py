@@ -104,16 +104,18 @@ def grammar_sample(
     difficulty: Annotated[Difficulty | None, typer.Option(help="Draw at this one only.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw one draft and show it; nothing is kept."""
+    """Draw one draft and show it, each free value at its first choice; nothing is kept."""
     import json
     from random import Random
 
     from grammars.load import load
     from grammars.sample import sample
+    from grammars.variants import base
 
     dice = Random(seed)  # noqa: S311 - a look, not a draw
     draft = sample(load(_source(source)), dice, category=category, difficulty=difficulty)
     data = {"task": dict(draft.task), "provenance": dict(draft.provenance)}
+    draft = base(draft)
     Output(as_json=as_json).result(
         data,
         f"{draft.skeleton}",

@@ -23,6 +23,7 @@ from report import Failed, Found, Table
 from grammars.grammar import Draft
 from grammars.load import library, load
 from grammars.sample import sample
+from grammars.variants import base
 from sandbox.bwrap_box import BwrapBox
 from sandbox.meter import Meter
 from sandbox.scene import Scene, specify
@@ -53,7 +54,7 @@ def bench(rounds: int = 0) -> Found:
 
 
 def _draft(server: str) -> Draft:
-    return sample(load(server), Random(1), category="single-tool", difficulty="easy")
+    return base(sample(load(server), Random(1), category="single-tool", difficulty="easy"))
 
 
 def _task(servers: Sequence[str], drafts: Mapping[str, Draft]) -> tuple[dict[str, Any], list[Call]]:
