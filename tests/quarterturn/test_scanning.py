@@ -43,7 +43,7 @@ def test_every_case_is_scanned_twice_to_the_same_bytes(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "flags").read_text().splitlines()]
     assert {line["case"] for line in lines} == {"one", "two"}
     assert {line["rotation"] for line in lines} == {2}
-    assert {line["kind"] for line in lines} >= {"copy", "family", "task"}
+    assert {line["kind"] for line in lines} >= {"leak", "copy", "family"}
     assert set(lines[0]) == {"case", "rotation", "kind", "subject", "p_value", "p_adj"}
 
 
