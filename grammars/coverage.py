@@ -17,7 +17,7 @@ from grammars.derivation import of_template
 from grammars.duplicates import Neighbours, Sketch
 from grammars.grammar import Category, Difficulty, Grammar, Skeleton, Template
 from grammars.sample import Draw, draw
-from grammars.variants import free_of
+from grammars.variants import base, free_of
 from vault.variant import LEAST_BITS, bits
 from verifiers import predicate as predicates
 
@@ -102,8 +102,9 @@ def _coverage(
     found = list(of_template(grammar.server, template))
     draws = [made for skeleton in found for made in _draws(grammar, skeleton, seed)]
     tasks = [(made.draft.task, made.draft.provenance) for made in draws]
-    for task, _ in tasks:
-        predicates.parse(task["success_predicate"], f"{template.file}: {grammar.server}/{template.name}: predicate")
+    where = f"{template.file}: {grammar.server}/{template.name}: predicate"
+    for made in draws:
+        predicates.parse(base(made.draft).task["success_predicate"], where)
     tries = sum(made.tries for made in draws) / len(draws)
     return Coverage(
         template=f"{grammar.server}/{template.name}",
