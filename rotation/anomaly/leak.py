@@ -48,6 +48,7 @@ USUAL_STEP, USUAL_THRIFT = 0.25, 0.08  # between a submitter's months, in logits
 FRESH_SD = 0.1  # how much better or worse the honest do on a fresh cohort than peers do, in logits
 FRESH_THRIFT_SD = 0.03  # likewise, in log calls
 USUAL_LEAN, BELIEF, MOST_LEAN = 0.1, 200.0, 1.5  # the variance of leans that is believed before it is seen, and how far
+OWN_BELIEF = 15.0  # likewise how far everybody's is believed of one submitter
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,9 @@ class Study:
         self.effort = effort.fit(table)
         apart = ability.apart(table, ability.fit(table))
         lean = _lean(table, apart)
-        widening = math.sqrt(1 + ability.LOGISTIC * lean)
-        self.easiness = (apart.theta[:, None] - apart.difficulty) * widening
-        self.unknown = lean + apart.unknown * widening**2
+        widening = np.sqrt(1 + ability.LOGISTIC * lean)
+        self.easiness = (apart.theta[:, None] - apart.difficulty) * widening[:, None]
+        self.unknown = lean[:, None] + apart.unknown * widening[:, None] ** 2
         self.told = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
         self.widening = widening
         self.able = habit(table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD)
@@ -150,19 +151,30 @@ class Study:
         return leanings
 
 
-def _lean(table: Table, apart: ability.Apart) -> float:
-    """Estimate the variance of a submitter's lasting lean to a task, from their repeated results; in logits squared."""
+def _lean(table: Table, apart: ability.Apart) -> Floats:
+    """Estimate the variance of each run's submitter's lasting leans to tasks, (P,), in logits squared.
+
+    From their repeated results, and from everybody's: who has no like among the peers leans more than most.
+    """
     chance = expit(apart.theta[:, None] - apart.difficulty)
     left = (table.passed - chance) * table.taken
     weight = chance * (1 - chance) * table.taken
-    products = weights = 0.0
+    sums = np.zeros((3, len(table.submitters)))
     for submitter in range(len(table.submitters)):
         own = table.submitter == submitter
-        products += float((left[own].sum(axis=0) ** 2 - (left[own] ** 2).sum(axis=0)).sum())
-        weights += float((weight[own].sum(axis=0) ** 2 - (weight[own] ** 2).sum(axis=0)).sum())
-    mistaken = float((apart.unknown * weight).sum() / max(weight.sum(), 1e-9))
-    usual = USUAL_LEAN + mistaken
-    return min(max((products + usual * BELIEF) / (weights + BELIEF) - mistaken, 0.0), MOST_LEAN)
+        mistaken = (apart.unknown[own] * weight[own]).sum() / max(weight[own].sum(), 1e-9)
+        sums[:, submitter] = _repeated(left[own]), _repeated(weight[own]), mistaken
+    products, weights, mistaken = sums
+    usual = USUAL_LEAN + float(np.average(mistaken, weights=weights + 1e-9))
+    everybody = (products.sum() + usual * BELIEF) / (weights.sum() + BELIEF)
+    each = (products + everybody * OWN_BELIEF) / (weights + OWN_BELIEF) - mistaken
+    leans: Floats = np.clip(each, 0, MOST_LEAN)[table.submitter]
+    return leans
+
+
+def _repeated(results: Floats) -> float:
+    """Sum the products of any two different runs' results on the same task."""
+    return float((results.sum(axis=0) ** 2 - (results**2).sum(axis=0)).sum())
 
 
 @dataclass(frozen=True)
@@ -266,7 +278,7 @@ def _month(study: Study, chain: Ints, number: int, tasks: Ints) -> _Month:
     """Describe a run of a chain; what was before the chain promises something of its first run only."""
     table, run, last, bins = study.table, int(chain[number]), int(chain[-1]), BINS[len(chain)]
     able, thrift = ((held if number == 0 else held.nothing()) for held in (study.able, study.thrift))
-    easiness = study.easiness[run, tasks] + able.shift[run] * study.widening
+    easiness = study.easiness[run, tasks] + able.shift[run] * study.widening[run]
     passing = expit(easiness[:, None] + study.leanings(last, tasks))
     mean = study.effort.mean[run, tasks] + thrift.shift[run]
     chances, known, score, bin_of = _bins(mean, study.effort.sd[run, tasks], table.cap[tasks], bins)
