@@ -24,6 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cached_property
 from random import Random
 from typing import Any, NamedTuple
 
@@ -250,7 +251,7 @@ class Compose(Range):
         """Draw many different ones at once."""
         return map(self._entry, dice.sample(range(self._count), min(self._count, _MANY)))
 
-    @property
+    @cached_property
     def _count(self) -> int:
         return math.prod(map(len, self.parts))
 

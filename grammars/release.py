@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 
 from grammars.derivation import Derived
@@ -92,7 +93,7 @@ def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> li
     for value in one.choices.values(dice, scope):
         if not isinstance(value, str) or "{{" in value:
             raise Malformed(f"{one.where}: a free parameter needs choices of plain text, none of them free itself")
-        fitting = fit.take(tuple(words(value)))
+        fitting = fit.take(*_spoken(value))
         found += [value] * fitting
         misses = 0 if fitting else misses + 1
         if len(found) == most or misses == MISSES:
@@ -100,6 +101,14 @@ def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> li
     if len(found) < _TWO:
         raise Malformed(f"{one.where}: there are not two choices that occur nowhere else in the task")
     return found
+
+
+@lru_cache(maxsize=1 << 17)
+def _spoken(value: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
+    """Give a choice's words, and all runs of them; the same few thousand choices are looked at in every draw."""
+    said = tuple(words(value))
+    runs = (said[start:end] for start in range(len(said)) for end in range(start + 1, len(said) + 1))
+    return said, frozenset(runs)
 
 
 class _Fitting:
@@ -111,9 +120,8 @@ class _Fitting:
         self._whole: set[tuple[str, ...]] = set()
         self._parts: set[tuple[str, ...]] = set()
 
-    def take(self, value: tuple[str, ...]) -> bool:
+    def take(self, value: tuple[str, ...], parts: frozenset[tuple[str, ...]]) -> bool:
         """Take a choice in, unless it could be mistaken."""
-        parts = {value[start:end] for start in range(len(value)) for end in range(start + 1, len(value) + 1)}
         if not value or value in self._parts or not parts.isdisjoint(self._whole) or value in self._held(len(value)):
             return False
         self._whole.add(value)
