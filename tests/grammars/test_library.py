@@ -173,6 +173,12 @@ def test_phrasings_and_difficulties_really_vary():
     assert sizes["medium"] < sizes["hard"]
 
 
+# one template of each server
+IN_VARIANTS = {server: name for server, name in TEMPLATES if f"{server}/{name}" not in UNTRACEABLE}
+    server: name for server, name in TEMPLATES if f"{server}/{name}" not in UNTRACEABLE
+}  # one of each server
+
+
 @pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.parametrize(("server", "name"), TEMPLATES)
@@ -182,5 +188,7 @@ def test_one_draw_of_each_template_is_admitted_by_execution(server, name):
 
     drafts = list(draws(server, name, seeds=1))
     draft = Random(name).choice(drafts)
+    if IN_VARIANTS[server] != name:
+        draft = base(draft)  # the bench `set` plays the variants of two hundred
     admission = admit(draft, BoxProver(BwrapBox()), Around())
     assert admission.ok, (draft.skeleton, admission.failed)
