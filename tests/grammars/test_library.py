@@ -175,8 +175,6 @@ def test_phrasings_and_difficulties_really_vary():
 
 # one template of each server
 IN_VARIANTS = {server: name for server, name in TEMPLATES if f"{server}/{name}" not in UNTRACEABLE}
-    server: name for server, name in TEMPLATES if f"{server}/{name}" not in UNTRACEABLE
-}  # one of each server
 
 
 @pytest.mark.box
