@@ -16,6 +16,8 @@ README = ROOT / "README.md"
 ELSEWHERE = {
     "./run demo": "tests/journeys/test_demo.py plays it",
     "./run test": "these are its tests",
+    "./run bench watch": "tests/quarterturn/test_bench_watch.py plays a few of its cases",
+    "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/test_scanning.py runs it",
 }
 COMMAND = re.compile(r"(?:\.venv/bin/)?quarterturn |\./run ")
 

@@ -3,12 +3,16 @@
 import json
 import os
 import random
+import shlex
 from pathlib import Path
 
 import pytest
 
 from quarterturn import scanning
 from quarterturn.cli import run
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "detection.md"
 
 
 def case(path: Path, seed: int, last: int = 2) -> Path:
@@ -45,6 +49,21 @@ def test_every_case_is_scanned_twice_to_the_same_bytes(tmp_path: Path) -> None:
     assert {line["rotation"] for line in lines} == {2}
     assert {line["kind"] for line in lines} >= {"leak", "copy", "family"}
     assert set(lines[0]) == {"case", "rotation", "kind", "subject", "p_value", "p_adj"}
+
+
+def test_the_page_on_detection_shows_a_command_and_a_line_that_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = PAGE.read_text().splitlines()
+    (command,) = (line for line in page if line.startswith("quarterturn watch scan "))
+    (line,) = (line for line in page if line.startswith('{"rotation":'))
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "spring.jsonl").write_text(line + "\n")
+    case(tmp_path / "cases" / "autumn.jsonl", seed=0)
+    monkeypatch.chdir(tmp_path)
+    assert run(shlex.split(command)[1:]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "flags.jsonl").read_text().splitlines()]
+    assert {line["case"] for line in lines} == {"autumn"}, "one run of one task says nothing"
 
 
 def test_a_broken_case_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
