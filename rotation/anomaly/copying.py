@@ -118,7 +118,7 @@ def _month(table: Table, rotation: int) -> _Month:
     cap = np.minimum(table.cap[tasks], np.where(taken, table.calls[cells], 0).max(axis=0, initial=0) + 1)
     calls = np.clip(table.calls[cells], 1, cap)
     log, places = np.log(calls), np.searchsorted(near, here)
-    made = np.zeros((4, len(here), len(tasks)))
+    made = np.full((4, len(here), len(tasks)), LEAST_SD)  # what was not taken is never counted
     for state in (True, False):
         counted = taken & (passed == state)
         efforts = _efforts(log, counted.astype(float), places)

@@ -24,6 +24,7 @@ STEPS = 4
 RUN_SD = 0.5  # how far a run's mean may lie from its peers', in log calls
 LIKE_OTHERS = 8.0  # a task's own spread counts from as many passes as much as everybody's
 FEWEST = 0.02  # the least variance between tasks that is believed
+LEAST_NOISE = 1e-3  # the least variance of a pass that is believed: with a handful of passes all may agree
 MOST_OWN = 0.7  # the largest part of the noise that may be a submitter's own
 
 
@@ -88,7 +89,7 @@ def _together(passes: Bools, low: Floats, high: Floats, first: Ints) -> _Togethe
         run = ((log - task) * passes).sum(axis=1) / (passes.sum(axis=1) + variance / RUN_SD**2)
         squares = ((log - task - run[:, None]) ** 2 * passes + spread).sum(axis=0)
         free = passes.sum() - len(passes) - (count / (count + pull)).sum()
-        variance = float(squares.sum() / max(free, 10))
+        variance = max(float(squares.sum() / max(free, 10)), LEAST_NOISE)
         noise = (squares * max(passes.sum() / max(free, 10), 1) + LIKE_OTHERS * variance) / (count + LIKE_OTHERS)
         often = count > 2  # noqa: PLR2004  # else the task's own mean says nothing of how tasks differ
         if often.sum() > LIKE_OTHERS:

@@ -11,7 +11,6 @@ import pytest
 from quarterturn import scanning
 from quarterturn.cli import run
 
-
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "detection.md"
 
 
@@ -49,6 +48,22 @@ def test_every_case_is_scanned_twice_to_the_same_bytes(tmp_path: Path) -> None:
     assert {line["rotation"] for line in lines} == {2}
     assert {line["kind"] for line in lines} >= {"leak", "copy", "family"}
     assert set(lines[0]) == {"case", "rotation", "kind", "subject", "p_value", "p_adj"}
+
+
+@pytest.mark.parametrize("passed", ["all", "none", "some"])
+@pytest.mark.parametrize("tasks", [1, 5])
+@pytest.mark.parametrize("submitters", [1, 2, 6])
+def test_a_case_in_which_there_is_next_to_nothing_is_scanned_like_any_other(
+    tmp_path: Path, submitters: int, tasks: int, passed: str
+) -> None:
+    path = tmp_path / "small.jsonl"
+    rows = [json.loads(line) for line in case(tmp_path / "case", seed=1, last=3).read_text().splitlines()]
+    few = [row for row in rows if int(row["submitter"][3:]) < submitters and int(row["task_id"][1:]) < tasks]
+    changed = {"all": {"passed": True}, "none": {"passed": False}, "some": {}}[passed]
+    path.write_text("".join(json.dumps(row | changed | {"tool_calls": 3}) + "\n" for row in few))
+    scanning.scan([path], tmp_path / "flags")  # a warning of numpy's would fail this test
+    lines = [json.loads(line) for line in (tmp_path / "flags").read_text().splitlines()]
+    assert all(0 <= line["p_value"] <= line["p_adj"] <= 1 for line in lines)
 
 
 def test_the_page_on_detection_shows_a_command_and_a_line_that_work(
