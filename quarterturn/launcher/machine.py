@@ -22,6 +22,7 @@ from quarterturn.launcher.steps import Stop, answer, carry_out, say
 FOR_THE_DEMO = {"git": "git", "bwrap": "bubblewrap"}
 FOR_THE_TESTS = FOR_THE_DEMO | {
     "/usr/include/asm-generic/unistd.h": "linux-libc-dev",  # the kernel's own numbers of its calls
+    "chromium": "chromium",  # looks at the pages
     "docker": "docker.io",
     "openssl": "openssl",
     "runsc": "runsc",
