@@ -33,15 +33,18 @@ class Telling(Progress, Protocol):
         ...
 
 
-def machine(home: Path) -> Report:
-    """Say what is there, what is missing, and what works without it; the answer is no only if no box can be had."""
+def machine(home: Path, database: str | None = None) -> Report:
+    """Say what is there, what is missing, and what works without it; the answer is no only if no box can be had.
+
+    `database` is an address that wins over the home's settings, or None.
+    """
     checks: Mapping[str, Callable[[], Finding]] = {
         "python": _python,
         "git": lambda: _program("git", "git tasks cannot be judged"),
         "bwrap box": lambda: _box("bwrap", "agents can be run in an engine only"),
         "docker box": lambda: _box("docker", "images cannot be run, and no score can be official"),
         "rooms": _rooms,
-        "home": lambda: _home(home),
+        "home": lambda: _home(home, database),
     }
     found = {name: check() for name, check in checks.items()}
     return Report(
@@ -130,9 +133,9 @@ def _rooms() -> Finding:
     return not strangers, "; ".join(strangers) or "all of them are ours"
 
 
-def _home(home: Path) -> Finding:
+def _home(home: Path, database: str | None) -> Finding:
     try:
-        house = House(home, None)
+        house = House(home, None, database=database)
         try:
             public = marks.lines(marks.public_cohorts(house))
         finally:

@@ -29,7 +29,7 @@ from quarterturn.errors import NotFound, Refused
 from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
 from vault import private_files, signing
-from vault.db import open_engine
+from vault.db import open_engine, with_password
 from vault.errors import Refused as AlreadyThere
 from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.note import Signer
@@ -112,15 +112,31 @@ class Places:
         if not self.settings.is_file():
             raise NotFound(f"there is no home at {self.home}: make one with `quarterturn init --home {self.home}`")
 
-    def database_url(self, chosen: Settings) -> str:
-        """Give the database's address; a relative SQLite path lies in the home."""
-        url = chosen.store.url
-        relative = url.startswith(SQLITE) and not url.startswith(f"{SQLITE}/")
-        return f"{SQLITE}{self.home}/{url.removeprefix(SQLITE)}" if relative else url
+    def database_url(self, chosen: Settings, named: str | None = None) -> str:
+        """Give the database's address with its password; a relative SQLite path lies in the home.
+
+        Args:
+            chosen: the settings.
+            named: an address from outside, which wins over theirs, or None.
+
+        Raises:
+            Locked: the password's file is missing, or open to others.
+        """
+        url, file = named or chosen.database.url, chosen.database.password_file
+        if url.startswith(SQLITE):
+            relative = not url.startswith(f"{SQLITE}/")
+            return f"{SQLITE}{self.home}/{url.removeprefix(SQLITE)}" if relative else url
+        return with_password(url, private_files.read(self.home / file, "password of the database")) if file else url
 
 
-def create(home: Path, chosen: Settings, passphrase: bytes | None) -> None:
+def create(home: Path, chosen: Settings, passphrase: bytes | None, database: str | None = None) -> None:
     """Make a home; interrupted half-way, it goes on from there when it is called again.
+
+    Args:
+        home: its folder.
+        chosen: its settings.
+        passphrase: of its key ring, or None for one without.
+        database: an address that is used instead of the settings' and not written down, or None.
 
     Raises:
         Refused: there is a home already, or the folder holds something else.
@@ -138,7 +154,7 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None) -> None:
     signer = Signer(chosen.benchmark.origin, signing.load(places.log_key, ring))
     places.log_vkey.write_text(f"{signer.verifier.vkey}\n", encoding="utf-8")  # 3
     endpoint_sender(places, ring)
-    engine = open_engine(places.database_url(chosen))
+    engine = open_engine(places.database_url(chosen, database))
     try:
         migrations.upgrade(engine)  # 4
     finally:

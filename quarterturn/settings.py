@@ -42,12 +42,16 @@ class Benchmark(Section):
     first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
 
 
-class Store(Section):
-    """Where rows are kept."""
+class Database(Section):
+    """Where rows are kept. `QUARTERTURN_DATABASE` names another place, and wins."""
 
     url: str = Field(
         default="sqlite:///quarterturn.db",
-        description="The database's address; a relative SQLite path lies in the home.",
+        repr=False,
+        description="Its address, `postgresql://…` or SQLite; a relative SQLite path lies in the home.",
+    )
+    password_file: str = Field(
+        default="", description="A file of mode 600 that holds its password; a relative path lies in the home."
     )
 
 
@@ -108,7 +112,7 @@ class Settings(Section):
     """The whole file."""
 
     benchmark: Benchmark
-    store: Store = Store()
+    database: Database = Database()
     run: Run = Run()
     watch: Watch = Watch()
     service: Service = Service()

@@ -49,18 +49,25 @@ class House:
         home: its folder.
         passphrase: of the key ring, or None for a ring without one.
         now: the present moment, with its time zone.
+        database: an address of the database that wins over the settings', or None.
 
     Raises:
         NotFound: there is no home.
         Malformed: its settings cannot be understood.
     """
 
-    def __init__(self, home: Path, passphrase: bytes | None, now: Callable[[], datetime] = clock.now) -> None:
+    def __init__(
+        self,
+        home: Path,
+        passphrase: bytes | None,
+        now: Callable[[], datetime] = clock.now,
+        database: str | None = None,
+    ) -> None:
         self.places = Places(home.resolve())
         self.places.require()
         self.now = now
         self.settings: Settings = settings.load(self.places.settings)
-        self._passphrase = passphrase
+        self._passphrase, self._database = passphrase, database
 
     @property
     def home(self) -> Path:
@@ -87,7 +94,7 @@ class House:
     @cached_property
     def engine(self) -> Engine:
         """The database, with its migrations applied."""
-        engine = open_engine(self.places.database_url(self.settings))
+        engine = open_engine(self.places.database_url(self.settings, self._database))
         migrations.upgrade(engine)
         return engine
 

@@ -60,6 +60,19 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
+def with_password(url: str, password: bytes) -> str:
+    """Put a password into an address that has none; a line's end behind it is not part of it.
+
+    Raises:
+        Malformed: the address is not one, or the password is no text.
+    """
+    try:
+        address, text = make_url(url), password.decode().rstrip("\r\n")
+    except (ArgumentError, UnicodeDecodeError) as error:
+        raise Malformed(f"The database's address cannot be used: {type(error).__name__}.") from None
+    return (address if address.password else address.set(password=text)).render_as_string(hide_password=False)
+
+
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
     """Write: all of the block is committed, or none of it.

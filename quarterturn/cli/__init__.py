@@ -21,7 +21,7 @@ from quarterturn import rooms
 from quarterturn.cli import audit, board, grammar, house, model, month, plumb, service, task, token, watch
 from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
 from quarterturn.cli.output import shown
-from quarterturn.cli.secrets import take_passphrase
+from quarterturn.cli.secrets import take_secrets
 
 NAME = "quarterturn"
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and give its exit code; every error of ours becomes one sentence."""
-    take_passphrase()
+    take_secrets()
     try:
         rooms.require_ours()
         return _invoke(list(arguments) or ["--help"])

@@ -54,7 +54,7 @@ def init(
     """Make a home: key ring, database, log and settings. Interrupted, the same command goes on."""
     from grammars.load import library
     from quarterturn import clock, settings
-    from quarterturn.cli.secrets import new_passphrase
+    from quarterturn.cli.secrets import database, new_passphrase
     from quarterturn.home import Places, create
     from rotation.calendar import Month
     from rotation.sets import named
@@ -64,7 +64,7 @@ def init(
     spec.require_grammars(library())
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}
     chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
-    create(home, chosen, new_passphrase() if passphrase else None)
+    create(home, chosen, new_passphrase() if passphrase else None, database())
     key = str(Places(home).log_vkey)
     Output(as_json=as_json).result(
         {"home": str(home), "set": spec.name, "first_month": first, "key": key},
@@ -88,12 +88,13 @@ def doctor(
 ) -> None:
     """Say what this machine has and lacks, and what works without it."""
     from quarterturn import checkup
+    from quarterturn.cli.secrets import database
     from quarterturn.errors import Malformed
 
     if with_controls and not attack:
         raise Malformed("--with-controls belongs to --attack: give both")
     out = Output(as_json=as_json)
-    found = checkup.attack(box, out, controls=with_controls) if attack else checkup.machine(home)
+    found = checkup.attack(box, out, controls=with_controls) if attack else checkup.machine(home, database())
     out.result(found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"])
 
 

@@ -1,7 +1,8 @@
-"""Passphrases: from the environment, else from the terminal, never from an argument.
+"""Passphrases, and the database's address with its password: from the environment, else from the terminal or the
+settings, never from an argument.
 
-`take_passphrase` runs before anything else does, so no process that is started later inherits the variable, and nobody
-reads it in what the kernel shows of this one.
+`take_secrets` runs before anything else does, so no process that is started later inherits the variables, and nobody
+reads them in what the kernel shows of this one.
 """
 
 from __future__ import annotations
@@ -22,16 +23,28 @@ if TYPE_CHECKING:
     from quarterturn.wiring import House
 
 PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variable's name
+DATABASE = "QUARTERTURN_DATABASE"
 _given: ContextVar[bytes | None] = ContextVar("passphrase", default=None)
+_database: ContextVar[str | None] = ContextVar("database", default=None)
 
 
-def take_passphrase() -> None:
-    """Take the passphrase out of the environment and keep it; an empty one is none."""
-    given = os.environb.get(PASSPHRASE.encode())
+def take_secrets() -> None:
+    """Take the passphrase and the database's address out of the environment and keep them; an empty one is none."""
+    _given.set(_taken(PASSPHRASE.encode()))
+    _database.set(os.fsdecode(_taken(DATABASE.encode()) or b"") or None)
+
+
+def _taken(name: bytes) -> bytes | None:
+    given = os.environb.get(name)
     if given is not None:
-        _overwrite(PASSPHRASE.encode(), len(given))
-        del os.environb[PASSPHRASE.encode()]
-    _given.set(given or None)
+        _overwrite(name, len(given))
+        del os.environb[name]
+    return given or None
+
+
+def database() -> str | None:
+    """Give the address of the database that was named from outside, or None."""
+    return _database.get()
 
 
 def _overwrite(name: bytes, length: int) -> None:
@@ -54,7 +67,7 @@ def open_house(home: Path) -> Iterator[House]:
     from quarterturn.wiring import House
     from vault.errors import Locked
 
-    house = House(home, _given.get())
+    house = House(home, _given.get(), database=_database.get())
     try:
         _ = house.ring
     except Locked as locked:
@@ -62,7 +75,8 @@ def open_house(home: Path) -> Iterator[House]:
             raise
         if not sys.stdin.isatty():
             raise Locked(f"{locked} Put it into {PASSPHRASE}.") from None
-        house = House(home, getpass.getpass("Passphrase of the key ring: ").encode())
+        passphrase = getpass.getpass("Passphrase of the key ring: ").encode()
+        house = House(home, passphrase, database=_database.get())
         _ = house.ring
     try:
         yield house

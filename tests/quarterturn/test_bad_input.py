@@ -68,8 +68,8 @@ def test_a_folder_that_is_no_home_is_three(refused, tmp_path):
         ("[run]\nworker = 3\n", "'run.worker' is not a setting; did you mean 'workers'?"),
         ("[run]\nworkers = 'many'\n", "'run.workers' is wrong"),
         ("[run\n", "is not TOML"),
-        ("[store]\nurl = 'no address'\n", "database's address cannot be used"),
-        ("[store]\nurl = 'sqlite:////nowhere/at/all.db'\n", "cannot be opened"),
+        ("[database]\nurl = 'no address'\n", "database's address cannot be used"),
+        ("[database]\nurl = 'sqlite:////nowhere/at/all.db'\n", "cannot be opened"),
     ],
 )
 def test_a_malformed_configuration_is_named(wrong, sentence, refused, home):

@@ -15,7 +15,7 @@ from quarterturn import home as homes
 from quarterturn import migrations, stock
 from quarterturn.errors import NotFound, Refused
 from quarterturn.home import Places, create
-from quarterturn.settings import Benchmark, Settings, Store
+from quarterturn.settings import Benchmark, Database, Settings
 from quarterturn.wiring import House
 from rotation.sets import MCPBENCH
 from vault import private_files, signing
@@ -137,8 +137,33 @@ def test_places_know_where_the_database_is(tmp_path):
         "postgresql://db/rows": "postgresql://db/rows",
     }
     for url, found in at.items():
-        chosen = Settings(benchmark=CHOSEN.benchmark, store=Store(url=url))
+        chosen = Settings(benchmark=CHOSEN.benchmark, database=Database(url=url))
         assert places.database_url(chosen) == found
+
+
+def test_a_password_comes_from_a_file_and_an_address_from_outside_wins(tmp_path):
+    (tmp_path / "word").write_text("p@ss\n")
+    (tmp_path / "word").chmod(0o600)
+    chosen = Settings(
+        benchmark=CHOSEN.benchmark, database=Database(url="postgresql://ada@db/rows", password_file="word")
+    )
+    places = Places(tmp_path)
+    assert places.database_url(chosen) == "postgresql://ada:p%40ss@db/rows"
+    assert places.database_url(chosen, "postgresql://bob@db/rows") == "postgresql://bob:p%40ss@db/rows"
+    assert places.database_url(chosen, "postgresql://bob:own@db/rows") == "postgresql://bob:own@db/rows"
+    assert "db/rows" not in repr(chosen)
+    (tmp_path / "word").chmod(0o644)
+    with pytest.raises(Locked, match=r"password of the database at .* is open to others"):
+        places.database_url(chosen)
+
+
+def test_a_home_is_made_in_the_database_that_is_named_from_outside(say, tmp_path, monkeypatch):
+    home, rows = tmp_path / "home", tmp_path / "rows.db"
+    for words in (["init"], ["task", "list"]):
+        monkeypatch.setenv("QUARTERTURN_DATABASE", f"sqlite:///{rows}")
+        assert say(*words, "--home", home).code == 0
+        assert rows.exists()
+        assert not (home / "quarterturn.db").exists()
 
 
 @pytest.mark.slow

@@ -112,11 +112,12 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
 
 def test_the_kernel_shows_it_no_more(tmp_path):
     script = (
-        "import os, subprocess; from quarterturn.cli.secrets import take_passphrase; take_passphrase();"
+        "import os, subprocess; from quarterturn.cli.secrets import take_secrets; take_secrets();"
         "print(open('/proc/self/environ').read(), dict(os.environ));"
         "subprocess.run(['cat', '/proc/self/environ'])"
     )
-    environment = {**os.environ, PASSPHRASE: WORD, "OTHER": "kept"}
+    address = f"postgresql://ada:{WORD}@db.example/rows"
+    environment = {**os.environ, PASSPHRASE: WORD, "QUARTERTURN_DATABASE": address, "OTHER": "kept"}
     said = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert WORD not in said.stdout
     assert said.stdout.count("OTHER") == 3

@@ -61,7 +61,7 @@ def test_what_is_written_reads_back(tmp_path):
     benchmark = Benchmark(origin="bench.example/log-2", first_month="2026-12")
     chosen = Settings(
         benchmark=benchmark,
-        store=settings.Store(url='postgresql://u:p"\\#@db/ä'),
+        database=settings.Database(url='postgresql://u:p"\\#@db/ä'),
         run=Run(box="bwrap", workers=7, wall_seconds=0.5),
     )
     (tmp_path / "quarterturn.toml").write_text(settings.dump(chosen), encoding="utf-8")
