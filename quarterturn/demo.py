@@ -28,6 +28,7 @@ from quarterturn.choices import BoxName
 from quarterturn.cli.output import Output
 from quarterturn.errors import Unavailable
 from quarterturn.home import create
+from quarterturn.scores import FIGURES, of_results
 from quarterturn.settings import Benchmark, Run, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
@@ -146,12 +147,12 @@ class _Play:
             submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
             opened, results = running.play(self.house, submitted, self.box, self.out)
             scores[name] = score(results)
-            board.append((opened.record, results))
+            board.append((opened.record, of_results(results, self.month.cohort)))
         oracle = submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
         answers = running.reference(self.house, oracle, self.box, self.out)
         scores["oracle"] = score(answers)
         self.say("The board", "Every figure has its interval; runs in a box that is not official have no rank.")
-        lines = standings.lines(board, self.month.cohort)
+        lines = standings.lines(board)
         lines.append(standings.reference_line("oracle", answers))
         for line in (*standings.table(lines), *marks.lines(marks.public_cohorts(self.house, self.month))):
             self.out.say(f"  {line}")
@@ -208,7 +209,7 @@ class _Play:
 
 def _flat(whole: Score) -> dict[str, Any]:
     """Give the four figures by name, with their intervals beside."""
-    figures = {name: getattr(whole, name) for name in standings.FIGURES}
+    figures = {name: getattr(whole, name) for name in FIGURES}
     out: dict[str, Any] = {name: figure.value for name, figure in figures.items()}
     out["intervals"] = {name: [figure.low, figure.high] for name, figure in figures.items()}
     return out | {"attempted": whole.attempted, "passed": whole.passed, "unknown": whole.unknown, "spec": whole.spec}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from quarterturn import desk, models, running, told
+from quarterturn import desk, models, running
 from quarterturn.codes import code_of
 from quarterturn.hosting import Hosting
 from quarterturn.queue import LEASE, Claim
@@ -84,8 +84,7 @@ def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
     chosen = _choice(house, one)
     if one.tasks == "private":
         hold = Hold(one.run, lambda run: _require(house.queue.opened(claim, run)), beat.standing)
-        report = running.private(house, chosen, Silent(), hold)
-        told.figures(house, report.data["run"])
+        running.private(house, chosen, Silent(), hold)
         return
     hold, first = Hold(standing=beat.standing), 1 if one.tasks == "check" else None
     with models.gateway(house, one.model, "dev") as model:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quarterturn.standings import Line, half_point
+from quarterturn.scores import half_point
+from quarterturn.standings import Line
 from quarterturn.watching import watch
 from quarterturn.wiring import House
 from rotation.calendar import Month

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from quarterturn import devset, marks, models, publicview, standings, watching
+from quarterturn import devset, marks, models, publicview, scores, standings, told, watching
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, Refused
@@ -141,7 +141,7 @@ def dev(
 
 
 def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> Report:
-    """Run the live set: the wall is checked first, and nothing but figures comes back.
+    """Run the live set: the wall is checked first, and nothing but figures comes back, as `quarterturn.told` has them.
 
     Raises:
         NotAllowed: nothing is live, or a turn is under way.
@@ -154,8 +154,9 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
         chosen.hosting.require_official(box, house.spec.name)
     with chosen.places(lambda: house.sender) as places, models.gateway(house, chosen.model, "private") as model:
         require_wall(box)
-        opened, results = play(house, submitted, box, out, places=places, model=model, hold=hold)
-    line = standings.lines([(opened.record, results)], month.cohort)
+        opened, _ = play(house, submitted, box, out, places=places, model=model, hold=hold)
+    learnt = told.figures(house, opened.record.number) or {}
+    line = standings.lines([(opened.record, {part: scores.shown(learnt[part]) for part in scores.PARTS})])
     public = marks.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     del data["runs"]  # of the month: the board counts them

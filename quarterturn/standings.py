@@ -3,7 +3,7 @@
 Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
 reference agent have no rank. What a board shows of live tasks is rounded: figures to half a point, counts that an agent
-can move to their first digit.
+can move to their first digit. It is made from the rounded figures alone (`quarterturn.scores`), its ranks too.
 
 Of a submitter's runs in a track the one counts that was named before any was scored, else the first that can be ranked;
 how many they made stands beside it. Whoever may choose the best of many runs measures luck.
@@ -16,11 +16,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from quarterturn import scores
+from quarterturn.scores import FIGURES, Scores, half_point, rounded, shown
 from quarterturn.submitting import named_runs
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.tracks import TRACKS, UNOFFICIAL
-from sandbox.score import Figure, Result, Score, rank, roughly, score
+from sandbox.score import Figure, Result, Score, rank, score
 from sandbox.store import RunRecord, RunState
 
 
@@ -66,19 +68,20 @@ class Line:
 def of_month(house: House, month: Month) -> list[Line]:
     """Give the month's lines, best first within a track."""
     made = house.runs.list(month=str(month))
-    scored = [(r, house.official.closed(r, why="board")) for r in made if r.state is RunState.DONE]
-    counted = counting(scored, named_runs(house.engine))
+    done = [r for r in made if r.state is RunState.DONE]
+    kept = scores.of_runs(house, done)
+    counted = counting([(r, kept[r.number]) for r in done], named_runs(house.engine))
     runs = Counter((r.submitter, r.track) for r in made)
-    board = lines([(r, results) for r, results in scored if r.number in counted], month.cohort)
+    board = lines([(r, kept[r.number]) for r in done if r.number in counted])
     whose = {r.number: (r.submitter, r.track) for r in made}
     return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in board]
 
 
-def counting(scored: Sequence[tuple[RunRecord, Sequence[Result]]], named: Collection[int] = ()) -> set[int]:
+def counting(scored: Sequence[tuple[RunRecord, Scores]], named: Collection[int] = ()) -> set[int]:
     """Choose the runs that count, one a submitter and track; runs that are never ranked are all shown."""
     chosen: dict[tuple[str, str], int] = {}
     free: set[int] = set()
-    order = sorted(scored, key=lambda one: (one[0].number not in named, not score(one[1]).ranked, one[0].number))
+    order = sorted(scored, key=lambda one: (one[0].number not in named, not one[1]["whole"].ranked, one[0].number))
     for record, _ in order:
         if _may_rank(record):
             chosen.setdefault((record.submitter, record.track), record.number)
@@ -87,24 +90,20 @@ def counting(scored: Sequence[tuple[RunRecord, Sequence[Result]]], named: Collec
     return free | set(chosen.values())
 
 
-def lines(scored: Sequence[tuple[RunRecord, Sequence[Result]]], sunset: str) -> list[Line]:
-    """Make the lines of runs whose results are known; `sunset` is the cohort that is not ranked."""
-    sealed = [score([r for r in results if r.cohort != sunset]) for _, results in scored]
-    wholes = [score(results) for _, results in scored]
-    ranked = [
-        whole if _reads(record) else part for (record, _), whole, part in zip(scored, wholes, sealed, strict=True)
-    ]
+def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[Line]:
+    """Make the lines of runs whose figures are known."""
+    ranked = [of["whole"] if _reads(record) else of["sealed"] for record, of in scored]
     ranks = _ranks([record for record, _ in scored], ranked)
     made = [
-        Line(record.name, record.track, record.number, ranks[i], wholes[i], sealed[i], _note(record, ranked[i]))
-        for i, (record, _) in enumerate(scored)
+        Line(record.name, record.track, record.number, place, of["whole"], of["sealed"], _note(record, by))
+        for (record, of), place, by in zip(scored, ranks, ranked, strict=True)
     ]
     return sorted(made, key=lambda line: (line.track, -(line.whole.success_rate.value or 0), line.name))
 
 
 def reference_line(name: str, results: Sequence[Result]) -> Line:
     """Make the line of the reference agent: shown, and never ranked."""
-    whole = score(results)
+    whole = shown(rounded(score(results)))
     return Line(name, "reference", None, None, whole, whole, "reference, unranked")
 
 
@@ -114,30 +113,6 @@ def table(board: Sequence[Line]) -> list[str]:
         return ["no run of this month is finished"]
     head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'efficiency':<22} {'hallucinated':<22} {'recovery':<22}"
     return [head, *(_row(line) for line in board)]
-
-
-def rounded(whole: Score) -> dict[str, Any]:
-    """Give a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed."""
-    figures = {name: _figure(getattr(whole, name)) for name in FIGURES}
-    figures["success_rate"]["n"] = whole.attempted
-    return figures | {"attempted": whole.attempted, "unknown": roughly(whole.unknown), "spec": whole.spec}
-
-
-FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
-
-
-def _figure(figure: Figure) -> dict[str, float | int | None]:
-    return {
-        "value": half_point(figure.value),
-        "low": half_point(figure.low),
-        "high": half_point(figure.high),
-        "n": roughly(figure.n),
-    }
-
-
-def half_point(value: float | None) -> float | None:
-    """Round to half a point."""
-    return None if value is None else round(value * 200) / 200
 
 
 def _ranks(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[int | None]:

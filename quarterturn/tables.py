@@ -76,6 +76,16 @@ class SubmissionRow(SQLModel, table=True):
     ended_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
 
 
+class ScoreRow(SQLModel, table=True):
+    """The figures of a closed run, rounded as a board shows them (`quarterturn.scores`)."""
+
+    __tablename__ = "hall_score"
+
+    run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
+    month: str = Field(max_length=7, index=True)
+    figures: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+
 class ToldRow(SQLModel, table=True):
     """The figures of a private run as its owner was told them: rounded, and held back where they say nothing new."""
 

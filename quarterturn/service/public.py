@@ -35,10 +35,13 @@ def tasks(
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
     """List the public tasks: the dev set, and every set that has retired."""
-    chosen = [task for task in view.tasks() if of in (None, task.of)]
-    found, more = answers.page(chosen, lambda task: task.id, cursor, limit)
-    body = answers.written({"tasks": [task.item() for task in found], "next": more})
-    return answers.published(request, Document.of(body))
+
+    def make() -> bytes:
+        chosen = [task for task in view.tasks() if of in (None, task.of)]
+        found, more = answers.page(chosen, lambda task: task.id, cursor, limit)
+        return answers.written({"tasks": [task.item() for task in found], "next": more})
+
+    return answers.published(request, view.made(view.version(), ("tasks", of, cursor, limit), make))
 
 
 @router.get("/tasks/{id}", response_model=shapes.TaskWhole, name="get_task")
@@ -61,10 +64,15 @@ def leaderboard(
     months = view.months()
     found = view.board(month or (months[-1] if months else ""))
     if found is not None and track is not None:
-        board = json.loads(found.body)
-        board["lines"] = [line for line in board["lines"] if line["track"] == track]
-        found = Document.of(answers.written(board))
+        body = found.body
+        found = view.made(found.etag, ("board", track), lambda: _of_track(body, track))
     return answers.published(request, found)
+
+
+def _of_track(body: bytes, track: str) -> bytes:
+    board = json.loads(body)
+    board["lines"] = [line for line in board["lines"] if line["track"] == track]
+    return answers.written(board)
 
 
 @router.get("/rotations", response_model=dict[str, Any], name="rotations")

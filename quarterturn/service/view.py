@@ -3,7 +3,7 @@
 There is no database, no key and no house in here. So a live task's id is as unknown as one that never was: both are not
 among the published, and are answered from the same line.
 
-What is read is kept in memory until the files change; a release never does.
+What is read is kept in memory until the files change; a release never does. So are answers that are made of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from vault.canonical import canonical
 from vault.ledger.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 
 RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
+MOST_MADE = 256  # answers that are kept
 MONTH = re.compile(r"2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -74,8 +75,18 @@ class PublicView:
         self._view, self._releases = public / "view", public / "releases"
         self._kept: dict[Path, tuple[tuple[int, int], Document]] = {}
         self._of_release: dict[str, tuple[PublicTask, ...]] = {}
-        self._tasks: tuple[object, tuple[PublicTask, ...], Mapping[str, PublicTask]] = (None, (), {})
+        self._tasks: tuple[Hashable, tuple[PublicTask, ...], Mapping[str, PublicTask]] = (None, (), {})
+        self._made: dict[tuple[Hashable, Hashable], Document] = {}
         self._lock = threading.Lock()
+
+    def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
+        """Give an answer that was made of a version `of` of what is published, or make it."""
+        found = self._made.get((of, key))
+        if found is None:
+            if len(self._made) >= MOST_MADE:
+                self._made = {}
+            found = self._made[of, key] = Document.of(make())
+        return found
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -104,6 +115,11 @@ class PublicView:
     def task(self, name: str) -> PublicTask | None:
         """Give a published task."""
         return self._all()[1].get(name)
+
+    def version(self) -> Hashable:
+        """Give what changes whenever a task is published."""
+        self._all()
+        return self._tasks[0]
 
     def _all(self) -> tuple[Sequence[PublicTask], Mapping[str, PublicTask]]:
         dev, releases = self._document(self._view / DEV), self.releases()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn import standings
+from quarterturn import scores, standings
 from sandbox.score import Result
 from sandbox.store import RunRecord, RunState
 from verifiers.verdict import Verdict
@@ -49,6 +49,11 @@ def results(number, passes, *, sunset=0, unknown=0):
     return made
 
 
+def lines(scored):
+    """The board of runs with these results."""
+    return standings.lines([(run, scores.of_results(found, SUNSET)) for run, found in scored])
+
+
 def test_those_surely_better_come_first_and_equals_share_a_rank():
     scored = [
         (record(1, "weak"), results(1, 0)),
@@ -56,14 +61,14 @@ def test_those_surely_better_come_first_and_equals_share_a_rank():
         (record(3, "good"), results(3, 18)),
     ]
     scored.append((record(4, "twin"), results(4, 18)))
-    board = standings.lines(scored, SUNSET)
+    board = lines(scored)
     assert {line.name: line.rank for line in board} == {"good": 1, "twin": 1, "fair": 3, "weak": 4}
     assert [line.name for line in board] == ["good", "twin", "fair", "weak"]
 
 
 def test_the_cohort_that_is_about_to_be_opened_stands_beside_and_ranks_nobody():
     scored = [(record(1, "leaked"), results(1, 9, sunset=6)), (record(2, "plain"), results(2, 9, sunset=0))]
-    board = standings.lines(scored, SUNSET)
+    board = lines(scored)
     assert [line.rank for line in board] == [1, 1]
     assert board[0].whole.passed == 15
     assert board[0].sealed.passed == board[1].sealed.passed == 9
@@ -75,13 +80,13 @@ def test_tracks_never_share_a_rank():
         (record(2, "hosted", track="endpoint"), results(2, 18)),
         (record(3, "loose", track="unofficial", official=False), results(3, 18)),
     ]
-    board = {line.name: line for line in standings.lines(scored, SUNSET)}
+    board = {line.name: line for line in lines(scored)}
     assert (board["boxed"].rank, board["hosted"].rank, board["loose"].rank) == (1, 1, None)
     assert board["loose"].note == "unofficial"
 
 
 def test_a_run_with_an_unknown_verdict_is_shown_and_not_ranked():
-    line = standings.lines([(record(1, "odd"), results(1, 9, unknown=1))], SUNSET)[0]
+    line = lines([(record(1, "odd"), results(1, 9, unknown=1))])[0]
     assert (line.rank, line.note) == (None, "a verdict is unknown")
 
 
@@ -92,20 +97,21 @@ def test_the_reference_is_named_as_such():
 
 
 def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
-    line = standings.lines([(record(1, "some"), results(1, 7))], SUNSET)[0].as_json()
+    line = lines([(record(1, "some"), results(1, 7))])[0].as_json()
     figure = line["whole"]["success_rate"]
     assert figure["value"] == pytest.approx(0.29)  # 7 of 24
     assert figure["n"] == 24
     assert figure["low"] < figure["value"] < figure["high"]
     assert line["whole"]["hallucinated_tool_rate"]["n"] in {*range(10), *range(10, 100, 10), *range(100, 1000, 100)}
-    for name in standings.FIGURES:
+    assert line["sealed"] == scores.rounded(scores.shown(line["sealed"])), "rounding again changes nothing"
+    for name in scores.FIGURES:
         for bound in ("value", "low", "high"):
             value = line["whole"][name][bound]
             assert value is None or value * 200 == pytest.approx(round(value * 200))
 
 
 def test_a_figure_over_nothing_is_a_dash():
-    text = standings.table(standings.lines([(record(1, "none"), results(1, 0))], SUNSET))
+    text = standings.table(lines([(record(1, "none"), results(1, 0))]))
     assert text[1].split()[:2] == ["1", "none"]
     assert " -  " in text[1]
     assert standings.table([]) == ["no run of this month is finished"]
@@ -115,7 +121,7 @@ def test_a_track_that_is_given_the_sunset_cohort_alone_is_ranked_on_it_by_itself
     hosted = [
         (record(n, f"host-{n}", track="endpoint"), results(n, 0, sunset=passes)[:6]) for n, passes in ((1, 0), (2, 6))
     ]
-    board = standings.lines([*hosted, (record(3, "sealed"), results(3, 9))], SUNSET)
+    board = lines([*hosted, (record(3, "sealed"), results(3, 9))])
     assert {line.name: line.rank for line in board} == {"host-2": 1, "host-1": 2, "sealed": 1}
     assert {line.whole.attempted for line in board if line.track == "endpoint"} == {6}
     assert [row.split()[-1] for row in standings.table(board)[1:]] == ["docker", "endpoint", "endpoint"]
@@ -123,6 +129,13 @@ def test_a_track_that_is_given_the_sunset_cohort_alone_is_ranked_on_it_by_itself
 
 def test_a_hosted_run_whose_worlds_had_no_official_box_has_no_rank():
     run = record(1, "host", track="endpoint", official=False)
-    (line,) = standings.lines([(run, results(1, 0, sunset=6)[:6])], SUNSET)
+    (line,) = lines([(run, results(1, 0, sunset=6)[:6])])
     assert (line.rank, line.note, line.track) == (None, "unofficial", "endpoint")
     assert standings.table([line])[1].endswith("endpoint, unofficial")
+
+
+def test_whoever_has_the_board_can_rank_it_again():
+    """Bounds that differ by less than what is shown part nobody."""
+    board = lines([(record(n, f"a{n}"), results(n, passes)) for n, passes in enumerate((0, 5, 9, 10, 16, 18), 1)])
+    rates = [line.as_json()["sealed"]["success_rate"] for line in board]
+    assert [line.rank for line in board] == [1 + sum(o["low"] > mine["high"] for o in rates) for mine in rates]

@@ -119,6 +119,20 @@ def test_the_board_has_one_line_a_submitter_and_says_how_many_runs_they_made(hou
 
 
 @pytest.mark.slow
+def test_a_board_and_what_is_told_open_each_new_run_once_and_none_again(house):
+    played(house, 3), played(house, 10, "bob")
+    before = len(house.vault.access_log())
+    first = standings.of_month(house, house.official.month())
+    assert len(house.vault.access_log()) == before + 2
+    third = played(house, 20, "eve")
+    told.figures(house, third)
+    before = len(house.vault.access_log())
+    later = standings.of_month(house, house.official.month())
+    assert len(house.vault.access_log()) == before
+    assert [line for line in later if line.run != third] == [replace(line, rank=2) for line in first]
+
+
+@pytest.mark.slow
 def test_what_a_score_is_bound_to_gives_the_same_figures_in_one_opening(house):
     record = house.runs.get(played(house, 7))
     before = len(house.vault.access_log())

@@ -333,6 +333,17 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         batch_op.create_index(batch_op.f("ix_hall_submission_state"), ["state"], unique=False)
 
     op.create_table(
+        "hall_score",
+        sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("month", sa.String(length=7), nullable=False),
+        sa.Column("figures", sa.JSON(), nullable=False),
+        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_hall_score_run_sandbox_run")),
+        sa.PrimaryKeyConstraint("run", name=op.f("pk_hall_score")),
+    )
+    with op.batch_alter_table("hall_score", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_hall_score_month"), ["month"], unique=False)
+
+    op.create_table(
         "hall_told",
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("month", sa.String(length=7), nullable=False),
@@ -367,6 +378,10 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
         batch_op.drop_index(batch_op.f("ix_hall_told_submitter"))
 
     op.drop_table("hall_told")
+    with op.batch_alter_table("hall_score", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_hall_score_month"))
+
+    op.drop_table("hall_score")
     with op.batch_alter_table("hall_submission", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_hall_submission_state"))
         batch_op.drop_index(batch_op.f("ix_hall_submission_account"))

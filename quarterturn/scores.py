@@ -1,0 +1,100 @@
+"""The figures of closed runs, kept as they may be shown: a board opens what a run was bound to once, and not again.
+
+1. A run's figures are made when they are first asked for after its end, in one opening of its sealed closing, and are a
+   row from then on; what a run came to does not change.
+2. What is kept is rounded as a board rounds it, and over whole cohorts: no task's result follows from it.
+3. Boards, ranks and what is told to submitters are made from these alone, so whoever has a board can rank it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from quarterturn.tables import ScoreRow
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from sandbox.score import Figure, Result, Score, roughly, score
+from sandbox.store import RunRecord
+from vault.db import transaction
+
+FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
+PARTS = ("whole", "sealed")
+
+Scores = Mapping[str, Score]
+"""A run's score over all cohorts that it was given, `whole`, and over those that stay sealed after the next turn."""
+
+
+def of_run(house: House, record: RunRecord) -> Scores:
+    """Give the figures of a run that is done."""
+    with Session(house.engine) as session:
+        row = session.get(ScoreRow, record.number)
+        figures = row.figures if row else None
+    return _read(figures or _keep(house, record))
+
+
+def of_runs(house: House, records: Sequence[RunRecord]) -> dict[int, Scores]:
+    """Give the figures of runs that are done, by their numbers; those of one month are read at once."""
+    months = {record.month for record in records}
+    with Session(house.engine) as session:
+        rows = session.exec(select(ScoreRow.run, ScoreRow.figures).where(col(ScoreRow.month).in_(months))).all()
+    known = dict(rows)
+    return {r.number: _read(known.get(r.number) or _keep(house, r)) for r in records}
+
+
+def of_results(results: Iterable[Result], sunset: str) -> Scores:
+    """Make the figures of a run's results; `sunset` is the cohort that the next turn opens."""
+    rows = list(results)
+    sealed = [row for row in rows if row.cohort != sunset]
+    return {"whole": shown(rounded(score(rows))), "sealed": shown(rounded(score(sealed)))}
+
+
+def rounded(whole: Score) -> dict[str, Any]:
+    """Give a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed."""
+    figures = {name: _rounded(getattr(whole, name)) for name in FIGURES}
+    figures["success_rate"]["n"] = whole.attempted
+    return figures | {"attempted": whole.attempted, "unknown": roughly(whole.unknown), "spec": whole.spec}
+
+
+def shown(document: Mapping[str, Any]) -> Score:
+    """Read back what `rounded` gave."""
+    figures = {name: Figure(**document[name]) for name in FIGURES}
+    attempted, unknown = int(document["attempted"]), int(document["unknown"])
+    return Score(
+        **figures,
+        attempted=attempted,
+        passed=round((figures["success_rate"].value or 0) * attempted),
+        unknown=unknown,
+        ranked=attempted > 0 and not unknown,
+        spec=document["spec"],
+    )
+
+
+def half_point(value: float | None) -> float | None:
+    """Round to half a point."""
+    return None if value is None else round(value * 200) / 200
+
+
+def _rounded(figure: Figure) -> dict[str, Any]:
+    bounds = {name: half_point(value) for name, value in asdict(figure).items() if name != "n"}
+    return bounds | {"n": roughly(figure.n)}
+
+
+def _read(figures: Mapping[str, Any]) -> Scores:
+    return {part: shown(figures[part]) for part in PARTS}
+
+
+def _keep(house: House, record: RunRecord) -> dict[str, Any]:
+    """Open what a run was bound to, and keep its figures; who was faster kept the same ones."""
+    results = house.official.closed(record, why=f"figures of run {record.number}")
+    scores = of_results(results, Month.parse(record.month).cohort)
+    figures = {part: rounded(scores[part]) for part in PARTS}
+    with suppress(IntegrityError), transaction(house.engine) as session:
+        if session.get(ScoreRow, record.number) is None:
+            session.add(ScoreRow(run=record.number, month=record.month, figures=figures))
+    return figures
