@@ -10,16 +10,12 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from quarterturn.pages import charts, plots, tables, words
 from quarterturn.pages.marks import decimal, legible, percent, short
+from quarterturn.pages.templates import HERE, render
 
-HERE = Path(__file__).parent
 Item = Mapping[str, Any]
 
 
@@ -31,7 +27,8 @@ def page(figures: Item) -> str:
     hashed = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     now = [one for one in report["scores"] if one["rotation"] == report["rotation"]]
-    written: str = _template().render(
+    return render(
+        "watch.html.jinja",
         policy=policy,
         style=style,
         digest=digest,
@@ -73,22 +70,12 @@ def page(figures: Item) -> str:
         ],
         view_table=tables.views(report),
     )
-    return written
 
 
 def canonical(figures: Item) -> bytes:
     """Write figures as the bytes that the page's digest is of: JSON with sorted keys, without spaces, and a newline."""
     text = json.dumps(figures, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode() + b"\n"
-
-
-@cache
-def _template() -> Any:
-    environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"legible": legible, "short": short}
-    return environment.get_template("watch.html.jinja")
 
 
 def _counts(figures: Item) -> list[tuple[str, str]]:

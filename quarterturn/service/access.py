@@ -13,7 +13,16 @@ from fastapi.routing import iter_route_contexts
 
 from quarterturn.roles import Scope
 
-ACCESS: Mapping[tuple[str, str], Scope | None] = {
+Table = Mapping[tuple[str, str], Scope | None]
+
+PAGES: Table = {
+    ("GET", "/rotation"): None,
+    ("GET", "/rotation/{file}"): None,
+    ("GET", "/static/style.css"): None,
+}
+"""What people look at: not in the description, which is for programs."""
+
+ACCESS: Table = {
     # the public view
     ("GET", "/leaderboard"): None,
     ("GET", "/tasks"): None,
@@ -54,6 +63,7 @@ ACCESS: Mapping[tuple[str, str], Scope | None] = {
     ("GET", "/readyz"): None,
     ("GET", "/openapi.json"): None,
     ("GET", "/docs"): None,
+    **PAGES,
 }
 
 

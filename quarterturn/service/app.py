@@ -19,7 +19,8 @@ from starlette.exceptions import HTTPException
 
 from quarterturn import publicview
 from quarterturn.queue import Executor
-from quarterturn.service import admin, answers, describe, health, log, problems, public, submissions
+from quarterturn.service import admin, answers, describe, health, html, log, problems, public, submissions
+from quarterturn.service import pages as for_people
 from quarterturn.service.access import require_all
 from quarterturn.service.auth import gate
 from quarterturn.service.guard import Guard
@@ -62,6 +63,8 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
     )
     for router in (public.router, log.router, submissions.router, admin.router, health.router, pages):
         app.include_router(router)
+    for router in (html.router, for_people.router):
+        app.include_router(router)
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(HTTPException, _status)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -91,7 +94,7 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     app = skeleton(lifespan)
     state, counts = app.state, Counter[tuple[str, str, int]]()
     state.house, state.executor, state.counts = house, executor, counts
-    state.view, state.log = PublicView(house.public), LogView(house.places.log)
+    state.view, state.log, state.drawn = PublicView(house.public), LogView(house.places.log), html.Drawn()
     document = describe.describe(app)
     state.described, state.docs = Document.of(answers.written(document)), describe.page(document)
     app.add_middleware(Guard, limit=limits.requests_per_minute, body=limits.body_bytes, counts=counts, clock=clock)

@@ -14,6 +14,7 @@ FILLED = {
     "id": "s-" + "a" * 16,
     "release": "Historical-2026-12",
     "path:path": "README.md",
+    "file": "cohorts.csv",
     "size": "1",
     "number": "99",  # of none: revoking one would change who may do what
 }

@@ -1,0 +1,38 @@
+"""Templates: one environment for all of them. What a template is given is text, and is escaped.
+
+What may be markup is drawn by `quarterturn.pages.svg` and marked so where it is used (`|safe`): numbers, words of ours,
+and names that were escaped there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from quarterturn.pages.marks import legible, short
+
+HERE = Path(__file__).parent
+STYLES = ("page.css", "site.css")
+
+
+@cache
+def environment() -> Environment:
+    """Give the environment: everything is escaped, and what was not given is an error."""
+    made = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"legible": legible, "short": short}
+    return made
+
+
+def render(name: str, **data: Any) -> str:
+    """Fill a template."""
+    return environment().get_template(name).render(**data)
+
+
+def style() -> bytes:
+    """Give the style sheet of the service's pages."""
+    return "".join((HERE / name).read_text(encoding="utf-8") for name in STYLES).encode()

@@ -1,0 +1,102 @@
+"""Pages as answers: drawn once for each version of what they are drawn from, under a policy that lets nothing run.
+
+1. A public page is drawn from documents of the public view; its tag is the hash of its bytes, as every document's.
+2. A page that is somebody's alone is drawn each time, and nobody keeps it.
+3. No page runs a script or loads anything but the style sheet. One that must say more names it (`policy`).
+4. Forms go to this service alone, and say where they come from: browsers send no `Origin` under `no-referrer`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+
+from quarterturn.pages import templates
+from quarterturn.pages.grid import Grid
+from quarterturn.service import answers
+from quarterturn.service.guard import SECURITY
+from quarterturn.service.problems import Problem
+from quarterturn.service.view import Document
+
+HTML, CSV, CSS = "text/html; charset=utf-8", "text/csv; charset=utf-8; header=present", "text/css; charset=utf-8"
+ATOM = "application/atom+xml; charset=utf-8"
+MOST = 2000  # drawn documents that are kept
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+style = Document.of(templates.style())
+
+
+def policy(**more: str) -> dict[str, str]:
+    """Give the headers of a page; `more` are directives that it needs beside, such as `script_src`."""
+    have = dict(one.split(" ", 1) for one in SECURITY["content-security-policy"].split("; "))
+    have |= {"style-src": "'self'", "form-action": "'self'"}
+    have |= {name.replace("_", "-"): value for name, value in more.items()}
+    return {
+        "content-security-policy": "; ".join(f"{name} {value}" for name, value in have.items()),
+        "referrer-policy": "same-origin",
+    }
+
+
+PAGE = policy()
+
+
+class Drawn:
+    """What was drawn already, with what it was drawn from."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Sequence[str | None], Document]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str, sources: Sequence[Document | None], draw: Callable[[], str | bytes]) -> Document:
+        """Give a document, drawn anew where what it is drawn from has changed."""
+        tags = [source.etag if source else None for source in sources]
+        known = self._kept.get(name)
+        if known is None or known[0] != tags:
+            made = draw()
+            known = (tags, Document.of(made.encode() if isinstance(made, str) else made))
+            with self._lock:
+                if len(self._kept) >= MOST:
+                    self._kept.clear()
+                self._kept[name] = known
+        return known[1]
+
+
+def public(
+    request: Request,
+    sources: Sequence[Document | None],
+    draw: Callable[[], str | bytes],
+    *,
+    media: str = HTML,
+    headers: Mapping[str, str] = PAGE,
+) -> Response:
+    """Give a public page, or any other document that is drawn from public ones."""
+    drawn: Drawn = request.app.state.drawn
+    found = answers.published(request, drawn.get(request.url.path, sources, draw), media)
+    found.headers.update(headers)
+    return found
+
+
+def own(page: str, status: int = 200) -> Response:
+    """Give somebody a page that is theirs alone."""
+    return HTMLResponse(page, status, {"cache-control": answers.PRIVATE, **PAGE})
+
+
+def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:
+    """Give a page's table by the last part of its address, and its media type.
+
+    Raises:
+        Problem: the page has no such table, or not in this form.
+    """
+    name, _, form = file.rpartition(".")
+    if name not in grids or form not in ("json", "csv"):
+        raise Problem("not-found")
+    return (grids[name].as_json(), answers.JSON) if form == "json" else (grids[name].as_csv(), CSV)
+
+
+@router.get("/static/style.css", name="style")
+def style_sheet(request: Request) -> Response:
+    """Give the style sheet of the pages."""
+    return answers.published(request, style, CSS)
