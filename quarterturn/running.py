@@ -159,7 +159,7 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
     line = standings.lines([(opened.record, {part: scores.shown(learnt[part]) for part in scores.PARTS})])
     public = marks.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
-    del data["runs"]  # of the month: the board counts them
+    del data["runs"], data["sunset"]  # the board counts the ones and shows the other
     return Report(data | {"public_grammar": public}, [*standings.table(line), *marks.lines(public)])
 
 

@@ -25,9 +25,11 @@ from vault.db import transaction
 
 FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
 PARTS = ("whole", "sealed")
+KEPT = (*PARTS, "sunset")
 
 Scores = Mapping[str, Score]
-"""A run's score over all cohorts that it was given, `whole`, and over those that stay sealed after the next turn."""
+"""A run's score over all cohorts that it was given, `whole`, over those that stay `sealed` after the next turn, and
+over the one that does not, `sunset`."""
 
 
 def of_run(house: House, record: RunRecord) -> Scores:
@@ -50,8 +52,8 @@ def of_runs(house: House, records: Sequence[RunRecord]) -> dict[int, Scores]:
 def of_results(results: Iterable[Result], sunset: str) -> Scores:
     """Make the figures of a run's results; `sunset` is the cohort that the next turn opens."""
     rows = list(results)
-    sealed = [row for row in rows if row.cohort != sunset]
-    return {"whole": shown(rounded(score(rows))), "sealed": shown(rounded(score(sealed)))}
+    sealed, opened = ([row for row in rows if (row.cohort == sunset) is last] for last in (False, True))
+    return {name: shown(rounded(score(part))) for name, part in zip(KEPT, (rows, sealed, opened), strict=True)}
 
 
 def rounded(whole: Score) -> dict[str, Any]:
@@ -86,14 +88,14 @@ def _rounded(figure: Figure) -> dict[str, Any]:
 
 
 def _read(figures: Mapping[str, Any]) -> Scores:
-    return {part: shown(figures[part]) for part in PARTS}
+    return {part: shown(figures[part]) for part in KEPT}
 
 
 def _keep(house: House, record: RunRecord) -> dict[str, Any]:
     """Open what a run was bound to, and keep its figures; who was faster kept the same ones."""
     results = house.official.closed(record, why=f"figures of run {record.number}")
     scores = of_results(results, Month.parse(record.month).cohort)
-    figures = {part: rounded(scores[part]) for part in PARTS}
+    figures = {part: rounded(scores[part]) for part in KEPT}
     with suppress(IntegrityError), transaction(house.engine) as session:
         if session.get(ScoreRow, record.number) is None:
             session.add(ScoreRow(run=record.number, month=record.month, figures=figures))

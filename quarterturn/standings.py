@@ -40,6 +40,7 @@ class Line:
             that is given none of them: of that the whole is.
         note: why there is no rank, or "".
         runs: how many runs of the month the submitter made in this track.
+        sunset: the score over the cohort that the next turn opens, or None where it is not told.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Line:
     sealed: Score
     note: str = ""
     runs: int = 1
+    sunset: Score | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Give the line as plain JSON values, rounded as it is shown."""
@@ -62,6 +64,7 @@ class Line:
             "runs": self.runs,
             "whole": rounded(self.whole),
             "sealed": rounded(self.sealed),
+            "sunset": rounded(self.sunset) if self.sunset else None,
         }
 
 
@@ -95,7 +98,16 @@ def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[Line]:
     ranked = [of["whole"] if _reads(record) else of["sealed"] for record, of in scored]
     ranks = _ranks([record for record, _ in scored], ranked)
     made = [
-        Line(record.name, record.track, record.number, place, of["whole"], of["sealed"], _note(record, by))
+        Line(
+            name=record.name,
+            track=record.track,
+            run=record.number,
+            rank=place,
+            whole=of["whole"],
+            sealed=of["sealed"],
+            note=_note(record, by),
+            sunset=of.get("sunset"),
+        )
         for (record, of), place, by in zip(scored, ranks, ranked, strict=True)
     ]
     return sorted(made, key=lambda line: (line.track, -(line.whole.success_rate.value or 0), line.name))

@@ -72,6 +72,7 @@ def test_the_cohort_that_is_about_to_be_opened_stands_beside_and_ranks_nobody():
     assert [line.rank for line in board] == [1, 1]
     assert board[0].whole.passed == 15
     assert board[0].sealed.passed == board[1].sealed.passed == 9
+    assert [line.as_json()["sunset"]["success_rate"]["value"] for line in board] == [1.0, 0.0]
 
 
 def test_tracks_never_share_a_rank():
