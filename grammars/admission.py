@@ -13,7 +13,7 @@
     7. Its template has enough left: instances beyond guessing.
 
 A draft with free parameters that are enough to trace it stands before the gates as its base and in three variants more
-(`grammars.variants`); gates 1 to 5 must open for each.
+(`grammars.variants`); gates 1 to 5 must open for each, the third one in a variant for the first solution.
 
 *Unknown* opens no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
 the evidence quotes everything and is as secret as the task.
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from grammars.checks import FEWEST_NEEDED, MOST_NEEDED
@@ -114,9 +114,14 @@ def admit(draft: Draft, prover: Prover, around: Surroundings) -> Admission:
 
 
 def _again(variant: Draft, prover: Prover) -> list[Gate | None]:
-    """Take a variant through the gates that ask for what it is, and not for what it stands beside."""
+    """Take a variant through the gates that ask for what it is, and not for what it stands beside.
+
+    The base was solved in every way; its variants, in which the same is done under other names, in the first.
+    """
     if trouble := _trouble(variant, prover):
         return [Gate(1, NAMES[1], ok=False, detail=trouble), *([None] * (len(NAMES) - 1))]
+    first = variant.provenance["solutions"][:1]
+    variant = replace(variant, provenance={**variant.provenance, "solutions": first})
     case = _Case(variant, prover, None)
     return [None, case.null_agent(), case.solutions(), case.mutants(), case.leaks(), None, None]
 
