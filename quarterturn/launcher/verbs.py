@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
 WORLD_LOCKS = "sandbox/images/world/python"
 QUICK = "not slow and not engine and not box"
-WORKERS = "2"  # test processes: as many as the smallest machine that the tests are meant for has cores
+WORKERS = ("-n", "2", "--dist", "worksteal")  # as many as the smallest machine that they are meant for has cores
 
 USAGE = """\
 usage: ./run VERB [arguments]
@@ -101,7 +101,7 @@ def check(arguments: Sequence[str]) -> int:
         "lint": ("ruff", "check", "."),
         "format": ("ruff", "format", "--check", "."),
         "types": ("mypy", "--no-incremental"),  # its cache remembers modules that were missing when they no longer are
-        "quick tests": ("pytest", "-q", "-n", WORKERS, "-m", QUICK),
+        "quick tests": ("pytest", "-q", *WORKERS, "-m", QUICK),
     }
     failed = [name for name, command in steps.items() if _run(installer, name, *command)]
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")
@@ -113,7 +113,7 @@ def test(arguments: Sequence[str]) -> int:
     installer = _prepare(tests=True)
     with machine.engine():
         images.build(os.environ)
-        return _run(installer, "tests", "pytest", "-n", WORKERS, *arguments)
+        return _run(installer, "tests", "pytest", *WORKERS, "--durations=40", *arguments)
 
 
 def lock(arguments: Sequence[str]) -> int:
