@@ -1,0 +1,190 @@
+"""A browser that looks at the pages: Debian's chromium, and the service on a loopback port, over a month that is over.
+
+Of every page that a test opens it is asked that it reaches nothing but this machine and that the browser's console
+stays without an error. A page is added to what is walked by its address in `WALKED`.
+
+The browser's client keeps an event loop running in its thread, so it has a thread of its own, and so have its tests.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import runpy
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from quarterturn import publicview
+from quarterturn.embedded import Embedded
+from quarterturn.service.app import create
+from quarterturn.settings import Service
+from quarterturn.wiring import House
+from rotation.sets import DEMO
+from vault.canonical import canonical
+
+WALKED = ["/rotation"]
+
+CHROMIUM = "/usr/bin/chromium"
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
+WAIT = 20_000  # milliseconds: the machine may be busy
+
+TESTS = next(parent for parent in Path(__file__).parents if parent.name == "tests")
+HOMES = runpy.run_path(str(TESTS / "quarterturn" / "conftest.py"), run_name="homes")
+SITES = runpy.run_path(str(TESTS / "quarterturn" / "service" / "conftest.py"), run_name="sites")
+THREAD: list[ThreadPoolExecutor] = []  # at most one
+
+
+def there(do: Callable[..., Any], *what: Any, **how: Any) -> Any:
+    """Do something in the browser's thread."""
+    if not THREAD:
+        THREAD.append(ThreadPoolExecutor(1, "browser"))
+    return THREAD[0].submit(do, *what, **how).result()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run the tests of this folder in the browser's thread."""
+    if not pyfuncitem.path.is_relative_to(TESTS / "browser"):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    there(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
+    return True
+
+
+@dataclass
+class Served:
+    """A home that is served.
+
+    Attributes:
+        url: where, without a slash at the end.
+        house: the home.
+        public: its public folder.
+        tokens: a token for each role.
+    """
+
+    url: str
+    house: House
+    public: Path
+    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A home whose first month is over: a run was made, and the sunset cohort is released."""
+    templates = tmp_path_factory.mktemp("templates")
+    (templates / "dev.json").write_bytes(small_dev_set())
+    home = HOMES["make"](templates / "live", tasks=5, live=True)
+    SITES["turned_from"](home, templates)
+    house = House(home, None, lambda: SITES["NOW"])
+    house.settings = house.settings.model_copy(update={"service": Service(requests_per_minute=100_000)})
+    tokens = {role: house.accounts.create(role, role)[0] for role in SITES["ROLES"]}
+    app = create(house, Embedded(house, 0))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the service did not start"
+            thread.join(0.05)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Served(f"http://127.0.0.1:{port}", house, house.public, tokens)
+    finally:
+        server.should_exit = True
+        thread.join()
+        house.close()
+
+
+def small_dev_set() -> bytes:
+    """A dev set of one task a stratum; the real one takes long to draw."""
+    tasks = [HOMES["written"](stratum, 99) for stratum in DEMO.per_cohort]
+    return canonical({"set": DEMO.name, "version": publicview._version(), "tasks": tasks})
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's chromium; a test fails where it is missing."""
+    assert shutil.which(CHROMIUM), "the tests of the pages need Debian's chromium: ./run test installs it"
+    playwright = there(sync_playwright().start)
+    try:
+        browser = there(playwright.chromium.launch, executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        there(browser.close)
+    finally:
+        there(playwright.stop)
+        THREAD.pop().shutdown()
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def new_page(browser: Browser, site: Served) -> Iterator[Open]:
+    """Open pages, each in a context of its own: `new_page(java_script_enabled=False, color_scheme="dark", ...)`."""
+    contexts: list[BrowserContext] = []
+    wrong: list[str] = []
+
+    def new(**how: Any) -> Page:
+        context = browser.new_context(**{"base_url": site.url, "service_workers": "block", **how})
+        context.set_default_timeout(WAIT)
+        contexts.append(context)
+        context.on("request", lambda request: _stays(request.url, wrong))
+        context.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        context.on("weberror", lambda error: wrong.append(str(error.error)))
+        page = context.new_page()
+        page.wrong = wrong  # type: ignore[attr-defined]  # a test that provokes an error takes it out
+        return page
+
+    yield new
+    for context in contexts:
+        there(context.close)
+    assert not wrong
+
+
+@pytest.fixture
+def page(new_page: Open) -> Page:
+    """One page, of 1200 by 900."""
+    return there(new_page, viewport={"width": 1200, "height": 900})
+
+
+@pytest.fixture(params=WALKED)
+def address(request: pytest.FixtureRequest) -> str:
+    """Each page in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def barriers() -> Callable[[Page], list[str]]:
+    """Give what axe-core finds serious or critical in a page as it stands."""
+    source = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+
+    def find(page: Page) -> list[str]:
+        page.evaluate(source)
+        found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
+        grave = (one for one in found if one["impact"] in {"serious", "critical"})
+        return [f"{one['id']}: {node['target']}: {node['html'][:120]}" for one in grave for node in one["nodes"]]
+
+    return find
+
+
+def _stays(url: str, wrong: list[str]) -> None:
+    parts = urlsplit(url)
+    if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname != "127.0.0.1":
+        wrong.append(f"the page asked for {url}")
