@@ -3,7 +3,7 @@
     public/view/dev.json          the dev set, whole
     public/view/rotations.json    turns, cohorts with their sizes, and when the next turn is due
     public/view/findings.json     of months that are over, how many findings of which kind; they name nobody
-    public/view/board/YYYY-MM.json
+    public/view/board/YYYY-MM.json   a month's board, and what changed it, by leaf of the log
 
 1. What is written here is public from then on, so each file is made by the function that the command line shows.
 2. Of live tasks there is the board, which is rounded, and how many there are. No id, no hash and no text.
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from grammars.load import LIBRARY
-from quarterturn import devset, marks, standings
+from quarterturn import changes, clock, devset, marks, standings
 from quarterturn.wiring import House, shipped_grammars
 from rotation import draw
 from rotation.calendar import Month
@@ -47,15 +47,14 @@ def refresh(house: House) -> None:
 
 
 def _changing(house: House) -> None:
-    """Write all but the dev set. A board of a month that is over is written again only where it is missing."""
+    """Write all but the dev set. A board is written until the turn after its month is made, and where it is missing."""
     folder, turns = house.places.view, house.months.turns()
-    current = turns[-1].month.plus(1) if turns and turns[-1].finished else None
     _write(folder / ROTATIONS, rotations(house))
     _write(folder / FINDINGS, findings(house))
     for turn in turns:
         month = turn.month.plus(1)
         path = folder / BOARDS / f"{month}.json"
-        if month == current or not path.exists():
+        if month >= turns[-1].month or not path.exists():
             _write(path, board(house, month))
 
 
@@ -83,11 +82,11 @@ def rotations(house: House) -> bytes:
     """Give the turns that were made, the cohorts, and when the next turn is due."""
     turns, cohorts = house.months.turns(), house.months.cohorts()
     public = {name for cohort in cohorts for name in marks.public_cohorts(house, cohort.entered)}
-    coming = house.rotation.next_month(Month.parse(house.settings.benchmark.first_month))
+    coming, due = clock.next_turn(house.months, house.settings)
     return _plain(
         {
             "live": str(turns[-1].month.plus(1)) if turns and turns[-1].finished else None,
-            "next": {"turn": str(coming), "due": f"{coming.plus(1)}-01T00:00:00Z"},
+            "next": {"turn": str(coming), "due": f"{due:%Y-%m-%dT%H:%M:%SZ}"},
             "turns": [
                 {
                     "month": str(turn.month),
@@ -120,7 +119,7 @@ def findings(house: House) -> bytes:
 
 
 def board(house: House, month: Month) -> bytes:
-    """Give a month's board, as `quarterturn board` shows it."""
+    """Give a month's board, as `quarterturn board` shows it, and what changed it."""
     lines = [line.as_json() for line in standings.of_month(house, month)]
     return _plain(
         {
@@ -128,6 +127,7 @@ def board(house: House, month: Month) -> bytes:
             "sunset": month.cohort,
             "public_grammar": marks.public_cohorts(house, month),
             "lines": lines,
+            "changes": changes.of_month(house.places.log, month),
         }
     )
 

@@ -6,13 +6,15 @@ Unknown keys are errors with a suggestion: a misspelt limit that is silently ign
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
@@ -83,10 +85,54 @@ class Service(Section):
     )
     requests_per_minute: int = Field(default=600, ge=1, description="Requests from one address a minute.")
     body_bytes: int = Field(default=65536, ge=1024, description="How long the body of a request may be.")
+    images: tuple[str, ...] = Field(
+        default=("{account}/",),
+        description="How images may begin that are named over HTTP; {account} is who asks. A digest always may.",
+    )
     callbacks: str = Field(default=LISTEN, description="Where callbacks of hosted endpoints are heard, ADDRESS:PORT.")
     callbacks_url: str = Field(
         default="", description="The https URL that leads an endpoint there; without one, none is run."
     )
+
+
+class Clock(Section):
+    """When the month turns by itself, where `serve` runs with its clock."""
+
+    day: int = Field(default=1, ge=1, le=28, description="From which day of the next month on a turn is due, UTC.")
+    hour: int = Field(default=0, ge=0, le=23, description="From which hour of that day on, UTC.")
+    remind_days: int = Field(default=7, ge=0, le=28, description="How many days before you are told what it lacks.")
+
+
+class Notify(Section):
+    """Where you are told of turns that come, were made or are overdue; the log always is."""
+
+    webhook: str = Field(
+        default="", repr=False, description="An https URL that is sent a signed POST (http on loopback)."
+    )
+    webhook_secret_file: str = Field(default="", description="A file of mode 600 with its secret, `whsec_…`.")
+    mail_to: tuple[str, ...] = Field(default=(), description="Who is sent mail.")
+    mail_from: str = Field(default="", description="From whom.")
+    smtp_host: str = Field(default="", description="The mail server; it must speak STARTTLS unless it is this machine.")
+    smtp_port: int = Field(default=587, ge=1, le=65535, description="Its port.")
+    smtp_user: str = Field(default="", description="The account there, if it asks for one.")
+    smtp_password_file: str = Field(default="", description="A file of mode 600 with its password.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.webhook and not self.webhook_secret_file:
+            raise ValueError("a webhook needs its secret: name it in webhook_secret_file")
+        if self.mail_to and not (self.mail_from and self.smtp_host):
+            raise ValueError("mail needs smtp_host and mail_from")
+        if bool(self.smtp_user) != bool(self.smtp_password_file):
+            raise ValueError("smtp_user and smtp_password_file belong together")
+        return self
+
+    @field_validator("webhook")
+    @classmethod
+    def _reachable(cls, url: str) -> str:
+        if url and not may_be_sent_to(url):
+            raise ValueError("a webhook is an https URL, or an http one on the loopback, without a user or a fragment")
+        return url
 
 
 class Model(Section):
@@ -116,6 +162,8 @@ class Settings(Section):
     run: Run = Run()
     watch: Watch = Watch()
     service: Service = Service()
+    clock: Clock = Clock()
+    notify: Notify = Notify()
     models: Mapping[UpstreamName, Model] = Field(default={}, description="What agents may ask; none unless named.")
 
 
@@ -157,6 +205,25 @@ def dump(settings: Settings) -> str:
         lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]  # TOML reads these as JSON does
         lines.append("")
     return "\n".join(lines)
+
+
+def may_be_sent_to(url: str) -> bool:
+    """Say whether a webhook may have this address: encrypted, or not leaving this machine."""
+    parts = urlsplit(url)
+    try:
+        plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
+        whole = bool(parts.hostname) and parts.port != 0 and parts.username is None and not parts.fragment
+    except ValueError:
+        return False
+    return whole and url.isascii() and url.isprintable() and " " not in url and (parts.scheme == "https" or plain)
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a name or an address is this machine's own loopback."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _first(error: ValidationError) -> str:

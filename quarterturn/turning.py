@@ -1,13 +1,29 @@
-"""The turn in words: what it would do, doing it, and how far it is."""
+"""The turn in words: what it would do and lacks, doing it, and how far it is.
+
+Whoever turns holds `head/turn.lock`, which the kernel frees when its holder dies. It spares two processes on one home
+each other's errors; that no turn is made twice is kept by the rows (`rotation.store.Months.step_done`).
+"""
 
 from __future__ import annotations
 
-from quarterturn import publicview, watching
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from quarterturn import clock, publicview, stock, watching
+from quarterturn.errors import Unavailable
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
 from rotation.calendar import Month
+from rotation.errors import Refused
+from rotation.store import Turn
 from rotation.turn import STEPS
+from sandbox.store import RunState
+from vault.errors import Unavailable as Held
+from vault.ledger.lock import locked
+from vault.lifecycle import State
 
 REVIEWS = {
     "unknown": "review: {} has runs with a verdict left unknown: {}",
@@ -16,9 +32,71 @@ REVIEWS = {
 """What opens a review, in words. A review looks at the sealed results; it disqualifies nobody by itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """The turn that comes next.
+
+    Attributes:
+        month: the month that it ends.
+        due: from when on.
+        begun: whether its first step is done; it lacks nothing then.
+        lacks: what must be there before it can be made, in sentences.
+        notes: what it will do that somebody may want to know before.
+    """
+
+    month: Month
+    due: datetime
+    begun: bool
+    lacks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def alone(house: House) -> Iterator[None]:
+    """Be the only one on this home who turns.
+
+    Raises:
+        Unavailable: somebody else is at it.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(house.places.head.with_name("turn.lock"), 0))
+        except Held:
+            raise Unavailable("another process turns this home at the moment; look again when it is done") from None
+        yield
+
+
+def coming(house: House) -> Coming:
+    """Say what comes next, and what it lacks."""
+    month, due = clock.next_turn(house.months, house.settings)
+    if any(turn.month == month for turn in house.months.turns()):
+        return Coming(month, due, begun=True)
+    states = (RunState.QUEUED, RunState.RUNNING)
+    running = sum(len(house.runs.list(month=str(month), state=state)) for state in states)
+    notes = (f"{running} runs are open; the turn ends what then still is, and refunds it.",) if running else ()
+    return Coming(month, due, begun=False, lacks=tuple(_lacking(house, month)), notes=notes)
+
+
+def _lacking(house: House, month: Month) -> Iterator[str]:
+    if missing := stock.wanted(house):
+        which = ", ".join(f"{stratum} {count}" for stratum, count in sorted(missing.items()))
+        yield f"{sum(missing.values())} reviewed tasks are missing: {which}."
+        waiting = len(house.vault.records(State.ADMITTED))
+        yield (
+            f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
+            if waiting
+            else ("None is admitted and waits for a review: `quarterturn task admit` draws and proves what is missing.")
+        )
+        return
+    try:
+        house.rotation.plan(month)
+    except Refused:
+        yield "The cohort cannot be put together from what is reviewed: `quarterturn turn plan` says why."
+
+
 def plan(house: House) -> Report:
     """Say what the next turn would do, or what is left of the one that was begun; changes nothing."""
-    month = _next(house)
+    month, _ = clock.next_turn(house.months, house.settings)
     begun = next((turn for turn in house.months.turns() if turn.month == month), None)
     if begun:
         left = [step for step in STEPS if step not in begun.done]
@@ -37,12 +115,29 @@ def plan(house: House) -> Report:
 
 
 def run(house: House, month: str | None, out: Progress) -> Report:
-    """Run the next turn (or the one that is named), or finish the one that was begun."""
-    chosen = Month.parse(month) if month else _next(house)
-    with out.progress(f"turn of {chosen}", len(STEPS)) as advance:
-        turn = house.rotation.run(chosen, lambda _: advance(1))
-    watching.after(house, f"turn of {chosen}")
+    """Run the next turn (or the one that is named), or finish the one that was begun.
+
+    Raises:
+        Unavailable: another process is at it.
+        NotAllowed, Refused: see `rotation.turn.Rotation.run`.
+    """
+    with alone(house):
+        chosen = Month.parse(month) if month else clock.next_turn(house.months, house.settings)[0]
+        with out.progress(f"turn of {chosen}", len(STEPS)) as advance:
+            turn = make(house, chosen, lambda _: advance(1))
+    return _made(house, turn)
+
+
+def make(house: House, month: Month, on_step: Callable[[str], None]) -> Turn:
+    """Make a turn and what comes after it; the caller holds the home `alone`."""
+    turn = house.rotation.run(month, on_step)
+    watching.after(house, f"turn of {month}")
     publicview.after(house)
+    return turn
+
+
+def _made(house: House, turn: Turn) -> Report:
+    chosen = turn.month
     live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
     data = {"month": str(chosen), "steps": list(turn.done), "live": live}
     lines = [f"The turn of {chosen} is done; {live} tasks are live."]
@@ -68,7 +163,3 @@ def status(house: House) -> Report:
     lines += watching.waiting(house)
     reviews = [{"submitter": r.submitter, "kind": r.kind, "runs": list(r.runs)} for r in open_reviews]
     return Report({"turns": turns, "cohorts": cohorts, "reviews": reviews}, lines)
-
-
-def _next(house: House) -> Month:
-    return house.rotation.next_month(Month.parse(house.settings.benchmark.first_month))

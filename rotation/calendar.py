@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rotation.errors import Malformed
 
@@ -45,6 +45,11 @@ class Month:
     def since(self, earlier: Month) -> int:
         """Count the months from `earlier` to this one."""
         return (self.year - earlier.year) * 12 + self.number - earlier.number
+
+    def due(self, day: int, hour: int) -> datetime:
+        """Give the moment from which this month's turn is due: on that day of the month after it, at that hour, UTC."""
+        after = self.plus(1)
+        return datetime(after.year, after.number, day, hour, tzinfo=UTC)
 
     def __str__(self) -> str:
         return f"{self.year:04d}-{self.number:02d}"

@@ -7,15 +7,17 @@ of a turn and its leaves are one transaction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
 from rotation.calendar import Month
 from rotation.cohort import Candidate
-from rotation.errors import NotFound
+from rotation.errors import NotAllowed, NotFound
 from rotation.tables import CohortRow, MemberRow, SeenRow, TurnRow, UnsettledRow
 from vault.db import transaction
 
@@ -138,8 +140,8 @@ class Months:
     # -- turns --------------------------------------------------------------------------------------------------------
 
     def begin_turn(self, month: Month, now: datetime, facts: Mapping[str, str]) -> Turn:
-        """Start the turn of `month`, or give the one that was started before."""
-        with transaction(self._engine) as session:
+        """Start the turn of `month`, or give the one that was started before, by whomever."""
+        with suppress(IntegrityError), transaction(self._engine) as session:  # another machine was faster
             if session.get(TurnRow, str(month)) is None:
                 session.add(TurnRow(month=str(month), started_at=now, facts=dict(facts)))
         return self.turn(month)
@@ -161,9 +163,22 @@ class Months:
         with Session(self._engine) as session:
             return [_turn(row) for row in session.exec(select(TurnRow).order_by(col(TurnRow.month))).all()]
 
+    def next_turn(self, first: Month) -> Month:
+        """Give the month whose turn comes next; before `first` there is only the turn that opens it."""
+        turns = self.turns()
+        if not turns:
+            return first.plus(-1)
+        return turns[-1].month.plus(1) if turns[-1].finished else turns[-1].month
+
     def step_done(self, session: Session, month: Month, step: str, facts: Mapping[str, str]) -> None:
-        """Record that a step is done, with what it fixed."""
-        row = session.exec(select(TurnRow).where(TurnRow.month == str(month))).one()
+        """Record that a step is done, with what it fixed.
+
+        Raises:
+            NotAllowed: somebody else has done it meanwhile; the caller's transaction must not be committed.
+        """
+        row = session.exec(select(TurnRow).where(TurnRow.month == str(month)).with_for_update()).one()
+        if step in row.done:
+            raise NotAllowed(f"the turn of {month} is run by another process, which has done '{step}' already")
         row.done = [*row.done, step]
         row.facts = {**row.facts, **facts}
 

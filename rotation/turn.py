@@ -59,13 +59,6 @@ class Rotation:
     def __init__(self, books: Books, spec: SetSpec, releases: Path) -> None:
         self._books, self._spec, self._releases = books, spec, releases
 
-    def next_month(self, first: Month) -> Month:
-        """Give the month whose turn comes next; before `first` there is only the turn that opens it."""
-        turns = self._books.months.turns()
-        if not turns:
-            return first.plus(-1)
-        return turns[-1].month.plus(1) if turns[-1].finished else turns[-1].month
-
     def plan(self, month: Month) -> Plan:
         """Say what the turn of `month` would do; changes nothing."""
         retiring = self._books.months.cohort_retiring(month)
