@@ -1,8 +1,13 @@
-"""The database: one engine, one way to write.
+"""The database, SQLite or PostgreSQL: one engine, one way to write, the same promises on both.
 
-On SQLite a write transaction takes the write lock when it begins (`BEGIN IMMEDIATE`), so two processes on one home wait
-for each other instead of failing half-way, and a committed row is on the disk (`synchronous=FULL`). A plain `Session`
-reads a snapshot and takes no lock. Errors never show a statement's parameters.
+1. A write transaction takes the lock of all writers when it begins (`BEGIN IMMEDIATE`; on PostgreSQL an advisory lock),
+   so two processes wait for each other instead of failing half-way, and what was read inside of it stays true until
+   its end: who looks first and inserts then meets no row of another's.
+2. A plain `Session` reads one snapshot and takes no lock.
+3. A committed row is on the disk.
+4. A database that is busy, gone or unreachable is `Unavailable`, and what no column can hold is `Malformed`; no error
+   shows a statement's parameters or a password.
+5. Who was cut off while it held the lock loses it: the server ends what is idle inside a transaction.
 
 Every constraint gets a name here, because a migration can only change what has one.
 """
@@ -10,13 +15,15 @@ Every constraint gets a name here, because a migration can only change what has 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlmodel import Session, SQLModel
 
@@ -24,6 +31,8 @@ from vault.errors import Malformed, Unavailable
 
 WAIT = 30.0
 """Seconds that a writer waits for another one."""
+IDLE = 15
+"""Seconds after which PostgreSQL ends a transaction in which nothing is asked."""
 
 SQLModel.metadata.naming_convention = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -36,6 +45,25 @@ SQLModel.metadata.naming_convention = {
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF")
 _WRITES = "quarterturn_writes"
 _writing: ContextVar[frozenset[str]] = ContextVar("writing", default=frozenset())
+_gates: WeakKeyDictionary[Engine, threading.Lock] = WeakKeyDictionary()
+
+_LOCK = 0x7175617274657274  # "quartert": what all writers of a PostgreSQL database wait for
+_LOCK_TIMEOUT = "55P03"
+_ON_POSTGRES: dict[str, Any] = {
+    "isolation_level": "REPEATABLE READ",  # one snapshot for one reader; writers have the lock instead
+    "pool_pre_ping": True,
+    "pool_size": 5,
+    "max_overflow": 45,
+    "pool_timeout": WAIT,
+    "connect_args": {
+        "connect_timeout": 10,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+        "fallback_application_name": "quarterturn",
+    },
+}
 
 
 def open_engine(url: str) -> Engine:
@@ -44,18 +72,21 @@ def open_engine(url: str) -> Engine:
     A new SQLite file is made with mode 0600.
 
     Raises:
-        Malformed: the address is not one, is not of a file or a server, or the file is not a database.
-        Unavailable: it cannot be reached; the message says where and why.
+        Malformed: the address is not one, is not of a file or a server, or what is there is not a database for us.
+        Unavailable: it cannot be reached, or the driver of PostgreSQL is missing; the message says where and why.
     """
     try:
         address = make_url(url)
-        engine = create_engine(address, hide_parameters=True, connect_args=_arguments(address))
-    except (ArgumentError, SQLAlchemyError, ImportError) as error:
+        address.get_dialect()
+    except SQLAlchemyError as error:
         raise Malformed(f"The database's address cannot be used: {type(error).__name__}.") from None
     if address.get_backend_name() == "sqlite":
-        _private(address)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        engine = _sqlite(address)
+    elif address.drivername in {"postgresql", "postgresql+psycopg"}:
+        engine = _postgres(address.set(drivername="postgresql+psycopg"))
+    else:
+        raise Malformed("The database's address cannot be used: name one of sqlite:///PATH and postgresql://HOST/NAME.")
+    event.listen(engine, "handle_error", lambda context: _explain(address, context))
     _require_answer(engine, address)
     return engine
 
@@ -83,13 +114,20 @@ def transaction(engine: Engine) -> Iterator[Session]:
     name = str(engine.url)
     if name in _writing.get():
         raise RuntimeError("A transaction is open here already and would wait for itself: pass its session on.")
+    options: dict[str, Any] = {_WRITES: True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "READ COMMITTED"  # what is read after the lock was taken is the newest
+    gate = _gates.setdefault(engine, threading.Lock())  # who waits holds no connection, which the writer may need
+    if not gate.acquire(timeout=WAIT):
+        raise Unavailable(_busy(engine.url))
     token = _writing.set(_writing.get() | {name})
     try:
-        with Session(engine.execution_options(**{_WRITES: True})) as session, _explained(engine.url), session.begin():
+        with Session(engine.execution_options(**options)) as session, session.begin():
             session.connection()  # takes the lock now, before anything is read
             yield session
     finally:
         _writing.reset(token)
+        gate.release()
 
 
 @contextmanager
@@ -102,8 +140,23 @@ def joined(engine: Engine, session: Session | None) -> Iterator[Session]:
         yield own
 
 
-def _arguments(address: URL) -> dict[str, Any]:
-    return {"timeout": WAIT} if address.get_backend_name() == "sqlite" else {}
+def _sqlite(address: URL) -> Engine:
+    _private(address)
+    engine = create_engine(address, hide_parameters=True, connect_args={"timeout": WAIT})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _postgres(address: URL) -> Engine:
+    try:
+        engine = create_engine(address, hide_parameters=True, **_ON_POSTGRES)
+    except ImportError:
+        message = "The database is PostgreSQL and its driver is missing: install quarterturn with the extra 'postgres'."
+        raise Unavailable(message) from None
+    event.listen(engine, "connect", _prepare_postgres)
+    event.listen(engine, "begin", _begin_postgres)
+    return engine
 
 
 def _private(address: URL) -> None:
@@ -130,29 +183,54 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def _prepare_postgres(connection: Any, _: Any) -> None:
+    for name, seconds in (("lock_timeout", WAIT), ("idle_in_transaction_session_timeout", IDLE)):
+        connection.execute(f"SET {name} = {int(seconds * 1000)}")
+    connection.commit()
+
+
+def _begin_postgres(connection: Connection) -> None:
+    if connection.get_execution_options().get(_WRITES):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+
 def _require_answer(engine: Engine, address: URL) -> None:
     try:
         with engine.connect() as connection:
             connection.exec_driver_sql("SELECT 1")
+            if engine.dialect.name == "postgresql":
+                encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+                if encoding != "UTF8":
+                    raise Malformed(f"{_shown(address)} is encoded in {encoding}: make one with the encoding UTF8.")
     except OperationalError as error:
-        raise Unavailable(f"{_shown(address)} does not answer: {_first_line(error)}.") from None
+        raise Unavailable(f"{_shown(address)} does not answer: {_first_line(error.orig)}.") from None
     except DBAPIError as error:
-        raise Malformed(f"{_shown(address)} is not a database that we can read: {_first_line(error)}.") from None
+        raise Malformed(f"{_shown(address)} is not a database that we can read: {_first_line(error.orig)}.") from None
 
 
-@contextmanager
-def _explained(address: URL) -> Iterator[None]:
-    try:
-        yield
-    except OperationalError as error:
-        if "locked" in str(error.orig):
-            raise Unavailable(f"{_shown(address)} was busy for {WAIT:.0f} seconds; try again.") from None
-        raise
+def _explain(address: URL, context: ExceptionContext) -> None:
+    """Say in our words what is nobody's mistake; SQLAlchemy raises everything else as it is (promise 4)."""
+    error, driver = context.original_exception, context.dialect.loaded_dbapi
+    if context.is_pre_ping:  # the pool connects anew
+        return
+    if context.dialect.name == "sqlite":
+        if isinstance(error, driver.OperationalError) and "locked" in str(error):
+            raise Unavailable(_busy(address)) from None
+    elif getattr(error, "sqlstate", None) == _LOCK_TIMEOUT:
+        raise Unavailable(_busy(address)) from None
+    elif context.is_disconnect or isinstance(error, driver.OperationalError):
+        raise Unavailable(f"{_shown(address)} does not answer: {_first_line(error)}.") from None
+    elif isinstance(error, driver.DataError):
+        raise Malformed(f"{_shown(address)} holds no text that is so long, or has such a character.") from None
+
+
+def _busy(address: URL) -> str:
+    return f"{_shown(address)} was busy for {WAIT:.0f} seconds; try again."
 
 
 def _shown(address: URL) -> str:
     return f"The database {address.render_as_string(hide_password=True)}"
 
 
-def _first_line(error: DBAPIError) -> str:
-    return str(error.orig).partition("\n")[0]
+def _first_line(error: BaseException | None) -> str:
+    return str(error).partition("\n")[0]
