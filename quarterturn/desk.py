@@ -8,8 +8,9 @@ its retirement, and the dev set's at once.
 from __future__ import annotations
 
 import json
+import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +18,7 @@ from sqlmodel import Session
 
 from quarterturn import told
 from quarterturn.codes import CODES
-from quarterturn.errors import NotAllowed, NotFound
+from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.submitting import Quota, Submitted, Wish
 from quarterturn.tables import TraceRow
 from quarterturn.wiring import House
@@ -26,6 +27,7 @@ from rotation.errors import NotAllowed as NotLive
 from vault.db import transaction
 from vault.lifecycle import State
 
+_PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
 Enqueue = Callable[[Session, int], None]
 
 
@@ -42,13 +44,22 @@ def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue:
 
     Raises:
         NotLive: it is private, and nothing is live.
+        Refused: the image may be somebody else's.
         NotFound: the settings have no such model.
         OverQuota, NotAllowed: as for `Submissions.take`.
     """
+    if wish.image is not None and not may_name(house.settings.service.images, account, wish.image):
+        raise Refused("an image is named by its digest, or begins as the setting service.images says")
     if wish.model is not None and wish.model not in house.settings.models:
         raise NotFound(f"the settings allow no model '{wish.model}'")
     live = str(house.official.month()) if wish.tasks == "private" else month(house)
     return house.submissions.take(account, wish, month=live, once=once, enqueue=enqueue)
+
+
+def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
+    """Say whether an account may name an image. Names of other people's images can be guessed, digests cannot."""
+    mine = tuple(prefix.replace("{account}", account) for prefix in prefixes)
+    return image.startswith(mine) or _PINNED.fullmatch(image) is not None
 
 
 def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dict[str, Any]:

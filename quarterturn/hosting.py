@@ -1,7 +1,7 @@
 """A hosted endpoint as it was named on the command line, and what must hold before a task is sent there.
 
-Until there is a service, the command that runs an endpoint also listens for its callbacks, for as long as it runs. It
-listens in plain HTTP: `--public-url` names the https address of what stands in front of it.
+Whoever runs endpoints also listens for their callbacks, for as long as one is run; those that are run by one process
+share what listens. It listens in plain HTTP: `--public-url` names the https address of what stands in front of it.
 
 The exceptions that make this testable (`--test-allow`, `--test-authority`) are refused for a run that counts: a private
 run in an official box, or of any set but the public `demo`.
@@ -9,6 +9,7 @@ run in an official box, or of any set but the public `demo`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,8 +85,29 @@ class Hosting:
                 "give --public-url: the https URL under which the endpoint reaches what listens on --listen"
             )
         base = public_base(self.public_url or f"http://{self.listen}", exceptions)
-        with Callbacks(self.listen, base) as callbacks:
+        with _heard(self.listen, base) as callbacks:
             yield EndpointPlaces(pinned, sender, callbacks, exceptions)
+
+
+_shared: dict[tuple[str, str], tuple[Callbacks, int]] = {}  # by where and as what, with how many use it
+_sharing = threading.Lock()
+
+
+@contextmanager
+def _heard(listen: str, base: str) -> Iterator[Callbacks]:
+    """Listen for callbacks, together with whoever in this process does so there already; the last one ends it."""
+    place = (listen, base)
+    with _sharing:
+        callbacks, users = _shared.get(place) or (Callbacks(listen, base), 0)
+        _shared[place] = (callbacks, users + 1)
+    try:
+        yield callbacks
+    finally:
+        with _sharing:
+            users = _shared[place][1] - 1
+            _shared[place] = (callbacks, users)
+            if not users:
+                _shared.pop(place)[0].close()
 
 
 def ephemeral() -> Sender:

@@ -26,6 +26,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "too-large": (413, "The request's body is too large."),
     "unsupported-media-type": (415, "The body must be application/json."),
     "invalid": (422, "A field is missing or wrong; `errors` says which."),
+    "not-yours": (422, "Name an image by its digest, or below a name of your own, such as ACCOUNT/agent:1."),
     "key-reused": (422, "This Idempotency-Key was used for something else."),
     "quota": (429, "A quota is used up; GET /quota says which, and when there is more."),
     "rate": (429, "Too many requests from this address; wait for as long as Retry-After says."),

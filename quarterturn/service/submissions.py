@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn import desk
-from quarterturn.errors import NotAllowed
+from quarterturn.errors import NotAllowed, Refused
 from quarterturn.queue import Executor
 from quarterturn.service import answers, shapes
 from quarterturn.service.answers import MOST, PAGE
@@ -60,6 +60,8 @@ def _taken(request: Request, house: House, account: str, wish: Wish, once: str |
         made, new = desk.submit(house, account, wish, once=once, enqueue=executor.enqueue)
     except NotLive:
         raise Problem("not-now") from None
+    except Refused:
+        raise Problem("not-yours") from None
     except NotAllowed:
         raise Problem("conflict" if once is None or wish.counts else "key-reused") from None
     return answers.plain(desk.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"})

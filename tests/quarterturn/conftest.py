@@ -16,7 +16,7 @@ import pytest
 from quarterturn import reading
 from quarterturn.cli import run
 from quarterturn.home import create
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import Benchmark, Service, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import DEMO, Stratum
@@ -98,12 +98,28 @@ def written(stratum: Stratum, number: int) -> dict[str, Any]:
     } | (recovery if stratum.category == "recovery" else {})
 
 
-def stocked_up(house: House, each: int, first: int = 0, *, public: bool = False, template: str = "t") -> list[str]:
+def with_files(stratum: Stratum, number: int) -> dict[str, Any]:
+    """Write a task by hand that really has files, whatever its server, so that its predicate has a verdict."""
+    servers = dict.fromkeys(("filesystem", stratum.server))
+    tools = [f"{server}.{name}" for server in servers for name in list(SERVERS[server].tools)[: 12 // len(servers)]]
+    kept = [tool for tool in tools if tool != "filesystem.create_directory"]
+    return written(stratum, number) | {"available_tools": ["filesystem.create_directory", *kept][:12]}
+
+
+def stocked_up(
+    house: House,
+    each: int,
+    first: int = 0,
+    *,
+    public: bool = False,
+    template: str = "t",
+    write: Callable[[Stratum, int], dict[str, Any]] = written,
+) -> list[str]:
     """Add reviewed tasks of each stratum, each of a skeleton of its own; `template` may name one a `{number}`."""
     added = []
     for stratum in DEMO.per_cohort:
         for number in range(first, first + each):
-            task = Task.parse(written(stratum, number))
+            task = Task.parse(write(stratum, number))
             skeleton = f"{stratum}/{number}"
             named = template.format(number=number)
             house.vault.add(task, {}, author="ada", public_grammar=public, skeleton=skeleton, template=named)
@@ -113,11 +129,12 @@ def stocked_up(house: House, each: int, first: int = 0, *, public: bool = False,
     return added
 
 
-def make(folder: Path, *, tasks: int = 0, live: bool = False, template: str = "t") -> Path:
+def make(folder: Path, *, tasks: int = 0, live: bool = False, **how: Any) -> Path:
     """Make a home with so many reviewed tasks of each stratum, and a live set if it is wanted."""
-    create(folder, Settings(benchmark=Benchmark(first_month=MONTH)), None)
+    anybodys = Service(images=("",))
+    create(folder, Settings(benchmark=Benchmark(first_month=MONTH), service=anybodys), None)
     house = House(folder, None)
-    stocked_up(house, tasks, template=template)
+    stocked_up(house, tasks, **how)
     if live:
         house.rotation.run(Month.parse(MONTH).plus(-1))
     house.close()
@@ -152,6 +169,12 @@ def stocked(templates: Path, tmp_path: Path) -> Path:
 def live(templates: Path, tmp_path: Path) -> Path:
     """A home with a live set."""
     return copy_of(templates, "live", tmp_path / "home", tasks=5, live=True)
+
+
+@pytest.fixture
+def playable(templates: Path, tmp_path: Path) -> Path:
+    """A home with a live set that a real box can play: every task has a verdict."""
+    return copy_of(templates, "playable", tmp_path / "home", tasks=4, live=True, write=with_files)
 
 
 @pytest.fixture

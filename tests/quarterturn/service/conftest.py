@@ -79,7 +79,7 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
     house = House(home, None, now)
     limits = how.pop("limits", None)
     if limits:
-        house.settings = house.settings.model_copy(update={"service": Service(**limits)})
+        house.settings = house.settings.model_copy(update={"service": Service(**{"images": ("",)} | limits)})
     app = create(house, Embedded(house, workers, **how), clock=lambda: 0.0)
     try:
         with TestClient(app, raise_server_exceptions=False) as client:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from quarterturn import desk
 from quarterturn.codes import CODES
 from quarterturn.submitting import Wish
 
@@ -69,6 +70,34 @@ def test_a_wrong_field_is_named_and_not_repeated(site, ada, problem, body, point
 def test_what_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body, code):
     assert problem(site.post("/submissions", body, ada)) == code
     assert site.get("/submissions", ada).json()["submissions"] == []
+
+
+@pytest.mark.parametrize(
+    ("image", "may"),
+    [
+        ("ada/agent:1", True),
+        ("registry.example/ada/agent", True),
+        ("sha256:" + "a" * 64, True),
+        ("registry.example/bob/agent@sha256:" + "a" * 64, True),
+        ("bob/agent:1", False),
+        ("adam/agent", False),
+        ("ada", False),
+        ("agent:1", False),
+        ("bob/agent@sha256:" + "a" * 63, False),
+        ("agent:sha256-" + "a" * 64, False),
+    ],
+)
+def test_of_images_one_names_ones_own_or_what_cannot_be_guessed(image, may):
+    assert desk.may_name(("{account}/", "registry.example/{account}/"), "ada", image) is may
+
+
+def test_another_ones_image_is_not_run(live, serve, problem):
+    with serve(live, limits={"images": ("{account}/",)}) as site:
+        ada = site.account("ada")
+        for path in ("/submissions", "/checks"):
+            assert problem(site.post(path, {"image": "bob/agent:1"}, ada)) == "not-yours"
+        assert site.get("/submissions", ada).json()["submissions"] == []
+        assert site.post("/submissions", {"image": "ada/agent:1"}, ada).status_code == 201
 
 
 def test_only_json_is_read(site, ada, problem):

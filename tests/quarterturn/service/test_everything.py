@@ -1,0 +1,129 @@
+"""From a request to the board: real agents, in a real box or hosted, through the queue and the ledger."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from quarterturn import jobs, scores
+from quarterturn.hosting import Hosting
+from quarterturn.settings import Run
+from sandbox.store import RunState
+
+from ...sandbox.endpoint.conftest import Authority  # noqa: TID252 - the tests' own authority
+from ...sandbox.endpoint.conftest import serve as in_front  # noqa: TID252 - likewise
+
+ROOT = Path(__file__).parents[3]
+IMAGE = "quarterturn-agent-rulebook:latest"  # made by `./run images`
+WAIT = 300
+ENDED = ("done", "failed", "cancelled")
+
+
+def ended(site, name, who):
+    """Wait for the end of a submission, and give what its owner is told."""
+    for _ in range(WAIT * 4):
+        body = site.get(f"/submissions/{name}", who).json()
+        if body["state"] in ENDED:
+            return body
+        time.sleep(0.25)
+    return pytest.fail(f"{name} does not end")
+
+
+def board(site):
+    return {line["run"]: line for line in site.get("/leaderboard").json()["lines"]}
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+def test_an_image_goes_from_a_request_to_the_board(playable, serve):
+    ada = f"ada-{os.getpid()}"  # others may be testing with the same engine
+    subprocess.run(["docker", "tag", IMAGE, f"{ada}/rulebook:1"], check=True)
+    try:
+        with serve(playable, workers=1, limits={"images": ("{account}/",)}) as site:
+            site.house.settings = site.house.settings.model_copy(update={"run": Run(workers=4)})
+            site.account(ada)
+            site.account("eve")
+            wanted = {"image": f"{ada}/rulebook:1", "set": "private"}
+            assert site.post("/submissions", wanted, "eve").json()["code"] == "not-yours"
+            made = site.post("/submissions", wanted, ada).json()
+            end = ended(site, made["id"], ada)
+            assert (end["state"], end["failure"]) == ("done", None)
+            line, record = board(site)[end["run"]], site.house.runs.get(end["run"])
+    finally:
+        subprocess.run(["docker", "image", "rm", f"{ada}/rulebook:1"], check=True, stdout=subprocess.DEVNULL)
+    assert (record.state, record.box, record.official, record.track) == (RunState.DONE, "docker", True, "docker")
+    assert (line["track"], line["rank"], line["name"]) == ("docker", 1, "rulebook")
+    assert {part: line[part] for part in scores.PARTS} == end["figures"]
+    assert (line["whole"]["attempted"], line["whole"]["unknown"]) == (24, 0)
+    assert site.house.ledger.find(f"score/{end['run']}") is not None
+
+
+@contextmanager
+def hosted(pem, url, port):
+    """The example endpoint, on the loopback, with the example agent."""
+    agent = [sys.executable, str(ROOT / "examples" / "agents" / "rulebook" / "agent.py")]
+    server = [sys.executable, str(ROOT / "examples" / "endpoint" / "server.py"), str(pem), url, str(port)]
+    with subprocess.Popen([*server, *agent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(600):
+                with socket.socket() as attempt:
+                    if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.1)
+            yield
+        finally:
+            process.kill()
+
+
+def hand_on(port):
+    """Behave as what terminates TLS in front of an endpoint."""
+
+    def handed(handler, body):
+        behind = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
+        behind.request("POST", handler.path, body, dict(handler.headers))
+        handler.send_response(behind.getresponse().status)
+        handler.end_headers()
+        behind.close()
+
+    return handed
+
+
+@pytest.mark.own_network
+@pytest.mark.box
+@pytest.mark.slow
+def test_two_hosted_endpoints_are_run_at_once_and_stand_on_the_board(playable, serve, tmp_path, monkeypatch):
+    authority = Authority(tmp_path)
+    exceptions = {"test_allow": ("203.0.113.0/24",), "test_authority": authority.pem}
+    monkeypatch.setattr(jobs, "Hosting", partial(Hosting, **exceptions))
+    limits = {"callbacks": "203.0.113.1:8701", "callbacks_url": "http://203.0.113.1:8701"}
+    url = "https://203.0.113.10/tasks"
+    with serve(playable, workers=2, limits=limits) as site:
+        site.house.settings = site.house.settings.model_copy(update={"run": Run(box="bwrap")})
+        with (
+            hosted(site.house.places.endpoint_pem, url, 9000),
+            in_front(hand_on(9000), authority.server("203.0.113.10")) as heard,
+        ):
+            names = {
+                who: site.post("/submissions", {"endpoint": url, "set": "private"}, site.account(who)).json()["id"]
+                for who in ("ada", "bob")
+            }
+            ends = {who: ended(site, name, who) for who, name in names.items()}
+        assert [(one["state"], one["failure"]) for one in ends.values()] == [("done", None)] * 2
+        lines = [board(site)[one["run"]] for one in ends.values()]
+        leaves = {
+            leaf: [site.house.books.leaf_index(f"{leaf}/{one['run']}") for one in ends.values()]
+            for leaf in ("run-open", "score")
+        }
+    assert {line["track"] for line in lines} == {"endpoint"}
+    assert {line["whole"]["attempted"] for line in lines} == {6}, "what reads tasks is served the sunset cohort alone"
+    assert len(heard.requests) >= 12
+    assert max(leaves["run-open"]) < min(leaves["score"]), "they were played at the same time"
