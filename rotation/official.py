@@ -209,14 +209,18 @@ class Official:
     def close(self, run: OpenRun) -> tuple[Result, ...]:
         """Bind the results and publish that binding (step 4); gives the results for scoring."""
         number, month = run.record.number, run.record.month
-        bound = [self._bind(result) for result in self.results(run.record, why=f"score run {number}")]
+        played = self._books.runs.results(number, who=openings.WHO, why=f"score run {number}")
+        bound = [self._bind(self._result(number, one)) for one in played]
         ordered = in_order((item.task_commitment, item.commitment) for item in bound)
         totals = {
             cohort.id: (self._totals(number, cohort.id, bound), new_salt(self._books.entropy)) for cohort in run.cohorts
         }
         sealed = {
             "commitments": [item.hex() for item in ordered],
-            "results": [{"result": item.result.document(), "salt": item.salt.hex()} for item in bound],
+            "results": [
+                {"result": item.result.document(), "salt": item.salt.hex(), "tools": one.transcript.tools}
+                for item, one in zip(bound, played, strict=True)
+            ],
             "totals": {name: {"totals": document, "salt": salt.hex()} for name, (document, salt) in totals.items()},
         }
         statement = leaf.score(
@@ -261,13 +265,6 @@ class Official:
         for number in unfinished:
             self.abort(number, reason)
         return unfinished
-
-    def results(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
-        """Open a run's results, as they are scored."""
-        return tuple(
-            self._result(record.number, run)
-            for run in self._books.runs.results(record.number, who=openings.WHO, why=why)
-        )
 
     def closed(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
         """Open what a scored run was bound to, as one opening; of a task its server is not among it, and left empty.

@@ -125,7 +125,7 @@ class Watch:
         known, first = self._known(), self._first()
         tasks = {record.id: record for record in self.books.vault.records()}
         for run in runs:
-            for item in _figures(sealed[str(run.number)]):
+            for item, tools in _figures(sealed[str(run.number)]):
                 task = tasks[item["task"]]
                 yield Outcome(
                     rotation=self._rotation(run),
@@ -137,6 +137,7 @@ class Watch:
                     cap=item["max_steps"],
                     passed=item["passed"],
                     calls=item["calls"],
+                    tools=tools,
                     exposed=first[task.id] < self._rotation(run) or known(run, task),
                 )
 
@@ -190,10 +191,11 @@ class Watch:
             )
 
 
-def _figures(closing: bytes) -> Iterator[Item]:
-    """Give a run's figures a task, as its `score` leaf binds them, where there is a verdict."""
-    items = (item["result"] for item in json.loads(closing)["results"])
-    return (item for item in items if item["verdict"] != "unknown")
+def _figures(closing: bytes) -> Iterator[tuple[Item, tuple[str, ...]]]:
+    """Give a run's figures a task, as its `score` leaf binds them, where there is a verdict; and the tools called."""
+    for item in json.loads(closing)["results"]:
+        if item["result"]["verdict"] != "unknown":
+            yield item["result"], tuple(item["tools"])
 
 
 def _exposure(one: Proposal) -> Found:

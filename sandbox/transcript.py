@@ -121,6 +121,11 @@ class Transcript:
         return next((worst for worst in WORST if worst in outcomes), None)
 
     @property
+    def tools(self) -> list[str]:
+        """Give the names of the tools that were called, in their order."""
+        return [call.tool for call in self.calls]
+
+    @property
     def unlisted(self) -> int:
         """Count the calls to tools that the task does not list."""
         return sum(not call.listed for call in self.calls)

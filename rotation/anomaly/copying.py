@@ -1,4 +1,4 @@
-"""Runs of two submitters that agree too much in how many calls each task took: near-duplicate runs. Pure.
+"""Runs of two submitters that agree too much in what calls each task took: near-duplicate runs. Pure.
 
 Of the tasks where both passed or both failed, T = sum of log(1 - c + c 1[calls equal] / pi), pi being the chance that
 two independent runs need equally many: calls are log-normal counts, rounded and capped at what the task allows, with a
@@ -8,6 +8,9 @@ that to honest runs (so do K and GBT: W. van der Linden and L. Sotaridona, *J. E
 two calls too. So how the calls of a pair go together is told from the tasks where they are *not* equal, and T's tail
 is averaged over what those leave open: a copy leaves them unlike. What all pairs share is taken out by their own median
 and upper quantile.
+
+Where the tools that were called are known, calls count as equal only if they are the same tools in the same order.
+Their chance stays that of equally many, which is larger: an order can take a suspicion away and never add to it.
 
 Subject: `A|B`, two submitters in the order of their bytes; of their pairs of runs the most alike counts, its p-value
 multiplied by how many there are. Effect: the share of equal calls above what was expected, among tasks that both passed
@@ -55,6 +58,7 @@ class _Month:
         submitter: (P,).
         taken, passed: (P, I).
         calls: (P, I) from 1, capped.
+        sequence: (P, I) as in the table.
         cap: (I,) the last number of calls that is told apart.
         task: (P, I) mean log calls of the task, among results like the run's.
         known: (P, I) how many results that mean is made of.
@@ -66,6 +70,7 @@ class _Month:
     taken: Bools
     passed: Bools
     calls: Ints
+    sequence: Ints
     cap: Ints
     task: Floats
     known: Floats
@@ -123,7 +128,8 @@ def _month(table: Table, rotation: int) -> _Month:
         counted = taken & (passed == state)
         efforts = _efforts(log, counted.astype(float), places)
         made = np.where(counted[places], efforts, made)
-    return _Month(table.submitter[here], taken[places], passed[places], calls[places], cap, *made)
+    sequence = table.sequence[np.ix_(here, tasks)]
+    return _Month(table.submitter[here], taken[places], passed[places], calls[places], sequence, cap, *made)
 
 
 def _efforts(log: Floats, counted: Floats, places: Ints) -> Floats:
@@ -149,7 +155,8 @@ def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
         edges = np.log(np.arange(1, cap) + 0.5)
         below = ndtr((edges - mean[:, task, None]) / month.sd[:, task, None])
         mass = np.diff(below, axis=1, prepend=0, append=1)
-        hot = month.calls[:, task, None] == np.arange(1, cap + 1)
+        made = month.calls[:, task] + (cap + 1) * month.sequence[:, task]
+        hot = made[:, None] == np.unique(made)
         for state in (True, False):
             chosen = (month.taken[:, task] & (month.passed[:, task] == state)).astype(float)[:, None]
             like += chosen @ chosen.T
@@ -161,7 +168,8 @@ def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
 def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
     """Give the z of pairs of runs (Q,)."""
     alike = month.taken[one] & month.taken[other] & (month.passed[one] == month.passed[other])
-    same = alike & (month.calls[one] == month.calls[other])
+    as_many = alike & (month.calls[one] == month.calls[other])
+    same = as_many & (month.sequence[one] == month.sequence[other])
     chance, seen = np.zeros((2, len(TOGETHER), *alike.shape))
     for power, (equal, as_seen) in enumerate(_powers(month, one, other)):
         chance += TOGETHER[:, None, None] ** power * equal
@@ -169,7 +177,7 @@ def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
     chance, seen = np.clip(chance, 1e-4, 1 - 1e-4), np.maximum(seen, 1e-9)
     gain = (np.log1p(COPIED * (1 / chance[0] - 1)) - np.log(1 - COPIED)) * alike
     total = (gain * same).sum(axis=1)
-    unlike = np.where(alike & ~same, np.log(seen) - np.log1p(-chance), 0).sum(axis=2)
+    unlike = np.where(alike & ~as_many, np.log(seen) - np.log1p(-chance), 0).sum(axis=2)
     weights = np.exp(unlike - unlike.max(axis=0) - TOGETHER[:, None] / USUAL)
     tails = np.array([ndtr(-_two_point(gain, row, total)) for row in chance])
     averaged = (weights * tails).sum(axis=0) / weights.sum(axis=0)

@@ -14,7 +14,8 @@ from rotation.anomaly.table import Ints, Table
 class Outcome:
     """What one run made of one task; for the meaning of each field see `Table`.
 
-    `run` is the run's name: runs of one submitter and rotation stand in the order of the bytes of their names.
+    `run` is the run's name: runs of one submitter and rotation stand in the order of the bytes of their names. `tools`
+    are the names of the tools that were called, in their order.
     """
 
     rotation: int
@@ -26,6 +27,7 @@ class Outcome:
     cap: int
     passed: bool
     calls: int
+    tools: tuple[str, ...]
     exposed: bool
 
 
@@ -39,10 +41,12 @@ def table_of(outcomes: Collection[Outcome]) -> Table:
     column = {task: index for index, task in enumerate(tasks)}
     shape = (len(runs), len(tasks))
     taken, passed, exposed = (np.zeros(shape, dtype=np.bool_) for _ in range(3))
-    calls = np.zeros(shape, dtype=np.int64)
+    calls, sequence = np.zeros((2, *shape), dtype=np.int64)
+    sequences = {tools: index for index, tools in enumerate(sorted({one.tools for one in outcomes}))}
     for one in outcomes:
         cell = place[one.rotation, one.submitter.encode(), one.run.encode()], column[one.task]
         taken[cell], passed[cell], calls[cell], exposed[cell] = True, one.passed, one.calls, one.exposed
+        sequence[cell] = sequences[one.tools]
     return Table(
         runs=tuple(name.decode() for _, _, name in runs),
         submitter=_ints([submitters[who.decode()] for _, who, _ in runs]),
@@ -56,6 +60,7 @@ def table_of(outcomes: Collection[Outcome]) -> Table:
         taken=taken,
         passed=passed,
         calls=calls,
+        sequence=sequence,
         exposed=exposed,
     )
 

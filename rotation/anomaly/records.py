@@ -221,6 +221,7 @@ def _table(path: Path, columns: dict[str, Column]) -> Table:
         taken=taken,
         passed=passed,
         calls=counted,
+        sequence=np.zeros(shape, dtype=np.int64),
         exposed=_exposed(runs[:, 0], first[chosen] if len(task) else chosen),
     )
 

@@ -31,6 +31,8 @@ class Table:
         taken: (P, T) whether the run has a result of the task. Where it has none, the three below say nothing.
         passed: (P, T) whether it passed.
         calls: (P, T) how many tool calls it made.
+        sequence: (P, T) which tools it called in which order: the same number of a task says the same calls. All 0
+            where nothing is known of them.
         exposed: (P, T) whether this submitter could have known the task before this run.
     """
 
@@ -46,6 +48,7 @@ class Table:
     taken: Bools
     passed: Bools
     calls: Ints
+    sequence: Ints
     exposed: Bools
 
     def until(self, rotation: int) -> Table:
@@ -68,6 +71,7 @@ class Table:
             taken=self.taken[np.ix_(kept, seen)],
             passed=self.passed[np.ix_(kept, seen)],
             calls=self.calls[np.ix_(kept, seen)],
+            sequence=self.sequence[np.ix_(kept, seen)],
             exposed=self.exposed[np.ix_(kept, seen)],
         )
 

@@ -71,7 +71,7 @@ def document(number: int, stratum: Stratum) -> dict[str, Any]:
 
 def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> TaskRun:
     verdict = Verdict.TRUE if passed else Verdict.FALSE
-    call = CallRecord(TOOLS[0], {}, listed=True, error=False, injected=False, result="", seconds=0.01)
+    call = CallRecord(TOOLS[not passed], {}, listed=True, error=False, injected=False, result="", seconds=0.01)
     return TaskRun(
         task_id=task_id,
         category=category,

@@ -70,6 +70,17 @@ def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months
     assert not set(table.families) & {"t"}, "families are tags"
 
 
+def test_the_same_tools_in_the_same_order_are_one_sequence(months: Benchmark) -> None:
+    table = watch(months).table("test")
+    made = {}
+    for record in months.books.runs.list():
+        for one in months.books.runs.results(record.number, who="test", why="test"):
+            cell = table.runs.index(f"{record.number:09d}"), table.tasks.index(one.task_id)
+            made.setdefault(tuple(one.transcript.tools), set()).add(int(table.sequence[cell]))
+    assert len(made) > 1
+    assert sorted(index for indices in made.values() for index in indices) == list(range(len(made)))
+
+
 def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not(months: Benchmark) -> None:
     watch(months).look("test")
     found = {one.subject: (one.status, one.state, str(one.month)) for one in months.books.findings.all()}

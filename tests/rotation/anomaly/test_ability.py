@@ -32,6 +32,7 @@ def a_table(seed: int = 1) -> tuple[Table, Floats, Floats]:
         taken=dice.random((RUNS, TASKS)) < 0.9,
         passed=dice.random((RUNS, TASKS)) < expit(theta[:, None] - difficulty),
         calls=3 * whole,
+        sequence=0 * whole,
         exposed=whole < 0,
     )
     return table, theta, difficulty

@@ -33,6 +33,14 @@ def test_a_copied_run_is_found_and_named_in_the_order_of_bytes() -> None:
     assert flagged(copying, play(World(rotations=3), 3, Wrong(copied=0.5))) == ["who000|who001"]
 
 
+def test_equal_counts_of_different_calls_are_no_copies_and_the_same_calls_are() -> None:
+    table = play(World(rotations=3), 3, Wrong(copied=0.5))
+    alike = np.where(table.submitter < 2, 1, 2 + np.arange(len(table.runs)))[:, None]
+    others = replace(table, sequence=np.broadcast_to(np.arange(len(table.runs))[:, None], table.calls.shape))
+    assert flagged(copying, replace(table, sequence=np.broadcast_to(alike, table.calls.shape))) == ["who000|who001"]
+    assert flagged(copying, others) == []
+
+
 @pytest.mark.parametrize(("seed", "rotation"), [(1007, 2), (1011, 3), (1026, 2)])
 def test_models_of_one_lab_that_need_like_calls_are_no_copies(seed: int, rotation: int) -> None:
     assert flagged(copying, play(World(rotations=3, lab=0.3, shared_effort=0.3), seed), rotation) == []
@@ -42,7 +50,7 @@ def test_the_chance_of_like_calls_is_that_of_a_bivariate_normal() -> None:
     run, sd = np.array([[1.3, 1.3], [1.15, 1.15]]), 0.3
     both, cap = np.ones((2, 2), dtype=bool), np.array([9, 5])
     calls = np.array([[3, 5], [4, 5]])
-    month = _Month(np.arange(2), both, both, calls, cap, 0 * run, 1e9 + 0 * run, run, sd + 0 * run)
+    month = _Month(np.arange(2), both, both, calls, 0 * calls, cap, 0 * run, 1e9 + 0 * run, run, sd + 0 * run)
     powers = list(_powers(month, np.array([0]), np.array([1])))
     equal, seen = (sum(0.3**power * part[0] for power, part in enumerate(parts)) for parts in zip(*powers, strict=True))
     law = multivariate_normal([1.3, 1.15], sd**2 * np.array([[1, 0.3], [0.3, 1]]))

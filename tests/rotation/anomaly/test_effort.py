@@ -33,6 +33,7 @@ def a_table(own: float = OWN, seed: int = 3) -> tuple[Table, Floats]:
         taken=whole,
         passed=whole,
         calls=np.clip(calls, 1, 12),
+        sequence=0 * calls,
         exposed=~whole,
     )
     return table, truth

@@ -39,6 +39,7 @@ def line() -> Line:
             taken=taken,
             passed=passed | told,
             calls=np.full(taken.shape, 3),
+            sequence=np.zeros(taken.shape, dtype=np.int64),
             exposed=exposed,
         )
     )

@@ -47,6 +47,7 @@ def world(
         taken=taken,
         passed=passed,
         calls=np.full(taken.shape, 3),
+        sequence=np.zeros(taken.shape, dtype=np.int64),
         exposed=exposed,
     ).until(rotations)
 

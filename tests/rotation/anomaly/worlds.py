@@ -188,6 +188,7 @@ def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> Table:
         taken=taken,
         passed=passed,
         calls=calls,
+        sequence=np.zeros_like(calls),
         exposed=first < rotation[:, None],
     )
 
