@@ -69,14 +69,14 @@ def _waterfall(row: Item, at: Callable[[float], float]) -> list[str]:
         middle, end = lane * LANE + 9.0, start + value
         parts.append(svg.bar(at(start), at(end), middle - 3.5, 7, f"bar {name}"))
         if low is not None and high is not None:
-            parts += _whisker(at(end + low - value), at(end + high - value), middle, "thin")
+            parts += whisker(at(end + low - value), at(end + high - value), middle, "thin")
         if lane:
             parts.append(svg.line((svg.pct(at(start)), middle - LANE), (svg.pct(at(start)), middle + 3.5), "step"))
         start = end
     low, high = _interval(row, "change")
     middle = len(PARTS) * LANE + 12.0
     if low is not None and high is not None:
-        parts += _whisker(at(low), at(high), middle, "strong")
+        parts += whisker(at(low), at(high), middle, "strong")
     return [*parts, svg.dot(svg.pct(at(row["change"]["value"] or 0.0)), middle, 4, "point")]
 
 
@@ -89,7 +89,7 @@ def scores(rows: Sequence[Item]) -> Chart:
         for name, middle, kind in (("raw", 10.0, "ring"), ("linked", 21.0, "point")):
             value, (low, high) = row[name]["value"], _interval(row, name)
             if low is not None and high is not None:
-                parts += _whisker(at(low), at(high), middle, "thin" if name == "raw" else "strong")
+                parts += whisker(at(low), at(high), middle, "thin" if name == "raw" else "strong")
             if value is not None:
                 parts.append(svg.dot(svg.pct(at(value)), middle, 4, kind))
         told = (f"{percent(row['raw']['value'], 1)} raw, {percent(row['linked']['value'], 1)} linked",)
@@ -199,7 +199,8 @@ def _upright(place: float, kind: str) -> str:
     return svg.line((svg.pct(place), 0), (svg.pct(place), "100%"), kind)
 
 
-def _whisker(low: float, high: float, middle: float, kind: str) -> list[str]:
+def whisker(low: float, high: float, middle: float, kind: str) -> list[str]:
+    """Draw an interval between two places in per cent."""
     ends = [svg.line((svg.pct(end), middle - 2.5), (svg.pct(end), middle + 2.5), kind) for end in (low, high)]
     return [svg.line((svg.pct(low), middle), (svg.pct(high), middle), kind), *ends]
 

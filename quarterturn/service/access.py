@@ -16,6 +16,9 @@ from quarterturn.roles import Scope
 Table = Mapping[tuple[str, str], Scope | None]
 
 PAGES: Table = {
+    ("GET", "/"): None,
+    ("GET", "/board/{month}"): None,
+    ("GET", "/board/{month}/{file}"): None,
     ("GET", "/rotation"): None,
     ("GET", "/rotation/{file}"): None,
     ("GET", "/static/style.css"): None,

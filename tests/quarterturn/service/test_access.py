@@ -14,7 +14,8 @@ FILLED = {
     "id": "s-" + "a" * 16,
     "release": "Historical-2026-12",
     "path:path": "README.md",
-    "file": "cohorts.csv",
+    "file": "changes.csv",
+    "month": "2026-12",
     "size": "1",
     "number": "99",  # of none: revoking one would change who may do what
 }

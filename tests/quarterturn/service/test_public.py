@@ -137,7 +137,7 @@ def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_pat
         "/log/tile/../../../../quarterturn.toml",
         "/log/tile/%2e%2e/checkpoint",
         "/log/checkpoints/..",
-        "/attestations/..",
+        "/attestations/%2e%2e%2flog",
     ],
 )
 def test_no_path_leads_out_of_what_is_published(turned, path):

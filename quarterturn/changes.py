@@ -1,0 +1,72 @@
+"""What changed a board since the turn before, as the public log has it: each row names its leaf.
+
+1. Rows come from published leaves and from nothing else, so a change that is not in the log cannot be shown, and one
+   that is in the log cannot be left out.
+2. Of a task that was withdrawn the id is shown, which counts no more; of the one in its place nothing is.
+3. A score is closed by one leaf and never again: an audit takes a second one for a broken log. So there are no rows of
+   scores that were changed, only of runs that were taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rotation.calendar import Month
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.note import take_apart
+from vault.ledger.statement import Statement
+from vault.ledger.tiles import HEAD, WIDTH, bundles_of, entries_path, unpack_entries
+
+KINDS = ("retire", "set", "withdraw", "abort")
+_MARKS = tuple(f'"urn:quarterturn:{kind}:v1"'.encode() for kind in KINDS)  # reading a leaf whole takes far longer
+
+Row = dict[str, Any]
+
+
+def of_month(log: Path, month: Month) -> list[Row]:
+    """Give the changes of a month's board, the newest first, from the public folder of a log."""
+    rows = []
+    for index, statement in _backwards(log):
+        if statement.kind == "set" and Month.parse(statement.predicate["month"]) < month:
+            break
+        if (row := _row(index, statement, month)) is not None:
+            rows.append(row)
+    return rows
+
+
+def _backwards(log: Path) -> Iterator[tuple[int, Statement]]:
+    """Give the statements that may be such a change, from the last leaf of the published head to the first."""
+    try:
+        size = Checkpoint.parse(take_apart((log / HEAD).read_bytes())[0]).size
+    except FileNotFoundError:
+        return
+    for bundle, width in reversed(list(bundles_of(size))):
+        path = entries_path(bundle, width)
+        leaves = unpack_entries((log / path).read_bytes(), width, path)
+        for place in reversed(range(width)):
+            if any(mark in leaves[place] for mark in _MARKS):
+                yield bundle * WIDTH + place, Statement.parse(leaves[place])
+
+
+def _row(index: int, statement: Statement, month: Month) -> Row | None:
+    says, kind = statement.predicate, statement.kind
+    if says["month"] != str(month.plus(-1) if kind == "retire" else month):
+        return None
+    return {
+        "leaf": index,
+        "kind": kind,
+        "subject": says["cohort"] if kind == "retire" else statement.name,
+        "tasks": _tasks(statement),
+        "why": says.get("reason", "turn"),
+    }
+
+
+def _tasks(statement: Statement) -> int | None:
+    """Count the tasks that a change is about."""
+    if statement.kind == "retire":
+        return len(statement.predicate["tasks"])
+    if statement.kind == "set":
+        return int(statement.predicate["count"])
+    return 1 if statement.kind == "withdraw" else None
