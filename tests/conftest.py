@@ -7,12 +7,15 @@ import ipaddress
 import os
 import socket
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from .postgres import Server
 
 settings.register_profile("house", deadline=None)  # two cores are shared by many tests: time says nothing there
 settings.load_profile("house")
@@ -42,6 +45,37 @@ socket.socket.connect = _connect_here  # type: ignore[method-assign, assignment]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "own_network: runs in a network namespace of its own (needs root)")
+    config.addinivalue_line("markers", "both_databases: what asks for a database plays on SQLite and on PostgreSQL")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "backend" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_databases"):
+        metafunc.parametrize("backend", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> str:
+    """Which database a test plays on."""
+    return str(getattr(request, "param", "sqlite"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL of this process' own, started when the first test asks for it."""
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an empty database."""
+    if backend == "sqlite":
+        yield f"sqlite:///{tmp_path / 'quarterturn.db'}"
+        return
+    server: Server = request.getfixturevalue("postgres")
+    with server.empty() as address:
+        yield address
 
 
 @pytest.hookimpl(tryfirst=True)

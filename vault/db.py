@@ -27,7 +27,7 @@ from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine,
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlmodel import Session, SQLModel
 
-from vault.errors import Malformed, Unavailable
+from vault.errors import Malformed, Unavailable, VaultError
 
 WAIT = 30.0
 """Seconds that a writer waits for another one."""
@@ -56,6 +56,7 @@ _ON_POSTGRES: dict[str, Any] = {
     "max_overflow": 45,
     "pool_timeout": WAIT,
     "connect_args": {
+        "client_encoding": "utf8",
         "connect_timeout": 10,
         "keepalives_idle": 10,
         "keepalives_interval": 5,
@@ -87,7 +88,11 @@ def open_engine(url: str) -> Engine:
     else:
         raise Malformed("The database's address cannot be used: name one of sqlite:///PATH and postgresql://HOST/NAME.")
     event.listen(engine, "handle_error", lambda context: _explain(address, context))
-    _require_answer(engine, address)
+    try:
+        _require_answer(engine, address)
+    except VaultError:
+        engine.dispose()
+        raise
     return engine
 
 
@@ -222,6 +227,9 @@ def _explain(address: URL, context: ExceptionContext) -> None:
         raise Unavailable(f"{_shown(address)} does not answer: {_first_line(error)}.") from None
     elif isinstance(error, driver.DataError):
         raise Malformed(f"{_shown(address)} holds no text that is so long, or has such a character.") from None
+    for one in (error, context.sqlalchemy_exception):  # behind the first line PostgreSQL quotes rows
+        if one is not None and one.args:
+            one.args = (_first_line(one.args[0]), *one.args[1:])
 
 
 def _busy(address: URL) -> str:
@@ -232,5 +240,5 @@ def _shown(address: URL) -> str:
     return f"The database {address.render_as_string(hide_password=True)}"
 
 
-def _first_line(error: BaseException | None) -> str:
+def _first_line(error: object) -> str:
     return str(error).partition("\n")[0]

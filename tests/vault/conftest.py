@@ -73,11 +73,6 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'quarterturn.db'}"
-
-
-@pytest.fixture
 def engine(url: str) -> Iterator[Engine]:
     engine = open_engine(url)
     SQLModel.metadata.create_all(engine, tables=TABLES)

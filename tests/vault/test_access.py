@@ -15,6 +15,8 @@ from vault.access import START, AccessEntry, verify
 from vault.db import transaction
 from vault.errors import Broken, NotAllowed
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def log(vault, add):
@@ -115,10 +117,12 @@ def test_an_opening_that_cannot_be_logged_does_not_open(vault, engine, add, monk
     task_id = add(0).id
     vault.seal_blob("trace/1", b"...")
     monkeypatch.setattr("vault.store.unseal", lambda *_: pytest.fail("it was opened"))
+    full = {
+        "sqlite": "CREATE TRIGGER full BEFORE INSERT ON vault_access BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+        "postgresql": 'ALTER TABLE vault_access ADD CONSTRAINT "disk full" CHECK (number < 0) NOT VALID',
+    }
     with transaction(engine) as session:
-        session.connection().exec_driver_sql(
-            "CREATE TRIGGER full BEFORE INSERT ON vault_access BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-        )
+        session.connection().exec_driver_sql(full[engine.dialect.name])
     for opening in (
         lambda: vault.open(task_id, who="a", why="b"),
         lambda: vault.open_blob("trace/1", who="a", why="b"),

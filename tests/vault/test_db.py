@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import IntegrityError
@@ -45,6 +49,7 @@ def test_a_new_database_and_its_journals_belong_to_their_owner(engine, tmp_path)
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
 
 
+@pytest.mark.both_databases
 def test_a_block_that_fails_leaves_nothing(engine):
     with suppress(ZeroDivisionError), transaction(engine) as session:
         session.add(row(0))
@@ -53,6 +58,7 @@ def test_a_block_that_fails_leaves_nothing(engine):
     assert numbers(engine) == []
 
 
+@pytest.mark.both_databases
 def test_a_block_that_ends_is_there_for_another_engine(engine, url):
     with transaction(engine) as session:
         session.add(row(0))
@@ -61,6 +67,7 @@ def test_a_block_that_ends_is_there_for_another_engine(engine, url):
     other.dispose()
 
 
+@pytest.mark.both_databases
 def test_two_writers_wait_for_each_other_and_neither_loses(engine):
     """Both read the highest number first: without a lock taken at the start, both would write the same one."""
 
@@ -79,6 +86,7 @@ def test_two_writers_wait_for_each_other_and_neither_loses(engine):
     assert sorted(numbers(engine)) == list(range(45))
 
 
+@pytest.mark.both_databases
 def test_a_reader_sees_a_snapshot_and_is_not_kept_waiting(engine):
     with transaction(engine) as session:
         session.add(row(0))
@@ -87,19 +95,117 @@ def test_a_reader_sees_a_snapshot_and_is_not_kept_waiting(engine):
     assert numbers(engine) == [0]
 
 
-def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, tmp_path, monkeypatch):
+@pytest.mark.both_databases
+def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, monkeypatch):
     monkeypatch.setattr(db, "WAIT", 0.1)
     impatient = open_engine(url)
-    somebody = sqlite3.connect(tmp_path / "quarterturn.db", isolation_level=None)
-    somebody.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Unavailable, match="was busy for"), transaction(impatient):
-        pass
-    somebody.close()
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction(engine):
+            held.set()
+            assert done.wait(60)
+
+    somebody = threading.Thread(target=hold)
+    somebody.start()
+    assert held.wait(60)
+    for other in (impatient, engine):  # another process', and this one's
+        with pytest.raises(Unavailable, match="was busy for"), transaction(other):
+            pass
+    done.set()
+    somebody.join()
     with transaction(impatient) as session:
         session.add(row(0))
     impatient.dispose()
 
 
+@pytest.mark.both_databases
+def test_many_writers_with_a_look_beside_their_transaction_do_not_wait_for_each_others_connections(engine):
+    def write(number: int) -> None:
+        with transaction(engine) as session:
+            assert len(numbers(engine)) < 80
+            session.add(row(number))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(80)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers(engine)) == list(range(80))
+
+
+@pytest.mark.both_databases
+def test_one_reader_sees_one_snapshot_although_others_write_meanwhile(engine):
+    with Session(engine) as session:
+        assert session.exec(select(LeafRow.number)).all() == []
+        with transaction(engine) as writer:
+            writer.add(row(0))
+        assert session.exec(select(LeafRow.number)).all() == []
+    assert numbers(engine) == [0]
+
+
+def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, monkeypatch):
+    monkeypatch.setattr(db, "IDLE", 0.2)
+
+    def write() -> None:
+        other = open_engine(url)
+        with transaction(other) as session:
+            assert session.connection().exec_driver_sql("SELECT 1").scalar() == 1
+        other.dispose()
+
+    def stand_still() -> None:
+        with transaction(engine) as session:
+            thread = threading.Thread(target=write)
+            thread.start()
+            thread.join()
+            session.connection().exec_driver_sql("SELECT 1")
+
+    with postgres.empty() as url:
+        engine = open_engine(url)
+        with pytest.raises(Unavailable, match="does not answer"):
+            stand_still()
+        write()
+        with transaction(engine) as session:
+            assert session.connection().exec_driver_sql("SELECT 1").scalar() == 1
+        engine.dispose()
+
+
+@pytest.mark.parametrize("word", ["\x00", "xxxxx"])
+def test_what_no_column_holds_is_malformed_and_not_a_mistake_of_ours(postgres, word):
+    with postgres.empty() as url:
+        engine = open_engine(url)
+        with transaction(engine) as session:
+            session.connection().exec_driver_sql("CREATE TABLE small (word VARCHAR(4))")
+        with engine.connect() as connection, pytest.raises(Malformed, match="holds no text"):
+            connection.exec_driver_sql("INSERT INTO small VALUES (%s)", (word,))
+        engine.dispose()
+
+
+def test_a_database_in_another_encoding_is_refused(postgres):
+    postgres.execute("CREATE DATABASE ascii ENCODING SQL_ASCII LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0")
+    with pytest.raises(Malformed, match="encoded in SQL_ASCII"):
+        open_engine(postgres.url("ascii"))
+
+
+WITHOUT = """
+import sys
+sys.modules["psycopg"] = None
+from quarterturn.cli import main
+main()
+"""
+
+
+def test_without_the_driver_of_postgresql_a_sentence_says_so(tmp_path):
+    environment = {**os.environ, "QUARTERTURN_DATABASE": "postgresql://db/rows"}
+    said = subprocess.run(
+        [sys.executable, "-c", WITHOUT, "init", "--home", tmp_path / "home"],
+        check=False, env=environment, capture_output=True, text=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert said.returncode == 6
+    assert "install quarterturn with the extra 'postgres'" in said.stderr
+
+
+@pytest.mark.both_databases
 def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_long_wait(engine):
     with transaction(engine) as session:
         with pytest.raises(RuntimeError, match="pass its session on"), transaction(engine):
@@ -110,6 +216,7 @@ def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_long_wait(eng
     assert numbers(engine) == [0, 1]
 
 
+@pytest.mark.both_databases
 def test_whoever_joins_a_transaction_shares_its_end(engine):
     with suppress(ZeroDivisionError), transaction(engine) as session:
         with joined(engine, session) as same:
@@ -120,6 +227,7 @@ def test_whoever_joins_a_transaction_shares_its_end(engine):
     assert numbers(engine) == [1]
 
 
+@pytest.mark.both_databases
 def test_a_refused_row_is_not_quoted(engine):
     with transaction(engine) as session:
         session.add(row(0))

@@ -20,6 +20,8 @@ from vault.ledger.note import Signer
 from vault.ledger_store import Ledger
 from vault.tables import LeafRow
 
+pytestmark = pytest.mark.both_databases
+
 ORIGIN = "vault.example/benchmark"
 KEY = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
 
@@ -136,7 +138,8 @@ def test_a_database_that_was_put_back_is_refused_before_anything_is_promised_fro
 
 @pytest.mark.parametrize("place", range(5))
 def test_an_edited_leaf_is_named(engine, writer, clock, published, place):
-    sql(engine, f"UPDATE vault_ledger_leaf SET leaf = CAST('kinder' AS BLOB) WHERE number = {place}")
+    binary = "BLOB" if engine.dialect.name == "sqlite" else "BYTEA"
+    sql(engine, f"UPDATE vault_ledger_leaf SET leaf = CAST('kinder' AS {binary}) WHERE number = {place}")
     with pytest.raises(Refused, match=f"Leaf {place} in the database is not the leaf that was signed"):
         Ledger(engine, writer, clock)
     with pytest.raises(Refused):
