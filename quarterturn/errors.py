@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import ClassVar, Literal
 
 Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
@@ -47,3 +49,10 @@ class OverQuota(HallError):
     """A quota is used up; the message says which, and when there is more."""
 
     kind: ClassVar[Kind] = "quota"
+
+
+def where(error: BaseException) -> str:
+    """Say where an error comes from, and nothing of its words, which may quote a task."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {frames[-1].name} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{place}"

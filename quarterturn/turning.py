@@ -7,7 +7,7 @@ each other's errors; that no turn is made twice is kept by the rows (`rotation.s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -78,19 +78,16 @@ def coming(house: House) -> Coming:
 
 
 def _lacking(house: House, month: Month) -> Iterator[str]:
-    if missing := stock.wanted(house):
-        which = ", ".join(f"{stratum} {count}" for stratum, count in sorted(missing.items()))
-        yield f"{sum(missing.values())} reviewed tasks are missing: {which}."
-        waiting = len(house.vault.records(State.ADMITTED))
-        yield (
-            f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
-            if waiting
-            else ("None is admitted and waits for a review: `quarterturn task admit` draws and proves what is missing.")
-        )
-        return
-    try:
+    with suppress(Refused):
         house.rotation.plan(month)
-    except Refused:
+        return
+    missing, waiting = stock.wanted(house), len(house.vault.records(State.ADMITTED))
+    if missing:
+        which = ", ".join(f"{stratum} {count}" for stratum, count in sorted(missing.items()))
+        yield f"{sum(missing.values())} tasks are missing ({which}): `quarterturn task admit`."
+    if waiting:
+        yield f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
+    if not missing and not waiting:
         yield "The cohort cannot be put together from what is reviewed: `quarterturn turn plan` says why."
 
 

@@ -1,0 +1,309 @@
+"""The month turns by itself: once, in order, whoever else turns; and what it lacks is told, not thrown."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlmodel import Session, select
+
+from quarterturn import monthly, turning
+from quarterturn.errors import Unavailable
+from quarterturn.monthly import Clock, outbox
+from quarterturn.outbox import WAITS
+from quarterturn.tables import NoticeRow
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.schedule import Alarm
+from rotation.turn import STEPS
+from sandbox.submission import Program, Submission
+from vault.ledger.statement import Statement
+
+DUE = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+class Time:
+    """A present moment that stands where it is put."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def at(live):
+    """Open the home at a moment; more than once, as several processes would."""
+    houses = []
+
+    def opened(now: datetime) -> tuple[House, Time]:
+        present = Time(now)
+        houses.append(House(live, None, present))
+        return houses[-1], present
+
+    yield opened
+    for house in houses:
+        house.close()
+
+
+def told(house: House) -> list[str]:
+    return [one.key for one in outbox(house).posted()]
+
+
+def months(house: House) -> list[tuple[str, bool]]:
+    return [(str(turn.month), turn.finished) for turn in house.months.turns()]
+
+
+def leaves(house: House) -> Counter[str]:
+    return Counter(Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size))
+
+
+def words(house: House, key: str) -> str:
+    with Session(house.engine) as session:
+        return json.dumps(session.exec(select(NoticeRow.content).where(NoticeRow.key == key)).one())
+
+
+def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
+    house, present = at(DUE - timedelta(days=8))
+    Clock(house).look()
+    assert told(house) == []
+    present.now = DUE - timedelta(days=7)
+    Clock(house).look()
+    assert told(house) == ["turn.coming/2026-12"]
+    assert "Nothing is missing for it." in words(house, "turn.coming/2026-12")
+    present.now = DUE - timedelta(seconds=1)
+    Clock(house).look()
+    assert months(house) == [("2026-11", True)]
+    present.now = DUE
+    Clock(house).look()
+    Clock(house).look()
+    assert months(house) == [("2026-11", True), ("2026-12", True)]
+    assert told(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
+    assert leaves(house)["retire"] == 1
+
+
+def test_when_it_is_due_is_a_setting_and_the_public_is_told_the_same(at):
+    house, present = at(DUE)
+    house.settings = house.settings.model_copy(
+        update={"clock": house.settings.clock.model_copy(update={"day": 3, "hour": 6})}
+    )
+    Clock(house).look()
+    assert len(months(house)) == 1
+    present.now = DUE + timedelta(days=2, hours=6)
+    Clock(house).look()
+    assert len(months(house)) == 2
+    view = json.loads((house.places.view / "rotations.json").read_text())
+    assert view["next"] == {"turn": "2027-01", "due": "2027-02-03T06:00:00Z"}
+
+
+def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks(at):
+    house, _ = at(DUE + timedelta(days=75))  # three turns are due, and there are tasks for one
+    Clock(house).look()
+    assert months(house) == [("2026-11", True), ("2026-12", True)]
+    assert told(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
+    said = words(house, "turn.overdue/2027-01/2027-03-17")
+    assert "6 tasks are missing (filesystem/composition/medium 1" in said
+
+
+def test_tasks_without_a_reviewer_are_told_each_day_and_turned_once_they_have_one(at, stock, monkeypatch):
+    house, present = at(DUE)
+    Clock(house).look()
+    present.now = datetime(2027, 2, 1, tzinfo=UTC)
+    with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
+        patch.setattr("quarterturn.reading.decide", lambda *_: None)
+        stock(house, 1, first=5)
+    Clock(house).look()
+    present.now += timedelta(hours=30)
+    Clock(house).look()
+    assert [key for key in told(house) if "overdue" in key] == [
+        "turn.overdue/2027-01/2027-02-01",
+        "turn.overdue/2027-01/2027-02-02",
+    ]
+    assert "6 admitted tasks wait for a reviewer" in words(house, "turn.overdue/2027-01/2027-02-01")
+    stock(house, 1, first=6)
+    Clock(house).look()
+    assert months(house)[-1] == ("2027-01", True)
+
+
+def test_runs_that_are_open_are_told_before_and_ended_by_the_turn(at):
+    house, present = at(DUE - timedelta(days=1))
+    submitted = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
+
+    class Box:
+        name, official = "docker", True
+
+    number = house.official.open(submitted, Box()).record.number
+    Clock(house).look()
+    assert "1 runs are open" in words(house, "turn.coming/2026-12")
+    present.now = DUE
+    Clock(house).look()
+    assert house.runs.get(number).code == "turn"
+
+
+def test_a_key_ring_that_went_missing_is_told_and_crashes_nothing(at, live):
+    house, _ = at(DUE)
+    ring = live / "keys" / "ring.json"
+    ring.rename(ring.with_suffix(".away"))
+    Clock(house).look()
+    assert told(house) == ["turn.overdue/2026-12/2027-01-01"]
+    assert "The key ring or a signing key cannot be used" in words(house, "turn.overdue/2026-12/2027-01-01")
+    ring.with_suffix(".away").rename(ring)
+    Clock(house).look()
+    assert months(house)[-1] == ("2026-12", True)
+
+
+def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with(at, monkeypatch, caplog):
+    house, _ = at(DUE)
+    with monkeypatch.context() as patch:
+        patch.setattr(house.rotation, "_commit", lambda turn: {}["a word of a task"])
+        Clock(house).look()
+    assert months(house)[-1] == ("2026-12", False)
+    said = words(house, "turn.overdue/2026-12/2027-01-01")
+    assert "It broke off (KeyError)" in said
+    assert "KeyError in <lambda> (test_monthly.py" in caplog.text
+    assert "a word of a task" not in said + caplog.text
+    Clock(house).look()
+    assert months(house)[-1] == ("2026-12", True)
+    assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
+
+
+def test_of_clocks_that_look_at_once_one_turns(at):
+    houses = [at(DUE)[0] for _ in range(3)]
+    gate = threading.Barrier(3)
+
+    def look(house: House) -> None:
+        gate.wait()
+        Clock(house).look()
+
+    threads = [threading.Thread(target=look, args=(house,)) for house in houses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    Clock(houses[0]).look()
+    assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
+    assert houses[0].months.turns()[-1].done == STEPS
+    assert leaves(houses[0]) == {"commit": 30, "set": 2, "retire": 1}
+    assert told(houses[0]) == ["turn.done/2026-12"]
+
+
+LOOKING = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from quarterturn.monthly import Clock
+from quarterturn.wiring import House
+house = House(Path(sys.argv[1]), None, lambda: datetime(2027, 1, 1, tzinfo=UTC))
+house.ring
+print("ready", flush=True)
+sys.stdin.read(1)
+Clock(house).look()
+house.close()
+"""
+
+
+@pytest.mark.slow
+def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, live):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    for pause in (0.02, 0.1, 0.25, None):
+        looking = [subprocess.Popen([sys.executable, "-c", LOOKING, live], text=True, **pipes) for _ in range(2)]
+        for process in looking:
+            assert process.stdout.readline() == "ready\n"
+        for process in looking:
+            process.stdin.write("!")
+            process.stdin.flush()
+        if pause is not None:
+            time.sleep(pause)
+            for process in looking:
+                process.kill()
+        for process in looking:
+            process.communicate(timeout=120)
+    house, _ = at(DUE)
+    assert months(house) == [("2026-11", True), ("2026-12", True)]
+    assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
+    assert house.writer.fsck() == []
+
+
+def test_who_has_no_lock_is_told_that_somebody_turns(at, say, live):
+    house, _ = at(DUE)
+    other, _ = at(DUE)
+    with turning.alone(house):
+        Clock(other).look()
+        assert (len(months(house)), told(house)) == (1, [])
+        with pytest.raises(Unavailable, match="another process turns this home"), turning.alone(other):
+            pass
+        assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
+
+
+def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
+    """Where there is no common lock the rows decide: whoever comes second changes nothing."""
+    house, _ = at(DUE)
+    other, _ = at(DUE)
+    month, retired = Month.parse("2026-12"), Counter()
+
+    def overtaken(step: str) -> None:
+        if step == "close" and not retired:
+            retired.update(other.rotation.run(month).done)
+
+    with pytest.raises(Exception, match=r"retire|already|not live|cannot"):
+        house.rotation.run(month, overtaken)
+    assert house.months.turns()[-1].done == STEPS
+    assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
+
+
+def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_ends_it(at, monkeypatch):
+    house, _ = at(DUE)
+    clock, reached = Clock(house, seconds=0.01), threading.Event()
+    stop = monthly.Clock._step
+
+    def step(self: Clock, name: str) -> None:
+        if name == "retire":
+            reached.set()
+            self._stopping.wait(60)
+        stop(self, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(monthly.Clock, "_step", step)
+        clock.start()
+        assert reached.wait(60)
+        clock.stop()
+    assert house.months.turns()[-1].done == ("stop", "close", "retire")
+    assert not [key for key in told(house) if "overdue" in key]
+    Clock(house).look()
+    assert months(house)[-1] == ("2026-12", True)
+
+
+def test_an_alarm_asks_again_and_again_and_never_twice_at_once():
+    asked, inside, most = threading.Event(), [], []
+    times = []
+
+    def ask() -> None:
+        inside.append(1)
+        most.append(len(inside))
+        times.append(1)
+        time.sleep(0.03)
+        inside.pop()
+        if len(times) == 3:
+            asked.set()
+
+    alarm = Alarm(ask, seconds=0.01)
+    alarm.start()
+    assert asked.wait(30)
+    alarm.stop()
+    count = len(times)
+    time.sleep(0.05)
+    assert len(times) == count, "it is quiet once it was stopped"
+    assert max(most) == 1
+    alarm.stop()
+
+
+def test_the_waits_grow_and_end():
+    assert list(WAITS) == sorted(WAITS)
+    assert timedelta(days=2) < sum(WAITS, timedelta()) < timedelta(days=4)

@@ -1,0 +1,415 @@
+"""The outbox and its channels: once each, tried again, signed, and over real sockets."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import logging
+import os
+import socketserver
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes, policy
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from quarterturn import channels, migrations
+from quarterturn.channels import Log, Mail, Webhook
+from quarterturn.errors import Malformed
+from quarterturn.notices import Notice
+from quarterturn.outbox import WAITS, Message, Outbox, Undelivered
+from quarterturn.settings import Notify, parse
+from vault.db import open_engine
+
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+ORIGIN = "quarterturn.example/log"
+NOTICE = Notice(
+    "turn.done/2026-12", "turn.done", "2026-12", "The turn of 2026-12 is done: 2027-01 runs.", ("One line.",)
+)
+MESSAGE = Message("msg_1", NOW, "turn.done", "2026-12", NOTICE.subject, NOTICE.lines)
+SECRET = b"test-secret-of-at-least-24-bytes"
+
+
+class Heard:
+    """A channel that keeps what it is given, and fails as often as it is told to."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures, self.messages = failures, []
+
+    def send(self, message: Message) -> None:
+        self.messages.append(message)
+        if len(self.messages) <= self.failures:
+            raise Undelivered("status 503")
+
+
+@pytest.fixture
+def box(tmp_path):
+    """Give an outbox with its channels at a moment; all of them share one database."""
+    engine = open_engine(f"sqlite:///{tmp_path}/rows.db")
+    migrations.upgrade(engine)
+
+    def opened(now: datetime = NOW, **ways) -> Outbox:
+        return Outbox(engine, ways, ORIGIN, lambda: now)
+
+    yield opened
+    engine.dispose()
+
+
+def test_a_notice_is_sent_once_on_each_channel_whoever_makes_it_how_often(box):
+    one, two = Heard(), Heard()
+    for _ in range(2):
+        for outbox in (box(one=one, two=two), box(one=one, two=two)):
+            outbox.add(NOTICE)
+            outbox.deliver()
+    assert [len(way.messages) for way in (one, two)] == [1, 1]
+    assert one.messages[0].id == two.messages[0].id
+    assert (one.messages[0].subject, one.messages[0].lines) == (NOTICE.subject, NOTICE.lines)
+
+
+def test_a_channel_that_is_named_later_is_told_too(box):
+    one, two = Heard(), Heard()
+    box(one=one).add(NOTICE)
+    box(one=one).deliver()
+    box(one=one, two=two).add(NOTICE)
+    box(one=one, two=two).deliver()
+    assert [len(way.messages) for way in (one, two)] == [1, 1]
+
+
+def test_what_failed_is_tried_again_later_and_later_and_then_given_up(box):
+    way, now = Heard(failures=99), NOW
+    box(way=way).add(NOTICE)
+    for wait in WAITS:
+        box(now, way=way).deliver()
+        box(now + wait - timedelta(seconds=1), way=way).deliver()
+        now += wait
+    box(now, way=way).deliver()
+    box(now + timedelta(days=99), way=way).deliver()
+    assert len(way.messages) == len(WAITS) + 1
+    assert len({message.id for message in way.messages}) == 1, "its receiver knows that it is the same"
+    (posted,) = box(way=way).posted()
+    assert (posted.sent, posted.given_up, posted.error) == (False, True, "status 503")
+
+
+def test_what_failed_once_arrives_at_the_second_try(box):
+    way = Heard(failures=1)
+    box(way=way).add(NOTICE)
+    box(way=way).deliver()
+    assert not box(way=way).posted()[0].sent
+    box(NOW + WAITS[0], way=way).deliver()
+    (posted,) = box(way=way).posted()
+    assert (posted.sent, posted.tries, posted.error) == (True, 2, None)
+
+
+def test_who_dies_while_sending_leaves_it_to_be_sent_again(box):
+    class Deadly(Heard):
+        def send(self, message: Message) -> None:
+            super().send(message)
+            raise KeyboardInterrupt
+
+    way = Deadly()
+    box(way=way).add(NOTICE)
+    with pytest.raises(KeyboardInterrupt):
+        box(way=way).deliver()
+    next_one = Heard()
+    box(way=next_one).deliver()
+    assert next_one.messages == [], "whoever sends it may still be at it"
+    box(NOW + WAITS[0], way=next_one).deliver()
+    assert [message.id for message in next_one.messages] == [way.messages[0].id]
+
+
+def test_of_many_who_send_at_once_one_does(box):
+    way, gate = Heard(), threading.Barrier(4)
+    box(way=way).add(NOTICE)
+
+    def deliver() -> None:
+        gate.wait()
+        box(way=way).deliver()
+
+    threads = [threading.Thread(target=deliver) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(way.messages) == 1
+
+
+# -- a webhook --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def receiving(*statuses: int) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
+    """Listen on the loopback, and answer with these, the last of them from then on."""
+    heard: list[tuple[dict[str, str], bytes]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            heard.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            status = statuses[min(len(heard), len(statuses)) - 1]
+            self.send_response(status)
+            if status == 302:
+                self.send_header("location", self.path)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hook?of=us", heard
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def secret(tmp_path):
+    file = tmp_path / "webhook.secret"
+    file.write_text(f"whsec_{base64.b64encode(SECRET).decode()}\n")
+    file.chmod(0o600)
+    return file
+
+
+def test_a_webhook_is_signed_as_standard_webhooks_has_it(secret):
+    with receiving(200) as (url, heard):
+        Webhook(url, secret, lambda: NOW).send(MESSAGE)
+    ((headers, body),) = heard
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(SECRET, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert (headers["webhook-id"], headers["webhook-timestamp"]) == ("msg_1", "1798761600")
+    assert json.loads(body) == {
+        "type": "turn.done",
+        "timestamp": "2027-01-01T00:00:00+00:00",
+        "data": {"month": "2026-12", "subject": NOTICE.subject, "lines": ["One line."]},
+    }
+
+
+def test_the_signature_is_that_of_the_specifications_example():
+    key = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    made = channels.signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}')
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+@pytest.mark.parametrize("status", [302, 400, 410, 500])
+def test_what_is_not_2xx_did_not_arrive_and_redirects_are_not_followed(secret, status):
+    with receiving(status, 200) as (url, heard):
+        with pytest.raises(Undelivered, match=f"^status {status}$"):
+            Webhook(url, secret, lambda: NOW).send(MESSAGE)
+        assert len(heard) == 1
+
+
+def test_nobody_there_and_nobody_trusted_is_undelivered(secret, tmp_path):
+    with receiving(200) as (url, _):
+        pass
+    with pytest.raises(Undelivered, match=r"^ConnectionRefusedError$"):
+        Webhook(url, secret, lambda: NOW).send(MESSAGE)
+    with tls_mail(certificate(tmp_path)) as (port, _), pytest.raises(Undelivered, match=r"^SSL\w*Error$"):
+        Webhook(f"https://localhost:{port}/", secret, lambda: NOW).send(MESSAGE)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "sentence"),
+    [
+        (None, 0o600, "cannot be used: webhook.secret"),
+        (b"whsec_" + base64.b64encode(SECRET), 0o644, "cannot be used: webhook.secret"),
+        (b"\xff\xfe", 0o600, "cannot be used: webhook.secret"),
+        (b"whsec_" + base64.b64encode(b"short"), 0o600, "24 bytes or more"),
+        (b"whsec_not base64", 0o600, "24 bytes or more"),
+    ],
+)
+def test_a_secret_that_is_none_is_said_and_not_shown(tmp_path, text, mode, sentence):
+    file = tmp_path / "webhook.secret"
+    if text is not None:
+        file.write_bytes(text)
+        file.chmod(mode)
+    with pytest.raises(Undelivered, match=sentence):
+        Webhook("http://127.0.0.1:1/", file, lambda: NOW).send(MESSAGE)
+
+
+@pytest.mark.parametrize(
+    ("url", "good"),
+    [
+        ("https://hooks.example/T00/B00?token=1", True),
+        ("http://127.0.0.1:8080/", True),
+        ("http://[::1]/", True),
+        ("http://localhost/x", True),
+        ("http://hooks.example/", False),
+        ("http://127.0.0.1.example/", False),
+        ("http://localhost.example/", False),
+        ("https://user@hooks.example/", False),
+        ("https://hooks.example/#x", False),
+        ("https://hooks.example/\r\nx: y", False),
+        ("https:///x", False),
+        ("https://hooks.example:99999/", False),
+        ("ftp://hooks.example/", False),
+        ("hooks.example", False),
+    ],
+)
+def test_a_webhook_is_encrypted_or_stays_on_this_machine(url, good):
+    document = {"benchmark": {"first_month": "2026-12"}, "notify": {"webhook": url, "webhook_secret_file": "w"}}
+    if good:
+        assert parse(document, "these settings").notify.webhook == url
+    else:
+        with pytest.raises(Malformed, match=r"'notify\.webhook' is wrong"):
+            parse(document, "these settings")
+
+
+@pytest.mark.parametrize(
+    "notify",
+    [{"webhook": "https://a.example/"}, {"mail_to": ["a@b.example"]}, {"smtp_user": "me"}, {"smtp_password_file": "p"}],
+)
+def test_half_a_channel_is_refused(notify):
+    with pytest.raises(Malformed, match="'notify' is wrong"):
+        parse({"benchmark": {"first_month": "2026-12"}, "notify": notify}, "these settings")
+
+
+# -- mail -------------------------------------------------------------------------------------------------------------
+
+
+def certificate(folder) -> ssl.SSLContext:
+    """Make a certificate for localhost, and a server's context with it."""
+    key, pem = folder / "key.pem", folder / "certificate.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", pem]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem, key)
+    return context
+
+
+@contextmanager
+def tls_mail(context: ssl.SSLContext | None, refuse: str = "") -> Iterator[tuple[int, list[str | bytes]]]:
+    """A mail server (RFC 5321) that speaks STARTTLS and AUTH PLAIN where it has a certificate; keeps what it hears."""
+    heard: list[str | bytes] = []
+
+    class Server(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with_tls, self.encrypted = context is not None, False
+            self.say("220 localhost")
+            while line := self.rfile.readline().decode().strip():
+                verb = line.upper().partition(" ")[0]
+                heard.append(line if verb != "AUTH" else base64.b64decode(line.split()[-1]))
+                if verb == refuse:
+                    self.say("550 the other side's own words")
+                elif verb == "EHLO":
+                    offer = "AUTH PLAIN" if self.encrypted else "STARTTLS" if with_tls else "HELP"
+                    self.say(f"250-localhost\r\n250 {offer}")
+                elif verb == "STARTTLS":
+                    self.say("220 go on")
+                    self.connection = context.wrap_socket(self.connection, server_side=True)
+                    self.rfile, self.encrypted = self.connection.makefile("rb"), True
+                elif verb == "DATA":
+                    self.say("354 go on")
+                    lines = iter(self.rfile.readline, b".\r\n")
+                    heard.append(b"".join(lines))
+                    self.say("250 taken")
+                else:
+                    self.say({"AUTH": "235 welcome", "QUIT": "221 bye"}.get(verb, "250 ok"))
+                    if verb == "QUIT":
+                        return
+
+        def finish(self) -> None:
+            super().finish()
+            self.connection.close()  # where it is encrypted, it is not the one that the server closes
+
+        def say(self, line: str) -> None:
+            self.connection.sendall(f"{line}\r\n".encode())
+
+    class Quiet(socketserver.ThreadingTCPServer):
+        daemon_threads, block_on_close = True, False
+
+        def handle_error(self, *_: object) -> None:
+            pass  # a client that trusts nobody hangs up
+
+    with Quiet(("127.0.0.1", 0), Server) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1], heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def mail(port: int, folder, password: bool = True) -> Mail:
+    if password:
+        (folder / "smtp.password").write_text("test-password\n")
+        (folder / "smtp.password").chmod(0o600)
+    account = {"smtp_user": "qt", "smtp_password_file": "smtp.password"} if password else {}
+    notify = Notify(
+        mail_to=("ops@quarterturn.example", "second@quarterturn.example"),
+        mail_from="clock@quarterturn.example",
+        smtp_host="localhost",
+        smtp_port=port,
+        **account,
+    )
+    return Mail(notify, folder, ORIGIN)
+
+
+def test_mail_goes_encrypted_to_whoever_is_named(tmp_path, monkeypatch):
+    context = certificate(tmp_path)
+    monkeypatch.setitem(os.environ, "SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    with tls_mail(context) as (port, heard):
+        mail(port, tmp_path).send(MESSAGE)
+    assert heard[1] == "STARTTLS"
+    assert b"\0qt\0test-password" in heard
+    assert [line for line in heard if str(line).startswith("rcpt")] == [
+        "rcpt TO:<ops@quarterturn.example>",
+        "rcpt TO:<second@quarterturn.example>",
+    ]
+    said = message_from_bytes(
+        next(line for line in heard if isinstance(line, bytes) and b"Subject" in line), policy=policy.default
+    )
+    assert said["Subject"] == f"{ORIGIN}: {NOTICE.subject}"
+    assert said["Message-ID"] == "<msg_1@quarterturn.example>"
+    assert said.get_content().split() == [*NOTICE.subject.split(), "One", "line."]
+
+
+def test_a_password_is_never_said_to_a_stranger_or_in_the_open(tmp_path):
+    with tls_mail(certificate(tmp_path)) as (port, heard), pytest.raises(Undelivered, match=r"^SSL\w*Error$"):
+        mail(port, tmp_path).send(MESSAGE)
+    assert [str(line).split()[0].upper() for line in heard] == ["EHLO", "STARTTLS"]
+    with tls_mail(None) as (port, heard), pytest.raises(Undelivered, match=r"^SMTPNotSupportedError$"):
+        mail(port, tmp_path).send(MESSAGE)
+    assert "test-password" not in str(heard)
+
+
+def test_this_machines_own_server_may_be_told_without(tmp_path):
+    with tls_mail(None) as (port, heard):
+        mail(port, tmp_path, password=False).send(MESSAGE)
+    assert any(b"One line." in line for line in heard if isinstance(line, bytes))
+
+
+def test_of_a_refusal_the_code_is_kept_and_no_word(tmp_path):
+    with tls_mail(None, refuse="DATA") as (port, _), pytest.raises(Undelivered, match=r"^the mail server said 550$"):
+        mail(port, tmp_path, password=False).send(MESSAGE)
+
+
+def test_the_log_is_always_a_channel(caplog):
+    assert list(channels.of(Notify(), None, ORIGIN, lambda: NOW)) == ["log"]
+    with caplog.at_level(logging.INFO):
+        Log().send(MESSAGE)
+    assert caplog.records[-1].getMessage() == f"{NOTICE.subject} One line."
