@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from quarterturn.pages.marks import legible, short
 
 HERE = Path(__file__).parent
-STYLES = ("page.css", "site.css")
+STYLES = ("page.css", "site.css", "explorer.css")
 
 
 @cache

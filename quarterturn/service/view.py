@@ -23,6 +23,7 @@ from vault.ledger.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 
 RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 MOST_MADE = 256  # answers that are kept
+KEY = "log.vkey"
 MONTH = re.compile(r"2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -71,7 +72,7 @@ class PublicView:
     """What is published below one folder."""
 
     def __init__(self, public: Path) -> None:
-        self.log = public / "log"
+        self._public, self.log = public, public / "log"
         self._view, self._releases = public / "view", public / "releases"
         self._kept: dict[Path, tuple[tuple[int, int], Document]] = {}
         self._of_release: dict[str, tuple[PublicTask, ...]] = {}
@@ -97,6 +98,10 @@ class PublicView:
     def findings(self) -> Document | None:
         """Give the findings in sum."""
         return self._document(self._view / FINDINGS)
+
+    def key(self) -> Document | None:
+        """Give the log's public key."""
+        return self._document(self._public / KEY)
 
     def months(self) -> Sequence[str]:
         """Name the months that have a board, the oldest first."""

@@ -9,7 +9,6 @@ The browser's client keeps an event loop running in its thread, so it has a thre
 from __future__ import annotations
 
 import importlib.resources
-import runpy
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -25,11 +24,15 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from quarterturn import publicview
 from quarterturn.embedded import Embedded
+from quarterturn.roles import ROLES
 from quarterturn.service.app import create
 from quarterturn.settings import Service
 from quarterturn.wiring import House
 from rotation.sets import DEMO
 from vault.canonical import canonical
+
+from ..quarterturn.conftest import make, written  # noqa: TID252 - the tests' own
+from ..quarterturn.service.conftest import NOW, turned_from  # noqa: TID252
 
 WALKED = ["/rotation"]
 
@@ -47,13 +50,13 @@ QUIET = [
 WAIT = 20_000  # milliseconds: the machine may be busy
 
 TESTS = next(parent for parent in Path(__file__).parents if parent.name == "tests")
-HOMES = runpy.run_path(str(TESTS / "quarterturn" / "conftest.py"), run_name="homes")
-SITES = runpy.run_path(str(TESTS / "quarterturn" / "service" / "conftest.py"), run_name="sites")
 THREAD: list[ThreadPoolExecutor] = []  # at most one
 
 
 def there(do: Callable[..., Any], *what: Any, **how: Any) -> Any:
     """Do something in the browser's thread."""
+    if threading.current_thread().name.startswith("browser"):
+        return do(*what, **how)
     if not THREAD:
         THREAD.append(ThreadPoolExecutor(1, "browser"))
     return THREAD[0].submit(do, *what, **how).result()
@@ -91,11 +94,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A home whose first month is over: a run was made, and the sunset cohort is released."""
     templates = tmp_path_factory.mktemp("templates")
     (templates / "dev.json").write_bytes(small_dev_set())
-    home = HOMES["make"](templates / "live", tasks=5, live=True)
-    SITES["turned_from"](home, templates)
-    house = House(home, None, lambda: SITES["NOW"])
+    home = make(templates / "live", tasks=5, live=True)
+    turned_from(home, templates)
+    house = House(home, None, lambda: NOW)
     house.settings = house.settings.model_copy(update={"service": Service(requests_per_minute=100_000)})
-    tokens = {role: house.accounts.create(role, role)[0] for role in SITES["ROLES"]}
+    tokens = {role: house.accounts.create(role, role)[0] for role in ROLES}
     app = create(house, Embedded(house, 0))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run)
@@ -114,7 +117,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def small_dev_set() -> bytes:
     """A dev set of one task a stratum; the real one takes long to draw."""
-    tasks = [HOMES["written"](stratum, 99) for stratum in DEMO.per_cohort]
+    tasks = [written(stratum, 99) for stratum in DEMO.per_cohort]
     return canonical({"set": DEMO.name, "version": publicview._version(), "tasks": tasks})
 
 
@@ -142,6 +145,9 @@ def new_page(browser: Browser, site: Served) -> Iterator[Open]:
     wrong: list[str] = []
 
     def new(**how: Any) -> Page:
+        return there(made, how)
+
+    def made(how: dict[str, Any]) -> Page:
         context = browser.new_context(**{"base_url": site.url, "service_workers": "block", **how})
         context.set_default_timeout(WAIT)
         contexts.append(context)
@@ -161,7 +167,7 @@ def new_page(browser: Browser, site: Served) -> Iterator[Open]:
 @pytest.fixture
 def page(new_page: Open) -> Page:
     """One page, of 1200 by 900."""
-    return there(new_page, viewport={"width": 1200, "height": 900})
+    return new_page(viewport={"width": 1200, "height": 900})
 
 
 @pytest.fixture(params=WALKED)

@@ -1,0 +1,65 @@
+"""What an auditor without our command line uses: the log and a release, checked in a browser.
+
+The scripts in this folder are the twins of the Python modules beside it, and say the same for the same bytes. They are
+put one after the other into one function, and nothing else is done to them:
+
+- `page` gives `verify.html`: one file with its script and its style inside, for a release on a disk. Its policy lets
+  that script run, and no other, and lets nothing reach a network. Every release carries it. `python -m
+  vault.ledger.browser > verify.html` writes the same bytes, so whoever has the source need not believe a release.
+- `explorer` gives the script of the service's page, which reads the public log over HTTP.
+
+What they prove and what they do not stands in `docs/how-to/check-in-a-browser.md`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+HERE = Path(__file__).parent
+LIBRARY = (
+    "bytes.js",
+    "json.js",
+    "merkle.js",
+    "note.js",
+    "shapes.js",
+    "statement.js",
+    "history.js",
+    "log.js",
+    "release.js",
+    "lookup.js",
+    "view.js",
+)
+
+
+def page() -> bytes:
+    """Give `verify.html`."""
+    script, style = _script("verify.js"), _read("verify.css")
+    parts = {"script-hash": _hash(script), "style-hash": _hash(style), "style": style, "script": script}
+    text = _read("verify.html.in")
+    for name, part in parts.items():
+        text = text.replace(f"@{name}@", part)
+    return text.encode()
+
+
+def explorer() -> bytes:
+    """Give the explorer's script."""
+    return _script("explorer.js").encode()
+
+
+def library() -> str:
+    """Give what both have in common, without a function around it."""
+    return "\n".join(map(_read, LIBRARY))
+
+
+def _script(last: str) -> str:
+    return f'(() => {{\n"use strict";\n\n{library()}\n{_read(last)}}})();\n'
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,77 @@
+// The explorer: it asks the service's public routes for the log, and checks everything that it is given.
+
+const OTHERS = "That everybody is shown this log: compare its size and its root with what others were shown.";
+const KEY_FROM_HERE = "That the key is the operator's: it came with this page. Put in one that you have from elsewhere.";
+const CODE_FROM_HERE = "That this page is honest: its script came from the service. verify.html does the same from your disk.";
+
+/** @param {string} path @param {RequestCache} cache @returns {Promise<Uint8Array>} */
+async function fetched(path, cache = "default") {
+  let answer;
+  try {
+    answer = await fetch(path, { cache });
+  } catch {
+    throw new Cannot("The service does not answer, so nothing could be checked.");
+  }
+  if (!answer.ok) throw new Cannot(`The service does not give ${path} (status ${answer.status}), so nothing could be checked.`);
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+/**
+ * Open the service's log as a book.
+ * @param {Uint8Array} note
+ * @param {string} key
+ * @param {boolean} isServed whether the key came with the page
+ * @returns {Promise<Book>}
+ */
+async function openService(note, key, isServed) {
+  const { log, history } = await openLog(note, key, (path) => fetched(`/log/${path}`));
+  const unproved = [OTHERS, ...(isServed ? [KEY_FROM_HERE] : []), CODE_FROM_HERE];
+  return { log, history, unproved, prove: (index) => proveByProof(log, index), release: (entry) => published(history, entry) };
+}
+
+/** @param {Log} log @param {number} index @returns {Promise<string>} */
+async function proveByProof({ head, hashes }, index) {
+  const what = `the proof of leaf ${index}`;
+  const found = parseJson(await fetched(`/log/proof/inclusion?index=${index}&size=${head.size}`), what);
+  record({ index: natural, size: natural, proof: listOf(anyText) })(found, what);
+  const proof = found.proof.map((part) => fromBase64(part, what));
+  await verifyInclusion(hashes[index], index, head.size, proof, head.root);
+  return `Leaf ${index} is in it: an inclusion proof of ${proof.length} hashes (RFC 9162) leads from the leaf to that root.`;
+}
+
+/** Give a release whose manifest is the one that the log names. @param {History} history @param {Entry} retired */
+async function published(history, retired) {
+  const read = (name) => fetched(`/releases/${retired.name}/files/${name}`);
+  const data = await read(MANIFEST);
+  const manifestDigest = hex(await sha256(data));
+  if (manifestDigest !== retired.digest) {
+    throw new No(`the manifest of ${retired.name} has the SHA-256 ${manifestDigest}, leaf ${retired.index} names ${retired.digest}`);
+  }
+  const manifest = parseCanonical(data, MANIFEST);
+  MANIFEST_SHAPE(manifest, MANIFEST);
+  return { manifest, manifestDigest, retired, history, read };
+}
+
+function startExplorer() {
+  const [form, shown] = [place("ask"), place("answer")];
+  if (!crypto.subtle) {
+    shown.replaceChildren(note(NO_SUBTLE));
+    return;
+  }
+  const { key } = form.elements;
+  let [known, kept] = ["", null];
+  const book = async () => {
+    const note = await fetched("/log/checkpoint", "no-cache");
+    const version = `${key.value} ${hex(note)}`;
+    if (version !== known) [kept, known] = [await openService(note, key.value, key.value === key.defaultValue), version];
+    return kept;
+  };
+  form.hidden = false;
+  answerQuestions(form, shown, async (query) => ask(await book(), query));
+  const asked = new URLSearchParams(location.search).get("q");
+  if (asked === null) return;
+  form.elements.q.value = asked;
+  form.requestSubmit();
+}
+
+startExplorer();

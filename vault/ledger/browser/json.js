@@ -1,0 +1,90 @@
+// Canonical JSON (RFC 8785): what is not exactly the canonical bytes of what it says is refused, so that no two
+// readers read it differently. Duplicate keys, NaN and numbers out of range differ from what they are written back as.
+
+const MAX_DEPTH = 64;
+const MAX_LINE = 1 << 20;
+const EXPONENT_FROM = 1e21; // from here on ECMAScript writes a whole number as a double is written
+
+/**
+ * Write a value as canonical JSON.
+ * @param {unknown} value
+ * @returns {string}
+ */
+function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const keys = Object.keys(value).sort(); // by UTF-16 code units, as section 3.2.3 asks
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(",")}}`;
+}
+
+/**
+ * Read JSON and refuse what has no canonical form.
+ * @param {Uint8Array} data
+ * @param {string} what
+ * @returns {any}
+ */
+function parseJson(data, what) {
+  const text = textOf(data, what);
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new No(`${what} is not JSON`);
+  }
+  requireExact(value, what, 0);
+  return value;
+}
+
+/**
+ * Read canonical JSON.
+ * @param {Uint8Array} data
+ * @param {string} what
+ * @returns {any}
+ */
+function parseCanonical(data, what) {
+  const value = parseJson(data, what);
+  const expected = utf8(canonical(value));
+  if (!same(expected, data)) {
+    const at = expected.findIndex((byte, place) => byte !== data[place]);
+    throw new No(`${what} is not canonical JSON: it differs from byte ${at < 0 ? expected.length : at} on`);
+  }
+  return value;
+}
+
+/** @param {unknown} value @param {string} what @param {number} depth */
+function requireExact(value, what, depth) {
+  if (typeof value === "string" && !value.isWellFormed()) throw new No(`a text in ${what} holds half a character`);
+  if (typeof value === "number") requireExactNumber(value, what);
+  if (value === null || typeof value !== "object") return;
+  if (depth >= MAX_DEPTH) throw new No(`${what} is nested deeper than ${MAX_DEPTH} levels`);
+  for (const [key, item] of Object.entries(value)) {
+    requireExact(key, what, depth);
+    requireExact(item, what, depth + 1);
+  }
+}
+
+/** @param {number} value @param {string} what */
+function requireExactNumber(value, what) {
+  const whole = Number.isInteger(value) && Math.abs(value) < EXPONENT_FROM;
+  if (!Number.isFinite(value) || (whole && !Number.isSafeInteger(value))) {
+    throw new No(`${what} holds a number that is not exact`);
+  }
+}
+
+/**
+ * Split a file into its lines, each of which ends in a newline.
+ * @param {Uint8Array} data
+ * @param {string} what
+ * @returns {Uint8Array[]}
+ */
+function linesOf(data, what) {
+  const found = [];
+  for (let at = 0, end; at < data.length; at = end + 1) {
+    end = data.indexOf(10, at);
+    if (end < 0 || end + 1 - at > MAX_LINE) {
+      throw new No(`line ${found.length + 1} of ${what} is cut short or longer than ${MAX_LINE} bytes`);
+    }
+    found.push(data.subarray(at, end));
+  }
+  return found;
+}

@@ -1,0 +1,109 @@
+// Signed notes (C2SP signed-note v1.0.0) and the checkpoints in them (C2SP tlog-checkpoint v1.0.0), Ed25519 only.
+// A signature by a given key must verify, or the whole note fails; signatures by other keys prove nothing here.
+
+const ED25519 = 1;
+const ID_BYTES = 4;
+const MAX_SIZE = 2 ** 31 - 1; // leaves; far more than a browser could read
+const MAX_SIGNATURES = 100;
+const DASH = "\u2014 ";
+
+/**
+ * @typedef {{name: string, id: string, key: Uint8Array}} Verifier a public key: its name, its id in hex, its 32 bytes
+ * @typedef {{origin: string, size: number, root: Uint8Array, by: string, ignored: string[]}} Checkpoint
+ */
+
+/**
+ * Read a verifier key NAME+ID+KEY.
+ * @param {string} text
+ * @returns {Promise<Verifier>}
+ */
+async function parseKey(text) {
+  const [, name, id, encoded] = /^([^+]+)\+([^+]+)\+(.+)$/.exec(text.trim()) ?? [];
+  if (encoded === undefined) throw new No("a log's key reads NAME+ID+KEY; this one does not");
+  requireName(name);
+  const data = fromBase64(encoded, "the log's key");
+  if (data[0] !== ED25519) throw new No(`the key of ${name} is not of type Ed25519`);
+  if (data.length !== 1 + HASH_BYTES) throw new No(`the key of ${name} has not ${HASH_BYTES} bytes`);
+  const found = hex((await sha256(joined(utf8(`${name}\n`), data))).subarray(0, ID_BYTES));
+  if (found !== id) throw new No(`the key of ${name} says id ${id.slice(0, 16)}, it has id ${found}`);
+  return { name, id, key: data.subarray(1) };
+}
+
+/**
+ * Open a signed checkpoint: a given key that bears the origin's name signed it.
+ * @param {Uint8Array} note
+ * @param {Verifier} key
+ * @param {string} what
+ * @returns {Promise<Checkpoint>}
+ */
+async function openCheckpoint(note, key, what) {
+  const { text, lines } = takeApart(note, what);
+  const ignored = [];
+  let signed = false;
+  for (const line of lines) {
+    const { name, id, signature } = parseSignature(line, what);
+    if (name !== key.name || id !== key.id) ignored.push(name);
+    else if (await accepts(key, utf8(text), signature)) signed = true;
+    else throw new No(`the signature of ${name}+${id} under ${what} does not verify`);
+  }
+  if (!signed) throw new No(`${what} is not signed by the given key ${key.name}+${key.id}, but by ${ignored.join(", ")}`);
+  const found = parseCheckpoint(text, what);
+  if (found.origin !== key.name) throw new No(`${what} is of ${found.origin}, and signed by a key of another name`);
+  return { ...found, by: `${key.name}+${key.id}`, ignored };
+}
+
+/** @param {Uint8Array} note @param {string} what @returns {{text: string, lines: string[]}} */
+function takeApart(note, what) {
+  const whole = textOf(note, what);
+  const at = whole.lastIndexOf("\n\n");
+  const [text, signatures] = [whole.slice(0, at + 1), whole.slice(at + 2)];
+  if (at < 0 || !signatures.endsWith("\n")) throw new No(`${what} is no signed note`);
+  // eslint-disable-next-line no-control-regex
+  if (/[\u0000-\u0009\u000b-\u001f]/.test(text)) throw new No(`${what} has control characters`);
+  const lines = signatures.slice(0, -1).split("\n");
+  if (lines.length > MAX_SIGNATURES) throw new No(`${what} has more than ${MAX_SIGNATURES} signatures`);
+  return { text, lines };
+}
+
+/** @param {string} line @param {string} what @returns {{name: string, id: string, signature: Uint8Array}} */
+function parseSignature(line, what) {
+  const space = line.indexOf(" ", DASH.length);
+  if (!line.startsWith(DASH) || space < 0) throw new No(`a signature line of ${what} does not read '\u2014 NAME SIGNATURE'`);
+  const name = line.slice(DASH.length, space);
+  requireName(name);
+  const data = fromBase64(line.slice(space + 1), `a signature of ${what}`);
+  if (data.length <= ID_BYTES) throw new No(`a signature of ${what} is too short`);
+  return { name, id: hex(data.subarray(0, ID_BYTES)), signature: data.subarray(ID_BYTES) };
+}
+
+/** @param {string} text @param {string} what @returns {{origin: string, size: number, root: Uint8Array}} */
+function parseCheckpoint(text, what) {
+  const lines = text.slice(0, -1).split("\n");
+  if (lines.length < 3 || lines.includes("")) throw new No(`${what} has not three lines, or an empty one`);
+  const [origin, digits, encoded] = lines;
+  if (!/^(?:0|[1-9][0-9]{0,18})$/.test(digits)) throw new No(`line 2 of ${what} is no size in decimal`);
+  if (Number(digits) > MAX_SIZE) throw new No(`${what} is of a log that is larger than a browser can read`);
+  const root = fromBase64(encoded, `line 3 of ${what}`);
+  if (root.length !== HASH_BYTES) throw new No(`line 3 of ${what} is no root of ${HASH_BYTES} bytes`);
+  return { origin, size: Number(digits), root };
+}
+
+/** @param {string} name */
+function requireName(name) {
+  if (!name || /[+\s\u0000-\u001f]/.test(name)) throw new No("a key's name is empty, or has a space or a plus sign");
+}
+
+/** @param {Verifier} verifier @param {Uint8Array} text @param {Uint8Array} signature @returns {Promise<boolean>} */
+async function accepts(verifier, text, signature) {
+  try {
+    const key = await crypto.subtle.importKey("raw", verifier.key, { name: "Ed25519" }, false, ["verify"]);
+    return await crypto.subtle.verify({ name: "Ed25519" }, key, signature, text);
+  } catch (error) {
+    if (error.name === "NotSupportedError") throw new Cannot(NO_ED25519);
+    return false;
+  }
+}
+
+const NO_ED25519 =
+  "This browser has no Ed25519 in its WebCrypto, so it cannot check who signed the log, and without that nothing is " +
+  "proven: use a newer browser, or `quarterturn audit` on a release.";
