@@ -1,0 +1,338 @@
+"""Whatever happens in a month, in whatever order: what the design promises stays true.
+
+Submitters submit, take back and publish; workers play, stall, die and come back from the dead; the month turns. All of
+it is the real service over real rows; only the box is one in which nothing happens, so that a task is over at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import threading
+from collections import Counter
+from contextlib import ExitStack, nullcontext
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlmodel import Session, select
+
+from quarterturn import jobs, running, turning
+from quarterturn.queue import LEASE
+from quarterturn.report import Report
+from quarterturn.tables import ScoreRow, ToldRow
+from sandbox.errors import NotAllowed
+from sandbox.store import RunState
+from sandbox.tables import ResultRow
+from vault.lifecycle import State
+
+from ..conftest import copy_of, written  # noqa: TID252 - homes
+from .conftest import NOW, Box, outcome, served, with_dev_set
+
+TURNS, MINE, MOST_WAITING, WAIT = 2, 3, 4, 60
+OURS = {"turn", "interrupted", "not-now"}
+OF = {"ada": "ada", "eve": "ada", "bob": "bob"}  # accounts and their parties
+who = st.sampled_from(sorted(OF))
+
+
+def telling(stratum, number):
+    """A task that says in its text which one it is."""
+    task = written(stratum, number)
+    return task | {"goal": f"Make the folder number-{number} of {task['id']}."}
+
+
+class Worker(threading.Thread):
+    """Plays one job, and may stall before one of its tasks, for as long as it is dead."""
+
+    def __init__(self, house, claim, dies_at):
+        super().__init__(daemon=True)
+        self.house, self.claim, self.dies_at = house, claim, dies_at
+        self.dead, self.raised = threading.Event(), threading.Event()
+
+    def run(self):
+        jobs.work(self.house, self.claim, threading.Event())
+        self.dead.set()
+
+    def before(self, place):
+        if place == self.dies_at:
+            self.dead.set()
+            assert self.raised.wait(WAIT)
+
+
+def nothing_happens(tasks, submitted, box, *, on_done, cancelled, **_):
+    """Play a set in no time, as `sandbox.run.run_set` does."""
+    for place, task in enumerate(tasks):
+        threading.current_thread().before(place)
+        if cancelled():
+            raise NotAllowed("the run was ended from outside")
+        on_done(outcome(task, passed=(place + len(submitted.submitter)) % 3 > 0, says=task.goal))
+
+
+class NoBox(Box):
+    def digest(self, reference):
+        return "sha256:" + "0" * 64
+
+
+class Quiet:
+    def progress(self, what, total):
+        return nullcontext(lambda _: None)
+
+
+class Months(RuleBasedStateMachine):
+    """A home and everybody who has to do with it; `homes` gives each story one of its own."""
+
+    homes = None
+
+    @initialize()
+    def begin(self):
+        self.now, self.turned, self.workers, self.charged = NOW, 0, [], {}
+        self.kept = ExitStack()
+        limits = {"private_per_month": MINE, "requests_per_minute": 10**9}
+        self.site = self.kept.enter_context(served(next(self.homes), now=lambda: self.now, limits=limits))
+        self.house = self.site.house
+        self.house.box = lambda _name: NoBox()
+        for account in OF:
+            self.site.account(account)
+        self.house.accounts.link("eve", "ada")
+        for account in ("ada", "bob", "eve"):
+            self.ask_for(account, "private", counts=False)
+        self.put_to_work(None)  # every story begins with a score, and with somebody who has stalled
+        self.put_to_work(7)
+
+    # -- what may happen ----------------------------------------------------------------------------------------------
+
+    @precondition(lambda self: len(self.waiting()) < MOST_WAITING)
+    @rule(who=who, tasks=st.sampled_from(["private", "private", "private", "dev"]), counts=st.booleans())
+    def submit(self, who, tasks, counts):
+        self.ask_for(who, tasks, counts=counts and tasks == "private")
+
+    def ask_for(self, who, tasks, *, counts):
+        scored = [
+            r for r in self.house.runs.list(month=self.month(), state=RunState.DONE) if OF[r.submitter] == OF[who]
+        ]
+        left = MINE - self.used(OF[who]) if tasks == "private" else 1
+        made = self.site.post("/submissions", {"image": "a:1", "set": tasks, "counts": counts}, who)
+        if not left:
+            assert made.json()["code"] == "quota"
+        elif counts and scored:
+            assert made.json()["code"] == "conflict"
+        else:
+            assert made.status_code == 201
+            self.charged[made.json()["id"]] = [who, tasks, self.month(), True]
+
+    @precondition(lambda self: self.house.submissions.unfinished())
+    @rule(data=st.data())
+    def cancel(self, data):
+        name = data.draw(st.sampled_from(sorted(self.charged)))
+        before = self.house.submissions.get(name)
+        said = self.site.ask("POST", f"/submissions/{name}/cancel", self.charged[name][0])
+        assert said.status_code == (200 if before.state in ("queued", "running") else 409)
+        if said.status_code == 200:
+            self.charged[name][3] = before.run is not None or (before.tasks == "dev" and before.attempt > 0)
+
+    @precondition(lambda self: self.waiting())
+    @rule()
+    def work(self):
+        self.put_to_work(None)
+
+    @precondition(lambda self: self.waiting())
+    @rule(place=st.integers(0, 23))
+    def work_and_stall(self, place):
+        self.put_to_work(place)
+
+    def put_to_work(self, dies_at):
+        claim = self.house.queue.claim(f"worker {len(self.workers)}")
+        if claim is not None:
+            worker = Worker(self.house, claim, dies_at)
+            self.workers.append(worker)
+            worker.start()
+            assert worker.dead.wait(WAIT)
+
+    @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
+    @rule()
+    def silence(self):
+        """Everybody who has stalled is held for dead."""
+        self.now += LEASE + timedelta(seconds=1)
+        self.house.queue.reap()
+
+    @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
+    @rule()
+    def return_from_the_dead(self):
+        """What was somebody else's by then is as it was."""
+        worker = next(worker for worker in self.workers if worker.is_alive())
+        before = self.house.submissions.get(worker.claim.id)
+        lost = (before.state, before.attempt) != ("running", worker.claim.attempt)
+        results = self.results()
+        worker.raised.set()
+        worker.join(WAIT)
+        assert not worker.is_alive()
+        if lost:
+            assert self.house.submissions.get(worker.claim.id) == before
+            assert self.results() == results
+
+    @precondition(lambda self: self.turned < TURNS and len(self.workers) > 2 * self.turned + 2)
+    @rule()
+    def turn(self):
+        self.now = max(self.now, datetime(2027, 1 + self.turned, 1, 6, tzinfo=NOW.tzinfo))
+        turning.run(self.house, None, Quiet())
+        self.turned += 1
+
+    @precondition(lambda self: self.house.runs.list(state=RunState.DONE))
+    @rule(data=st.data(), method=st.sampled_from(["PUT", "PUT", "DELETE"]))
+    def publish_or_withdraw(self, data, method):
+        name = data.draw(st.sampled_from(sorted(self.charged)))
+        said = self.site.ask(method, f"/runs/{name}/publication", self.charged[name][0])
+        assert said.status_code in (200, 409)
+
+    # -- what must be so ----------------------------------------------------------------------------------------------
+
+    @invariant()
+    def no_task_has_two_results_in_a_run_and_no_run_two_ends(self):
+        if not hasattr(self, "site"):
+            return
+        assert max(Counter(self.results()).values(), default=1) == 1
+        counts = Counter(run for run, _ in self.results())
+        for run in self.house.runs.list():
+            assert counts[run.number] == run.tasks if run.state is RunState.DONE else counts[run.number] <= run.tasks
+            ends = [self.house.ledger.find(f"{end}/{run.number}") for end in ("score", "abort")]
+            assert [end is not None for end in ends] == [run.state is RunState.DONE, run.state is RunState.ABORTED]
+
+    @invariant()
+    def no_score_is_shown_that_is_not_in_the_published_log(self):
+        if not hasattr(self, "site"):
+            return
+        size = self.house.ledger.published.size
+        with Session(self.house.engine) as session:
+            kept = {*session.exec(select(ScoreRow.run)).all(), *session.exec(select(ToldRow.run)).all()}
+        kept |= {line["run"] for line in self.site.get("/leaderboard").json()["lines"]}
+        assert all(self.house.books.leaf_index(f"score/{run}") < size for run in kept)
+
+    @invariant()
+    def quotas_count_what_came_to_something_and_nothing_else(self):
+        if not hasattr(self, "site"):
+            return
+        for name, one in self.charged.items():
+            found = self.house.submissions.get(name)
+            assert found.code in OURS | {None, "cancelled"}, "nothing goes wrong here but what was made to"
+            if found.code in OURS:
+                one[3] = False
+            assert found.charged == one[3], (found.state, found.code)
+        for account, party in OF.items():
+            quota = self.site.get("/quota", account).json()["private"]
+            assert (quota["used"], quota["left"]) == (self.used(party), MINE - self.used(party))
+
+    @invariant()
+    def nothing_public_tells_of_a_task_that_is_not(self):
+        if hasattr(self, "site"):
+            said = [
+                self.site.get(path).text for path in ("/leaderboard", "/rotations", "/findings", "/tasks?limit=200")
+            ]
+            said += [self.site.get(f"/runs/{name}").text for name in self.charged]
+            said += [json.dumps(self.site.get("/submissions", account).json()) for account in OF]
+            secret = [r.id for r in self.house.vault.records() if r.state is not State.PUBLISHED]
+            assert not [name for name in secret for text in said if name in text]
+
+    def teardown(self):
+        if not hasattr(self, "site"):
+            return
+        for worker in self.workers:
+            worker.raised.set()
+            worker.join(WAIT)
+        self.kept.close()
+
+    # -- how things stand ---------------------------------------------------------------------------------------------
+
+    def month(self):
+        return str(self.house.official.month())
+
+    def waiting(self):
+        return self.house.queue.waiting()
+
+    def used(self, party):
+        now = self.month()
+        return sum(
+            counted and tasks == "private" and month == now and OF[account] == party
+            for account, tasks, month, counted in self.charged.values()
+        )
+
+    def results(self):
+        with Session(self.house.engine) as session:
+            return sorted(session.exec(select(ResultRow.run, ResultRow.task)).all())
+
+
+def one_that_has_everything(machine):
+    """A story in which all that can happen does, whatever hypothesis finds."""
+    story = machine()
+    ask, put = story.ask_for, story.put_to_work
+    steps = (
+        story.begin,
+        story.silence,
+        story.work,  # takes over from whoever is dead
+        story.return_from_the_dead,
+        lambda: ask("bob", "private", counts=True),
+        lambda: ask("bob", "private", counts=False),
+        lambda: put(0),
+        lambda: put(23),
+        story.turn,  # while two are at it
+        story.return_from_the_dead,
+        story.silence,
+        story.return_from_the_dead,
+        story.work,
+        lambda: ask("eve", "private", counts=True),
+        story.work,
+        story.work,
+        story.turn,
+    )
+    try:
+        for step in steps:
+            step()
+            story.no_task_has_two_results_in_a_run_and_no_run_two_ends()
+            story.no_score_is_shown_that_is_not_in_the_published_log()
+            story.quotas_count_what_came_to_something_and_nothing_else()
+            story.nothing_public_tells_of_a_task_that_is_not()
+        codes = {record.code for record in story.house.runs.list()}
+        attempts = {record.attempt for record in story.house.runs.list(state=RunState.DONE)}
+        assert (codes, attempts) == ({None, "turn"}, {1, 2})
+        assert len(story.site.get("/releases").json()["releases"]) == TURNS
+    finally:
+        story.teardown()
+
+
+@pytest.fixture
+def homes(templates, tmp_path):
+    """Homes, as many as are wanted, with tasks for two turns."""
+    first = with_dev_set(
+        copy_of(templates, "eventful", tmp_path / "first", tasks=6, live=True, write=telling), templates
+    )
+    return (shutil.copytree(first, tmp_path / f"{number}") for number in itertools.count())
+
+
+@pytest.mark.slow
+def test_whatever_happens_in_a_month_the_promises_hold(homes, monkeypatch):
+    monkeypatch.setattr(running, "run_set", nothing_happens)
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    monkeypatch.setattr(running, "dev", lambda *_, **__: Report({"tasks": []}, []))
+    machine = type("Story", (Months,), {"homes": homes})
+    one_that_has_everything(machine)
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=3,
+            stateful_step_count=16,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
