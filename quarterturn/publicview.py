@@ -20,9 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from grammars.load import LIBRARY
+from grammars.load import LIBRARY, library
 from quarterturn import changes, clock, devset, marks, standings
-from quarterturn.wiring import House, shipped_grammars
+from quarterturn.wiring import House, shipped_grammar
 from rotation import draw
 from rotation.calendar import Month
 from rotation.findings import in_sum
@@ -65,7 +65,8 @@ def dev_set(spec: SetSpec, written: Path) -> bytes:
         known = json.loads(written.read_bytes())
         if (known["set"], known["version"]) == (spec.name, version):
             return written.read_bytes()
-    tasks = [draft.task for draft in devset.draw(shipped_grammars(), spec)]
+    grammars = {server: shipped_grammar(server) for server in spec.servers if server in library()}
+    tasks = [draft.task for draft in devset.draw(grammars, spec)]
     return canonical({"set": spec.name, "version": version, "tasks": tasks})
 
 

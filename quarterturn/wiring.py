@@ -202,6 +202,12 @@ class House:
 
 
 @cache
+def shipped_grammar(server: str) -> Grammar:
+    """Load a shipped grammar, once in a process, checked against the pinned tools and the known predicates."""
+    return load(server, tools=tool_table(), predicates=CATALOGUE)
+
+
+@cache
 def shipped_grammars() -> Mapping[str, Grammar]:
-    """Load every shipped grammar, once in a process, checked against the pinned tools and the known predicates."""
-    return {name: load(name, tools=tool_table(), predicates=CATALOGUE) for name in library()}
+    """Load every shipped grammar."""
+    return {name: shipped_grammar(name) for name in library()}
