@@ -46,6 +46,7 @@ class Vault:
         ring: what wraps the data keys.
         clock: the present moment, with its time zone.
         entropy: random bytes.
+        seen: is told each task whose words are given out, so that what this process writes can be kept free of them.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class Vault:
         ring: KeyRing,
         clock: Callable[[], datetime],
         entropy: Callable[[int], bytes] = os.urandom,
+        seen: Callable[[Task], None] = lambda _: None,
     ) -> None:
         self._engine = engine
         self._ring = ring
         self._clock = clock
         self._entropy = entropy
+        self._seen = seen
         self._index = BlindIndex(engine, ring)
         self._variants = OwnKey("variant-master", engine, ring)
 
@@ -137,7 +140,9 @@ class Vault:
             record, sealed = TaskRecord.of(row), row.sealed()
             access.append(session, self._now(), who=who, what=f"task/{task_id}", why=why)
         data = unseal(sealed, record.context(), self._ring)
-        return Opened.unpack(data, record.commitment, record.provenance_commitment)
+        opened = Opened.unpack(data, record.commitment, record.provenance_commitment)
+        self._seen(opened.task)
+        return opened
 
     def variant_key(self, task_id: str, session: Session | None = None) -> bytes:
         """Give the key that says which variant of a task each submitter is served; secret until it is published."""
@@ -155,7 +160,9 @@ class Vault:
         key = self.variant_key(task.id)
         if variant.digest(key) != task.variant_key:
             raise Broken(f"The variant key of task {task.id} is not the one that was committed to.")
-        return task.filled(variant.assigned(key, submitter, month, task.free))
+        filled = task.filled(variant.assigned(key, submitter, month, task.free))
+        self._seen(filled)
+        return filled
 
     def advance(self, task_id: str, event: Event | str, session: Session | None = None) -> TaskRecord:
         """Move a task along its life.

@@ -24,16 +24,23 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any.")] = 8702,
     workers: Workers = 1,
+    clock: Annotated[bool, typer.Option("--clock/--no-clock", help="Turn the month when it is due.")] = True,
     home: Home = HOME,
 ) -> None:
-    """Serve a home over HTTP, and run what is submitted to it, until interrupted."""
+    """Serve a home over HTTP, run what is submitted to it and turn its months, until interrupted."""
+    from quarterturn import logs
     from quarterturn.cli.secrets import open_house
     from quarterturn.embedded import Embedded
+    from quarterturn.monthly import Clock
+    from quarterturn.service.serve import Together
     from quarterturn.service.serve import serve as run
 
     out = Output(as_json=False)
     with open_house(home) as house:
-        run(house, Embedded(house, workers), host, port, ready=lambda url: out.say(f"serving {house.home} at {url}"))
+        logs.configure()
+        embedded = Embedded(house, workers)
+        works = Together(embedded, Clock(house)) if clock else embedded
+        run(house, works, host, port, ready=lambda url: out.say(f"serving {house.home} at {url}"))
 
 
 def worker(workers: Workers = 1, home: Home = HOME) -> None:
@@ -41,6 +48,7 @@ def worker(workers: Workers = 1, home: Home = HOME) -> None:
     import signal
     import threading
 
+    from quarterturn import logs
     from quarterturn.cli.secrets import open_house
     from quarterturn.embedded import Embedded
 
@@ -48,6 +56,7 @@ def worker(workers: Workers = 1, home: Home = HOME) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     with open_house(home) as house:
+        logs.configure()
         embedded = Embedded(house, workers)
         embedded.start()
         out.say(f"working on {house.home}")

@@ -6,7 +6,9 @@ import socket
 from collections.abc import Callable
 
 import uvicorn
+from sqlmodel import Session
 
+from quarterturn.monthly import Clock
 from quarterturn.queue import Executor
 from quarterturn.service.app import create
 from quarterturn.wiring import House
@@ -35,6 +37,27 @@ def serve(house: House, executor: Executor, host: str, port: int, *, ready: Call
         log_config=None,
     )
     _Server(config, ready).run()
+
+
+class Together:
+    """An executor with a clock beside it, started and stopped as one."""
+
+    def __init__(self, executor: Executor, clock: Clock) -> None:
+        self._executor, self._clock = executor, clock
+
+    def enqueue(self, session: Session, number: int) -> None:
+        """Hand a job over."""
+        self._executor.enqueue(session, number)
+
+    def start(self) -> None:
+        """Begin to work, then to look."""
+        self._executor.start()
+        self._clock.start()
+
+    def stop(self) -> None:
+        """Look no more, then put back what was begun."""
+        self._clock.stop()
+        self._executor.stop()
 
 
 class _Server(uvicorn.Server):

@@ -1,0 +1,163 @@
+"""The log: a line an event, and no word of a task in it, whichever way it tries to get there."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import re
+import threading
+import time
+import warnings
+
+import pytest
+
+from quarterturn import logs
+from quarterturn.embedded import Embedded
+from quarterturn.redactor import DROPPED, KEYS, Redactor
+from quarterturn.submitting import Wish
+from quarterturn.wiring import House
+from vault.task import Task
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Log to a file as a service does, and read it back by lines."""
+    root, hook, level = logging.getLogger(), threading.excepthook, logging.getLogger("quarterturn").level
+    handlers, root_level, loud = list(root.handlers), root.level, logging.raiseExceptions
+    file = (tmp_path / "log").open("w+", encoding="utf-8")
+    logs.configure(file)
+
+    def lines() -> list[dict[str, object]]:
+        file.flush()
+        return [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+
+    yield lines
+    root.handlers[:], threading.excepthook, logging.raiseExceptions = handlers, hook, loud
+    root.setLevel(root_level)
+    logging.getLogger("quarterturn").setLevel(level)
+    logging.captureWarnings(capture=False)
+    file.close()
+
+
+@pytest.fixture
+def task(live):
+    """Open a live task of a home, as whoever runs it does."""
+    house = House(live, None)
+    record = house.vault.records("live")[0]
+    yield house.vault.open(record.id, who="runner", why="a test").task
+    house.close()
+
+
+def none_of(task: Task, lines: list[dict[str, object]]) -> None:
+    said = json.dumps(lines, ensure_ascii=False).casefold()
+    assert task.goal.casefold() not in said
+    for first, second, third in zip(*(re.findall(r"\w+", task.goal.casefold())[n:] for n in range(3)), strict=False):
+        assert not re.search(rf"{first}\W+{second}\W+{third}", said)
+
+
+def test_a_line_is_an_object_with_its_time_its_level_and_who_said_it(written):
+    logging.getLogger("quarterturn.clock").info("step %s is done", "retire")
+    logging.getLogger("library").info("nobody wants to know")
+    logging.getLogger("library").warning("look", extra={"count": 3, "ratio": 0.5, "none": None, "names": ["a", b"b"]})
+    first, second = written()
+    assert (first["event"], first["level"], first["logger"]) == ("step retire is done", "info", "quarterturn.clock")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", str(first["timestamp"]))
+    assert (second["count"], second["ratio"], second["none"], second["names"]) == (3, 0.5, None, ["a", "b"])
+
+
+def test_people_on_a_terminal_get_lines_to_read(written):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    logs.configure(terminal)
+    logging.getLogger("quarterturn.clock").info("the turn of 2026-12 begins")
+    assert "the turn of 2026-12 begins" in terminal.getvalue()
+    assert not terminal.getvalue().startswith("{")
+
+
+def test_whatever_a_worker_meets_no_word_of_its_tasks_is_written(written, live):
+    """The error path of a real private run: tasks opened from the vault, and everything that breaks quotes them."""
+    house, opened, tried = House(live, None), [], threading.Event()
+    house.accounts.create("ada", "submitter")
+    house.submissions.take("ada", Wish("private", image="ada/agent:1"), month="2026-12")
+
+    def work(house, claim, stopping) -> None:
+        tasks = [house.vault.open(record.id, who="runner", why="run 1").task for record in house.vault.records("live")]
+        opened.extend(house.vault.served(task, "ada", "2026-12") for task in tasks)
+        try:
+            for task in opened:
+                logging.getLogger("library").error("cannot do %r", task.goal)
+                logging.getLogger("library").error("cannot do", extra={"note": [{"inner": task.goal.upper()}]})
+                logging.getLogger("library").warning(f"{json.dumps(dict(task.document))}")
+            {}[opened[0].goal]
+        except KeyError as error:
+            logging.getLogger("library").exception("this broke: %s", error)  # noqa: TRY401 - as libraries do
+            tried.set()
+            raise
+
+    executor = Embedded(house, 1, work)
+    executor.start()
+    assert tried.wait(60)
+    deadline = time.monotonic() + 60
+    while not any(line["logger"] == "quarterturn.worker" for line in written()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    executor.stop()
+    house.close()
+    lines = written()
+    assert len(opened) == 24
+    for task in opened:
+        none_of(task, lines)
+    assert [line["event"] for line in lines].count(DROPPED) == 49
+    assert any(str(line.get("error", "")).startswith("KeyError in work (test_logs.py:") for line in lines)
+    assert any(str(line["event"]).startswith("KeyError in work") for line in lines)
+
+
+def test_neither_a_thread_nor_a_forgotten_future_nor_a_warning_nor_a_broken_record_shows_it(written, task, capfd):
+    def end() -> None:
+        raise RuntimeError(task.goal)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    thread.join()
+
+    async def forget() -> None:
+        asyncio.get_running_loop().create_task(asyncio.sleep(0))
+        asyncio.get_running_loop().call_exception_handler(
+            {"message": "forgotten", "exception": RuntimeError(task.goal), "future": task.goal}
+        )
+
+    asyncio.run(forget())
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn(task.goal, stacklevel=1)
+    logging.getLogger("library").error("%d", task.goal)
+    lines = written()
+    assert any("a thread ended: RuntimeError in end" in str(line["event"]) for line in lines)
+    none_of(task, lines)
+    assert task.goal not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("key", sorted(KEYS))
+def test_what_stands_under_a_tasks_keys_is_dropped_whatever_it_is(key):
+    event = Redactor()(None, "error", {"event": "look", key: "unknown words", "deep": {"down": [{key: 1}]}})
+    assert event == {"event": "look", key: DROPPED, "deep": {"down": [{key: DROPPED}]}}
+
+
+def test_words_that_are_no_tasks_pass(task):
+    redactor = Redactor()
+    redactor.learn(task)
+    said = {"event": "the turn of 2026-12 is done", "count": 3, "path": "/srv/home", "error_kind": ValueError("x")}
+    assert redactor(None, "info", dict(said)) == said | {"error_kind": "ValueError"}
+
+
+def test_the_catalogue_of_spellings_that_are_caught(task):
+    redactor = Redactor()
+    redactor.learn(task)
+    goal = task.goal
+    spellings = [goal, goal.upper(), repr(goal), json.dumps(goal), goal.replace(" ", "\n\t"), goal.encode(), goal[:-4]]
+    for spelling in spellings:
+        assert redactor(None, "info", {"event": spelling})["event"] == DROPPED, spelling
