@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from quarterturn import migrations
+from vault.db import open_engine
+
 from .postgres import Server
 
 settings.register_profile("house", deadline=None)  # two cores are shared by many tests: time says nothing there
@@ -65,6 +68,27 @@ def postgres() -> Iterator[Server]:
     server = Server()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="session")
+def migrated_rows(postgres: Server) -> str:
+    """The address of a database with all tables and no row, which is copied and never used."""
+    address = postgres.make()
+    engine = open_engine(address)
+    migrations.upgrade(engine)
+    engine.dispose()
+    return address
+
+
+@pytest.fixture
+def migrated(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a database with all tables and no row; on SQLite they are made when it is migrated."""
+    if backend == "sqlite":
+        yield request.getfixturevalue("url")
+        return
+    server: Server = request.getfixturevalue("postgres")
+    with server.copy(request.getfixturevalue("migrated_rows")) as address:
+        yield address
 
 
 @pytest.fixture

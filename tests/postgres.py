@@ -93,6 +93,10 @@ class Server:
         yield self.url(name)
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
+    def make(self) -> str:
+        """Give the address of an empty database that stays until the end."""
+        return self.url(self._made())
+
     def _made(self, like: str = "") -> str:
         name = next(self._names)
         self.execute(f"CREATE DATABASE {name}{like} STRATEGY FILE_COPY")

@@ -25,8 +25,8 @@ NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 
 
 @pytest.fixture
-def home(tmp_path):
-    engine = open_engine(f"sqlite:///{tmp_path / 'quarterturn.db'}")
+def home(tmp_path, url):
+    engine = open_engine(url)
     SQLModel.metadata.create_all(engine, tables=TABLES)
     vault = Vault(engine, FileKeyRing.create(tmp_path / "keys" / "ring.json", None), lambda: NOW)
     yield vault, Drafts(engine, vault, lambda: NOW), tmp_path
@@ -45,6 +45,7 @@ def review(draft, reviewer="Bea", decision="approve", note="", **no):
     return Review(draft.id, reviewer, decision, checklist, NOW, note)
 
 
+@pytest.mark.both_databases
 def test_an_admitted_draft_is_sealed_with_its_evidence_and_waits_for_a_review(kept):
     vault, drafts, draft = kept
     assert vault.record(draft.id).state is State.ADMITTED
@@ -56,6 +57,7 @@ def test_an_admitted_draft_is_sealed_with_its_evidence_and_waits_for_a_review(ke
     assert [entry.who for entry in vault.access_log()] == ["Bea", "Bea"]
 
 
+@pytest.mark.both_databases
 def test_a_draft_that_failed_is_kept_as_rejected_with_the_gates_that_stayed_shut(home, draft, prover):
     vault, drafts, _ = home
     prover.known.clear()
@@ -64,6 +66,7 @@ def test_a_draft_that_failed_is_kept_as_rejected_with_the_gates_that_stayed_shut
     assert drafts.admission(draft.id).failed_gates == (3, 4)
 
 
+@pytest.mark.both_databases
 def test_an_admission_of_another_draft_is_refused_and_nothing_is_written(home, grammar, draft, prover):
     vault, drafts, _ = home
     with pytest.raises(NotAllowed, match="the admission is of task"):
@@ -73,6 +76,7 @@ def test_an_admission_of_another_draft_is_refused_and_nothing_is_written(home, g
         drafts.admission(draft.id)
 
 
+@pytest.mark.both_databases
 def test_a_second_person_approves_and_nobody_else_is_needed(kept):
     _, drafts, draft = kept
     assert drafts.review(review(draft, note="fine")).state is State.REVIEWED
@@ -82,6 +86,7 @@ def test_a_second_person_approves_and_nobody_else_is_needed(kept):
     assert len(drafts.reviews(draft.id)) == 1
 
 
+@pytest.mark.both_databases
 def test_the_author_is_refused_and_an_incomplete_review_changes_nothing(kept):
     vault, drafts, draft = kept
     with pytest.raises(NotAllowed):
@@ -92,6 +97,7 @@ def test_the_author_is_refused_and_an_incomplete_review_changes_nothing(kept):
     assert drafts.reviews(draft.id) == []
 
 
+@pytest.mark.both_databases
 def test_a_rejection_keeps_its_reason_sealed(home, kept):
     vault, drafts, draft = kept
     drafts.review(review(draft, decision="reject", note="two readings of heron", goal_unambiguous=False))
@@ -108,6 +114,7 @@ def test_no_word_of_a_draft_reaches_the_database(home, kept):
         assert word not in dump
 
 
+@pytest.mark.both_databases
 def test_a_draft_that_is_there_already_is_left_as_it_is(kept, prover):
     vault, drafts, draft = kept
     with pytest.raises(Exception, match="already"):

@@ -6,7 +6,8 @@ import hashlib
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,17 @@ import pytest
 from quarterturn import reading
 from quarterturn.cli import run
 from quarterturn.home import create
-from quarterturn.settings import Benchmark, Service, Settings
+from quarterturn.settings import Benchmark, Database, Service, Settings, dump, load
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import DEMO, Stratum
 from sandbox.servers import SERVERS
 from vault.task import Task
 
+from ..postgres import Server  # noqa: TID252 - the tests' own
+
 MONTH = "2026-12"
+SQLITE = Database()
 
 
 @dataclass(frozen=True)
@@ -129,10 +133,10 @@ def stocked_up(
     return added
 
 
-def make(folder: Path, *, tasks: int = 0, live: bool = False, **how: Any) -> Path:
+def make(folder: Path, *, tasks: int = 0, live: bool = False, database: Database = SQLITE, **how: Any) -> Path:
     """Make a home with so many reviewed tasks of each stratum, and a live set if it is wanted."""
     anybodys = Service(images=("",))
-    create(folder, Settings(benchmark=Benchmark(first_month=MONTH), service=anybodys), None)
+    create(folder, Settings(benchmark=Benchmark(first_month=MONTH), service=anybodys, database=database), None)
     house = House(folder, None)
     stocked_up(house, tasks, **how)
     if live:
@@ -153,28 +157,58 @@ def copy_of(templates: Path, name: str, to: Path, **how: Any) -> Path:
     return Path(shutil.copytree(templates / name, to))
 
 
+@contextmanager
+def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any) -> Iterator[Path]:
+    """Give such a home whose rows are in a database of its own on the server."""
+    kind = f"{name}-on-postgresql"
+    if not (templates / kind).exists():
+        how["database"] = Database(url=server.make())
+    copy = copy_of(templates, kind, to, **how)
+    settings = load(copy / "quarterturn.toml")
+    with server.copy(settings.database.url) as url:
+        moved = settings.model_copy(update={"database": Database(url=url)})
+        (copy / "quarterturn.toml").write_text(dump(moved))
+        yield copy
+
+
 @pytest.fixture
-def home(templates: Path, tmp_path: Path) -> Path:
+def copy(
+    templates: Path, tmp_path: Path, backend: str, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Path]]:
+    """Give a home of a kind, on the database that the test plays on."""
+    with ExitStack() as stack:
+
+        def give(name: str, **how: Any) -> Path:
+            if backend == "sqlite":
+                return copy_of(templates, name, tmp_path / "home", **how)
+            server: Server = request.getfixturevalue("postgres")
+            return stack.enter_context(copied_rows(server, templates, name, tmp_path / "home", **how))
+
+        yield give
+
+
+@pytest.fixture
+def home(copy: Callable[..., Path]) -> Path:
     """An empty home."""
-    return copy_of(templates, "empty", tmp_path / "home")
+    return copy("empty")
 
 
 @pytest.fixture
-def stocked(templates: Path, tmp_path: Path) -> Path:
+def stocked(copy: Callable[..., Path]) -> Path:
     """A home with enough reviewed tasks for the first set and one more cohort."""
-    return copy_of(templates, "stocked", tmp_path / "home", tasks=5)
+    return copy("stocked", tasks=5)
 
 
 @pytest.fixture
-def live(templates: Path, tmp_path: Path) -> Path:
+def live(copy: Callable[..., Path]) -> Path:
     """A home with a live set."""
-    return copy_of(templates, "live", tmp_path / "home", tasks=5, live=True)
+    return copy("live", tasks=5, live=True)
 
 
 @pytest.fixture
-def playable(templates: Path, tmp_path: Path) -> Path:
+def playable(copy: Callable[..., Path]) -> Path:
     """A home with a live set that a real box can play: every task has a verdict."""
-    return copy_of(templates, "playable", tmp_path / "home", tasks=4, live=True, write=with_files)
+    return copy("playable", tasks=4, live=True, write=with_files)
 
 
 @pytest.fixture

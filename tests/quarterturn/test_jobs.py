@@ -22,6 +22,8 @@ from sandbox.transcript import Transcript
 from vault.ledger.leaf import Statement
 from verifiers.verdict import Evidence, Verdict
 
+pytestmark = pytest.mark.both_databases
+
 AGENT = submissions.command("true", submitter="ada", name="quiet")
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 MONTH = "2026-12"

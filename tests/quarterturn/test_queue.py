@@ -13,6 +13,8 @@ from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
 
+pytestmark = pytest.mark.both_databases
+
 WISH = Wish("dev", image="agent:1")
 MONTH = "2026-12"
 

@@ -20,6 +20,8 @@ from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
 from vault.db import transaction
 
+pytestmark = pytest.mark.both_databases
+
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 MONTH = "2026-12"
 DEV = Wish("dev", image="agent:1")

@@ -17,6 +17,8 @@ from sandbox.score import Figure, score
 from sandbox.transcript import Transcript
 from verifiers.verdict import Evidence, Verdict
 
+pytestmark = pytest.mark.both_databases
+
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 

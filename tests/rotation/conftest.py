@@ -85,10 +85,10 @@ def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> Tas
 class Benchmark:
     """A home with its rooms, minus the worlds."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, database: str) -> None:
         ticks = itertools.count()
         start = datetime(2026, 11, 30, tzinfo=UTC)
-        self.home = home
+        self.home, self.database = home, database
         self.clock: Callable[[], datetime] = lambda: start + timedelta(seconds=next(ticks))
         self.ring = FileKeyRing.create(home / "ring.json", None)
         self.key = Ed25519PrivateKey.generate()
@@ -97,7 +97,9 @@ class Benchmark:
 
     def reopen(self) -> None:
         """Connect everything anew, as a restarted process would."""
-        engine = open_engine(f"sqlite:///{self.home}/test.db")
+        if "books" in self.__dict__:
+            self.books.engine.dispose()
+        engine = open_engine(self.database)
         migrations.upgrade(engine)
         vault = Vault(engine, self.ring, self.clock)
         signer = Signer("test.example/log", self.key)
@@ -151,9 +153,9 @@ class Benchmark:
 
 
 @pytest.fixture
-def benchmark_home(tmp_path: Path) -> Iterator[Benchmark]:
+def benchmark_home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
     """Give a home with enough reviewed tasks for the first set and one more cohort."""
-    home = Benchmark(tmp_path)
+    home = Benchmark(tmp_path, migrated)
     home.stock(5)
     yield home
     home.books.engine.dispose()

@@ -10,6 +10,8 @@ from rotation.exposure import Limits, Serving, burns, proposals, read_before
 
 from .conftest import FIRST, Benchmark, NamedBox
 
+pytestmark = pytest.mark.both_databases
+
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
 

@@ -12,13 +12,14 @@ from rotation.errors import Malformed, NotFound
 from rotation.findings import Findings, Found, Look, in_sum
 from vault.db import open_engine
 
+pytestmark = pytest.mark.both_databases
 NOW = datetime(2027, 1, 5, tzinfo=UTC)
 JANUARY, FEBRUARY = Month(2027, 1), Month(2027, 2)
 
 
 @pytest.fixture
-def findings(tmp_path):
-    engine = open_engine(f"sqlite:///{tmp_path}/rows.db")
+def findings(migrated):
+    engine = open_engine(migrated)
     migrations.upgrade(engine)
     yield Findings(engine)
     engine.dispose()

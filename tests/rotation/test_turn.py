@@ -118,6 +118,7 @@ def test_a_turn_killed_at_any_step_is_finished_once(
     assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("call", ["publish", "record", "write"])
 def test_a_turn_killed_inside_a_step_is_finished_once(
     benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch, call: str
@@ -225,6 +226,7 @@ def test_the_reference_agent_opens_no_run(benchmark_home: Benchmark) -> None:
     assert kinds(benchmark_home)["run-open"] == 0
 
 
+@pytest.mark.both_databases
 def test_only_live_tasks_are_served(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(BEFORE)
     submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
@@ -285,6 +287,7 @@ def test_two_runs_of_a_submitter_with_an_unknown_left_open_a_review_and_take_not
     assert {record.state for record in benchmark_home.books.runs.list()} == {RunState.DONE}
 
 
+@pytest.mark.both_databases
 def test_a_second_run_of_a_submitter_is_their_second_attempt(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(BEFORE)
     benchmark_home.play("careful", 0.5)

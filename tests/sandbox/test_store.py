@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +15,14 @@ from sandbox import submission
 from sandbox.errors import NotAllowed, NotFound, Refused
 from sandbox.outcome import TaskRun
 from sandbox.store import ENDED, TRANSITIONS, Runs, RunState
+from sandbox.tables import ResultRow
 from sandbox.transcript import CallRecord, Transcript
 from vault.db import open_engine
 from vault.keys import FileKeyRing
 from vault.store import Vault
 from verifiers.verdict import Evidence, Verdict
 
+pytestmark = pytest.mark.both_databases
 NOW = datetime(2026, 12, 1, 9, 30, tzinfo=UTC)
 SECRET = "the-ledger-of-margarethe"
 
@@ -36,16 +37,15 @@ class Somewhere(NamedTuple):
 class Home(NamedTuple):
     runs: Runs
     vault: Vault
-    file: Path
+    folder: Path
 
 
 @pytest.fixture
-def home(tmp_path):
-    file = tmp_path / "quarterturn.db"
-    engine = open_engine(f"sqlite:///{file}")
+def home(tmp_path, url):
+    engine = open_engine(url)
     SQLModel.metadata.create_all(engine)
     vault = Vault(engine, FileKeyRing.create(tmp_path / "ring.json", None), lambda: NOW)
-    yield Home(Runs(engine, vault, lambda: NOW), vault, file)
+    yield Home(Runs(engine, vault, lambda: NOW), vault, tmp_path)
     engine.dispose()
 
 
@@ -111,14 +111,9 @@ def test_no_column_shows_what_a_task_came_to(home):
     number = opened(home)
     home.runs.start(number)
     home.runs.record(number, 1, a_run())
-    for file in home.file.parent.glob("quarterturn.db*"):
+    for file in home.folder.glob("quarterturn.db*"):
         assert SECRET.encode() not in file.read_bytes()
-    rows = sqlite3.connect(home.file)
-    try:
-        columns = {name for (_, name, *_) in rows.execute("PRAGMA table_info(sandbox_result)")}
-    finally:
-        rows.close()
-    assert columns == {"id", "run", "task", "attempt", "exposures", "blob"}
+    assert set(ResultRow.__table__.columns.keys()) == {"id", "run", "task", "attempt", "exposures", "blob"}
 
 
 def test_a_worker_that_was_given_up_can_write_nothing(home):
