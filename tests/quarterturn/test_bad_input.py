@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grammars.load import LIBRARY
+from quarterturn.cli.plumb import VERBS
 from rotation.sets import Stratum
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
@@ -432,9 +433,7 @@ def test_a_good_bundle_is_yes_with_what_it_does_not_prove(say):
 # -- plumbing ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "verb", ["commit", "leaf-hash", "verify-inclusion", "verify-consistency", "note-verify", "variant"]
-)
+@pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"leaf": 1, "task": 1, "note": 1}', '{"leaf": "%"}'])
 def test_what_plumbing_does_not_understand_is_two(verb, text, say, monkeypatch, tmp_path):
     (tmp_path / "in").write_text(text)

@@ -15,7 +15,7 @@ from pathlib import Path
 from vault.errors import Broken, Malformed
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.merkle import leaf_hash, root_from
-from vault.ledger.note import Verifier
+from vault.ledger.note import Verifier, take_apart
 from vault.ledger.tiles import (
     HEAD,
     HEIGHT,
@@ -31,6 +31,7 @@ from vault.ledger.tiles import (
     unpack_entries,
 )
 
+_LEAVES = re.compile(r"tile/0/((?:x[0-9]{3}/)*[0-9]{3})(?:\.p/([0-9]{1,3}))?")
 _PARTIAL = re.compile(r"tile/(entries|[0-9]{1,2})/((?:x[0-9]{3}/)*[0-9]{3})\.p/([0-9]{1,3})")
 
 
@@ -46,6 +47,32 @@ def fsck(folder: Path, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, list[
     head, _ = open_checkpoint(folder_reader(folder)(HEAD), verifiers)
     problems = [*_rehash(folder, head), *_kept(folder, head, verifiers), *_older(folder, head.size)]
     return head, problems
+
+
+def rebuilt(folder: Path) -> tuple[int, bytes]:
+    """Give how many leaves the tiles of level 0 hold, and the root over them; no signature is looked at.
+
+    Raises:
+        Broken, Malformed: a tile is missing or has the wrong length.
+    """
+    read = folder_reader(folder)
+    if (folder / HEAD).is_file():
+        size = Checkpoint.parse(take_apart(read(HEAD))[0]).size
+    else:
+        size = max(_ends(folder), default=0)
+    frontier = Frontier()
+    for index, width in bundles_of(size):
+        path = tile_path(0, index, width)
+        for _ in frontier.extend(split_hashes(read(path), width, path)):
+            pass
+    return size, frontier.root()
+
+
+def _ends(folder: Path) -> Iterator[int]:
+    for path in (folder / "tile" / "0").rglob("*"):
+        if found := _LEAVES.fullmatch(path.relative_to(folder).as_posix()):
+            index = int(found[1].replace("x", "").replace("/", ""))
+            yield index * WIDTH + int(found[2] or WIDTH) if path.is_file() else 0
 
 
 def _rehash(folder: Path, head: Checkpoint) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Signed notes, C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01).
 
+Keys of other types, those of witnesses, are in `cosignature.py`; whoever has the shape of `Key` can open a note.
+
 A note is a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`. `open_note` is strict: a
 signature by a key that the caller named must verify or the whole note fails, signatures by other keys are ignored and
 listed, and a note with no signature by a named key fails. Base64 must be the one canonical form of its bytes, so that
@@ -13,6 +15,7 @@ import binascii
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -26,6 +29,29 @@ MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
 _DASH = "\u2014 "
 _FIRST_PRINTABLE = 0x20
+
+
+class Key(Protocol):
+    """A public key of any type, as far as notes are concerned."""
+
+    @property
+    def name(self) -> str:
+        """Whose it is."""
+        ...
+
+    @property
+    def key_id(self) -> bytes:
+        """The four bytes that stand before its signatures."""
+        ...
+
+    @property
+    def vkey(self) -> str:
+        """The key as text."""
+        ...
+
+    def accepts(self, text: bytes, signature: bytes) -> bool:
+        """Tell whether `signature` is this key's over `text`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -52,27 +78,20 @@ class Verifier:
         Raises:
             Malformed: it is no such text, names another algorithm, or its key id is not that of its key.
         """
-        name, _, rest = vkey.strip().partition("+")
-        key_id, _, encoded = rest.partition("+")
-        if not (name and key_id and encoded):
-            raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
-        data = decode_base64(encoded, "the verifier key")
-        if data[:1] != ED25519:
+        name, kind, public = read_vkey(vkey)
+        if kind != ED25519:
             raise Malformed(f"the verifier key of {name} is not of type Ed25519 (0x01)")
-        found = cls(name, data[1:])
-        if found.key_id.hex() != key_id:
-            raise Malformed(f"the verifier key of {name} says id {key_id[:16]}, its key has id {found.key_id.hex()}")
-        return found
+        return cls(name, public)
 
     @property
     def key_id(self) -> bytes:
-        """The key id: the first four bytes of SHA-256(name || newline || type || key)."""
-        return hashlib.sha256(self.name.encode() + b"\n" + ED25519 + self.public).digest()[:ID_BYTES]
+        """The four bytes that stand before its signatures."""
+        return key_id(self.name, ED25519, self.public)
 
     @property
     def vkey(self) -> str:
         """The key as text, to be handed to others."""
-        return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(ED25519 + self.public).decode()}"
+        return write_vkey(self.name, ED25519, self.public)
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature` is this key's over `text`."""
@@ -98,8 +117,7 @@ class Signer:
     def sign(self, text: str) -> str:
         """Sign a text that ends in a newline; gives the whole note."""
         _require_text(text)
-        signature = self.verifier.key_id + self.key.sign(text.encode())
-        return f"{text}\n{_DASH}{self.name} {base64.b64encode(signature).decode()}\n"
+        return text + "\n" + line(self.name, self.verifier.key_id, self.key.sign(text.encode()))
 
 
 @dataclass(frozen=True)
@@ -117,7 +135,7 @@ class Note:
     ignored: tuple[str, ...]
 
 
-def open_note(note: str | bytes, verifiers: Sequence[Verifier]) -> Note:
+def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
     """Verify a note.
 
     Raises:
@@ -127,18 +145,45 @@ def open_note(note: str | bytes, verifiers: Sequence[Verifier]) -> Note:
     text, lines = take_apart(note)
     verified: list[str] = []
     ignored: list[str] = []
-    for line in lines:
-        name, key_id, signature = _signature(line)
-        key = next((v for v in verifiers if v.name == name and v.key_id == key_id), None)
+    for name, identity, signature in map(read_line, lines):
+        key = next((one for one in keys if one.name == name and one.key_id == identity), None)
         if key is None:
             ignored.append(name)
         elif key.accepts(text.encode(), signature):
             verified.append(key.vkey)
         else:
-            raise Broken(f"the signature by {name}+{key_id.hex()} does not verify over the text of the note")
+            raise Broken(f"the signature by {name}+{identity.hex()} does not verify over the text of the note")
     if not verified:
         raise Broken(f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}")
     return Note(text, tuple(verified), tuple(ignored))
+
+
+def key_id(name: str, kind: bytes, public: bytes) -> bytes:
+    """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
+    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
+
+
+def write_vkey(name: str, kind: bytes, public: bytes) -> str:
+    """Write a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
+    return f"{name}+{key_id(name, kind, public).hex()}+{base64.b64encode(kind + public).decode()}"
+
+
+def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
+    """Read a verifier key as (name, type, public key).
+
+    Raises:
+        Malformed: it is no such text, or its key id is not that of its key.
+    """
+    name, _, rest = vkey.strip().partition("+")
+    said, _, encoded = rest.partition("+")
+    if not (name and said and encoded):
+        raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
+    data = decode_base64(encoded, "the verifier key")
+    kind, public = data[:1], data[1:]
+    _require_name(name)
+    if (found := key_id(name, kind, public).hex()) != said:
+        raise Malformed(f"the verifier key of {name} says id {said[:16]}, its key has id {found}")
+    return name, kind, public
 
 
 def decode_base64(text: str, what: str) -> bytes:
@@ -175,7 +220,17 @@ def take_apart(note: str | bytes) -> tuple[str, list[str]]:
     return text + "\n", lines
 
 
-def _signature(line: str) -> tuple[str, bytes, bytes]:
+def line(name: str, identity: bytes, signature: bytes) -> str:
+    """Write a signature line, with its newline."""
+    return f"{_DASH}{name} {base64.b64encode(identity + signature).decode()}\n"
+
+
+def read_line(line: str) -> tuple[str, bytes, bytes]:
+    """Read a signature line, without its newline, as (name, key id, signature).
+
+    Raises:
+        Malformed: it is none.
+    """
     name, space, encoded = line.removeprefix(_DASH).partition(" ")
     if not line.startswith(_DASH) or not space:
         raise Malformed("a signature line reads '\u2014 NAME SIGNATURE'; one in the note does not")
@@ -189,6 +244,8 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
 def _require_name(name: str) -> None:
     if not name or "+" in name or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name):
         raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
+    if any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise Malformed("a key's name is UTF-8; this one is not")
 
 
 def _require_text(text: str) -> None:

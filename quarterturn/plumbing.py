@@ -1,0 +1,211 @@
+"""What the plumbing verbs answer: a JSON document in, a JSON document and yes or no out.
+
+Binary fields are base64 in its canonical form. Something that was understood and does not hold is a no with a sentence;
+something that was not understood raises.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from quarterturn.errors import Malformed
+from vault import variant as variants
+from vault.canonical import canonical, parse
+from vault.commitment import commitment
+from vault.errors import Broken, VaultError
+from vault.ledger import fsck as folders
+from vault.ledger import merkle
+from vault.ledger.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.cosignature import parse_key
+from vault.ledger.note import Verifier, open_note, take_apart
+from vault.ledger.policy import Policy
+from vault.ledger.proof import Proof
+from vault.ledger.tiles import HEAD
+from vault.task import Task
+
+Document = Mapping[str, Any]
+Answer = tuple[dict[str, Any], bool]
+
+
+def answer(verb: Callable[[Document], Answer], text: bytes, what: str) -> Answer:
+    """Answer one document.
+
+    Raises:
+        Malformed, VaultError: it is no JSON object, a field is missing, or one is not what the verb takes.
+    """
+    document = parse(text, what)
+    if not isinstance(document, dict):
+        raise Malformed(f"{what} holds no JSON object; see docs/reference/ledger-formats.md")
+    try:
+        return verb(document)
+    except KeyError as error:
+        raise Malformed(f"{what} has no field {error}") from error
+    except (TypeError, AttributeError) as error:
+        raise Malformed(f"{what} has a field of the wrong type: {error}") from error
+
+
+def line(verb: Callable[[Document], Answer], text: bytes) -> dict[str, Any]:
+    """Answer one document of many: what is not understood is an answer too."""
+    try:
+        return answer(verb, text, "the line")[0]
+    except (Malformed, VaultError) as error:
+        return {"ok": False, "error": str(error)}
+
+
+def jcs(text: bytes, what: str) -> bytes:
+    """Give the canonical bytes (RFC 8785) of a JSON text."""
+    return canonical(parse(text, what))
+
+
+def jcs_line(text: bytes) -> dict[str, Any]:
+    """Give the canonical bytes of one line, as base64; what is no JSON is an answer too."""
+    try:
+        return {"jcs": base64.b64encode(jcs(text, "the line")).decode()}
+    except VaultError as error:
+        return {"ok": False, "error": str(error)}
+
+
+def commit(document: Document) -> Answer:
+    """{"task", "salt"} to {"commitment": hex}."""
+    return {"commitment": commitment("commit", canonical(document["task"]), _bytes(document["salt"], 32)).hex()}, True
+
+
+def leaf_hash(document: Document) -> Answer:
+    """{"leaf"} to {"hash"}."""
+    return {"hash": base64.b64encode(merkle.leaf_hash(_bytes(document["leaf"]))).decode()}, True
+
+
+def verify_inclusion(document: Document) -> Answer:
+    """{"leafIdx", "treeSize", "root", "leafHash", "proof"} to {"ok"}."""
+    return _verdict(
+        lambda: merkle.verify_inclusion(
+            _bytes(document["leafHash"], 32),
+            document["leafIdx"],
+            document["treeSize"],
+            [_bytes(part, 32) for part in document["proof"]],
+            _bytes(document["root"], 32),
+        )
+    )
+
+
+def verify_consistency(document: Document) -> Answer:
+    """{"size1", "size2", "root1", "root2", "proof"} to {"ok"}."""
+    return _verdict(
+        lambda: merkle.verify_consistency(
+            document["size1"],
+            document["size2"],
+            _bytes(document["root1"], 32),
+            _bytes(document["root2"], 32),
+            [_bytes(part, 32) for part in document["proof"]],
+        )
+    )
+
+
+def note_verify(document: Document) -> Answer:
+    """{"note", "keys": [vkey]} to {"ok", "verified": [names], "text"}."""
+    try:
+        opened = open_note(document["note"], [parse_key(key) for key in document["keys"]])
+    except Broken as error:
+        return {"ok": False, "verified": [], "error": str(error)}, False
+    return {"ok": True, "verified": [key.partition("+")[0] for key in opened.verified], "text": opened.text}, True
+
+
+def checkpoint_parse(document: Document) -> Answer:
+    """{"checkpoint"} to {"origin", "size", "root", "extensions"}; signatures are let be."""
+    head = Checkpoint.parse(take_apart(document["checkpoint"])[0])
+    root = base64.b64encode(head.root).decode()
+    return {"origin": head.origin, "size": head.size, "root": root, "extensions": list(head.extensions)}, True
+
+
+def cosign_verify(document: Document) -> Answer:
+    """{"checkpoint", "policy"} to {"ok", "witnesses": [names in the policy]}."""
+    try:
+        head = Policy.parse(document["policy"]).open(document["checkpoint"])
+    except Broken as error:
+        return {"ok": False, "witnesses": [], "error": str(error)}, False
+    return {"ok": True, "witnesses": list(head.witnesses)}, True
+
+
+def proof_verify(document: Document) -> Answer:
+    """{"proof", "leaf", "policy"} to {"ok", "index"}."""
+    proof = Proof.parse(document["proof"])
+    try:
+        proof.verify(_bytes(document["leaf"]), Policy.parse(document["policy"]))
+    except Broken as error:
+        return {"ok": False, "error": str(error)}, False
+    return {"ok": True, "index": proof.index}, True
+
+
+def tiles_root(document: Document) -> Answer:
+    """{"dir", "keys"} to {"size", "root"}, rebuilt from the tiles of leaves; with keys the head has to say so too."""
+    folder, keys = Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]]
+    try:
+        size, root = folders.rebuilt(folder)
+        head = open_checkpoint((folder / HEAD).read_bytes(), keys)[0] if keys else None
+    except Broken as error:
+        return {"ok": False, "error": str(error)}, False
+    if head and (head.size, head.root) != (size, root):
+        sentence = f"the tiles give the root {root.hex()} of {size} leaves, the signed head says {head.root.hex()}"
+        return {"ok": False, "error": sentence}, False
+    return {"size": size, "root": base64.b64encode(root).decode()}, True
+
+
+def fsck(document: Document) -> Answer:
+    """{"dir", "keys"} to {"ok", "problems"}."""
+    try:
+        _, problems = folders.fsck(Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]])
+    except Broken as error:
+        problems = [str(error)]
+    return {"ok": not problems, "problems": problems}, not problems
+
+
+def variant(document: Document) -> Answer:
+    """{"task", "key", "submitter", "month"} to {"ok", "values", "goal"}: what a run was shown of a published task."""
+    task = Task.parse(document["task"])
+    if task.variant_key is None:
+        values = variants.first(task.free)
+    else:
+        key = _bytes(document["key"], variants.KEY_SIZE)
+        if variants.digest(key) != task.variant_key:
+            sentence = f"task {task.id} was committed to with another key: its SHA-256 is not {task.variant_key}"
+            return {"ok": False, "error": sentence}, False
+        values = variants.assigned(key, document["submitter"], document["month"], task.free)
+    return {"ok": True, "values": values, "goal": task.filled(values).goal}, True
+
+
+VERBS: Mapping[str, Callable[[Document], Answer]] = {
+    "commit": commit,
+    "leaf-hash": leaf_hash,
+    "verify-inclusion": verify_inclusion,
+    "verify-consistency": verify_consistency,
+    "note-verify": note_verify,
+    "checkpoint-parse": checkpoint_parse,
+    "cosign-verify": cosign_verify,
+    "proof-verify": proof_verify,
+    "variant": variant,
+    "tiles-root": tiles_root,
+    "fsck": fsck,
+}
+
+
+def _verdict(check: Callable[[], object]) -> Answer:
+
+    try:
+        check()
+    except VaultError as error:
+        return {"ok": False, "error": str(error)}, False
+    return {"ok": True}, True
+
+
+def _bytes(text: str, length: int | None = None) -> bytes:
+    try:
+        value = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise Malformed(f"a binary field is not canonical base64: {error}") from error
+    if base64.b64encode(value).decode() != text or (length is not None and len(value) != length):
+        raise Malformed(f"a binary field is not canonical base64 of {length} bytes")
+    return value

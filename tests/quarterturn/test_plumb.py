@@ -1,0 +1,170 @@
+"""The plumbing: one document or ten thousand lines, a yes, a no, or not understood."""
+
+import base64
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from quarterturn import plumbing
+from quarterturn.cli import plumb as verbs
+from vault.ledger.append import LogWriter
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.cosignature import Cosigner
+from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.note import Signer
+from vault.ledger.proof import Proof
+from vault.ledger.tiles import entries_path, tile_path
+
+LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+WITNESS = Cosigner("witness.example/w1", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+LEAVES = [b"leaf %d" % number for number in range(300)]
+TREE = Tree([leaf_hash(leaf) for leaf in LEAVES])
+HEAD = Checkpoint("bench.example/log", len(LEAVES), TREE.root(len(LEAVES)))
+NOTE = HEAD.sign(LOG) + WITNESS.cosign(HEAD, 1000)
+ROOT = base64.b64encode(HEAD.root).decode()
+POLICY = f"log {LOG.verifier.vkey}\nwitness W {WITNESS.witness.vkey}\nquorum W\n"
+PROOF = Proof(7, inclusion_proof(TREE.node, 7, len(LEAVES)), NOTE).format()
+
+
+def b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+@pytest.fixture
+def plumb(say, monkeypatch, tmp_path):
+    """Give a document, or lines, to a verb."""
+
+    def given(verb, *documents, options=()):
+        (tmp_path / "in").write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents))
+        with (tmp_path / "in").open() as text:
+            monkeypatch.setattr("sys.stdin", text)
+            return say("plumb", verb, *options)
+
+    return given
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of 300 leaves, as it is served."""
+    writer = LogWriter(tmp_path / "log", tmp_path / "head" / "signed", LOG, LOG.name)
+    writer.append(LEAVES[:200], 0)
+    writer.append(LEAVES[200:], 200)
+    return tmp_path / "log"
+
+
+def test_every_verb_that_is_offered_is_there() -> None:
+    assert set(verbs.VERBS) | set(verbs.FOLDERS) == set(plumbing.VERBS)
+
+
+YES = [
+    ("commit", {"task": {"b": 1, "a": "é"}, "salt": b64(bytes(32))}, None),
+    ("leaf-hash", {"leaf": b64(b"leaf 0")}, {"hash": b64(hashlib.sha256(b"\0leaf 0").digest())}),
+    (
+        "note-verify",
+        {"note": NOTE, "keys": [LOG.verifier.vkey]},
+        {"ok": True, "verified": [LOG.name], "text": HEAD.format()},
+    ),
+    (
+        "note-verify",
+        {"note": NOTE, "keys": [WITNESS.witness.vkey]},
+        {"ok": True, "verified": [WITNESS.name], "text": HEAD.format()},
+    ),
+    ("checkpoint-parse", {"checkpoint": NOTE}, {"origin": LOG.name, "size": 300, "root": ROOT, "extensions": []}),
+    ("cosign-verify", {"checkpoint": NOTE, "policy": POLICY}, {"ok": True, "witnesses": ["W"]}),
+    ("proof-verify", {"proof": PROOF, "leaf": b64(LEAVES[7]), "policy": POLICY}, {"ok": True, "index": 7}),
+]
+NO = [
+    ("note-verify", {"note": NOTE, "keys": []}, "no given key signed the note"),
+    ("cosign-verify", {"checkpoint": HEAD.sign(LOG), "policy": POLICY}, "the quorum 'W' needs more"),
+    ("proof-verify", {"proof": PROOF, "leaf": b64(LEAVES[8]), "policy": POLICY}, "leaf 7 is not in the tree"),
+]
+WHAT = [
+    ("cosign-verify", {"checkpoint": NOTE, "policy": "quorum\n"}, "line 1 of the policy"),
+    ("cosign-verify", {"checkpoint": "", "policy": POLICY}, "a signed note is"),
+    ("proof-verify", {"proof": PROOF.replace("index 7", "index 07"), "leaf": "", "policy": POLICY}, "leading zeros"),
+    ("checkpoint-parse", {"checkpoint": NOTE.replace("300", "0300")}, "without leading zeros"),
+    ("note-verify", {"note": NOTE, "keys": ["key"]}, "a verifier key reads"),
+    ("note-verify", {"note": 1, "keys": []}, "wrong type"),
+    ("leaf-hash", {}, "has no field 'leaf'"),
+    ("leaf-hash", {"leaf": "AAB="}, "not canonical base64"),
+    ("leaf-hash", [], "holds no JSON object"),
+]
+
+
+@pytest.mark.parametrize(("verb", "document", "answer"), YES)
+def test_yes_is_0(plumb, verb, document, answer) -> None:
+    said = plumb(verb, document)
+    assert said.code == 0
+    assert answer is None or json.loads(said.out) == answer
+
+
+@pytest.mark.parametrize(("verb", "document", "why"), NO)
+def test_no_is_1_with_a_sentence(plumb, verb, document, why) -> None:
+    said = plumb(verb, document)
+    assert (said.code, json.loads(said.out)["ok"]) == (1, False)
+    assert why in json.loads(said.out)["error"]
+
+
+@pytest.mark.parametrize(("verb", "document", "why"), WHAT)
+def test_what_is_not_understood_is_2_with_a_sentence(plumb, verb, document, why) -> None:
+    said = plumb(verb, document)
+    assert (said.code, said.out) == (2, "")
+    assert why in said.err
+
+
+def test_with_lines_each_gets_its_answer_and_the_exit_code_is_0(plumb) -> None:
+    cases = [case for case in YES + NO + WHAT if case[0] == "note-verify"]
+    said = plumb("note-verify", *(document for _, document, _ in cases), "no json", options=["--lines"])
+    answers = [json.loads(line) for line in said.out.splitlines()]
+    assert said.code == 0
+    assert [answer["ok"] for answer in answers] == [True, True, False, False, False, False]
+
+
+def test_canonical_bytes_come_as_they_are_or_line_by_line(plumb) -> None:
+    said = plumb("jcs", '{"b": [1.0, "é"], "a": null}', "{", "1E1", options=["--lines"])
+    first, broken, last = (json.loads(line) for line in said.out.splitlines())
+    assert base64.b64decode(first["jcs"]) == '{"a":null,"b":[1,"é"]}'.encode()
+    assert (broken["ok"], base64.b64decode(last["jcs"])) == (False, b"10")
+
+
+@pytest.mark.parametrize("head", [True, False])
+def test_the_root_is_rebuilt_from_tiles_with_a_head_or_without(plumb, log, head) -> None:
+    if not head:
+        (log / "checkpoint").unlink()
+    assert json.loads(plumb("tiles-root", options=[log]).out) == {"size": 300, "root": ROOT}
+
+
+def test_tiles_that_are_not_what_was_signed_are_a_no_where_a_key_is_given(plumb, log) -> None:
+    tile = log / tile_path(0, 1, 44)
+    tile.write_bytes(bytes(32) + tile.read_bytes()[32:])
+    assert plumb("tiles-root", options=[log]).code == 0
+    said = plumb("tiles-root", options=[log, "--key", LOG.verifier.vkey])
+    assert said.code == 1
+    assert "the signed head says" in json.loads(said.out)["error"]
+    tile.unlink()
+    said = plumb("tiles-root", options=[log])
+    assert (said.code, json.loads(said.out)["ok"]) == (1, False)
+
+
+def test_a_log_is_checked_and_what_is_wrong_is_listed(plumb, log) -> None:
+    key = LOG.verifier.vkey
+    assert json.loads(plumb("fsck", options=[log, "--key", key]).out) == {"ok": True, "problems": []}
+    bad = shutil.copytree(log, log.with_name("bad"))
+    (bad / entries_path(0)).write_bytes((bad / entries_path(0)).read_bytes().replace(b"leaf 9", b"leaf X", 1))
+    documents = [{"dir": str(folder), "keys": [key]} for folder in (log, bad, log / "nothing")]
+    said = plumb("fsck", *documents, options=["--lines"])
+    good, broken, nothing = (json.loads(line) for line in said.out.splitlines())
+    assert (said.code, good["ok"], broken["ok"], nothing["ok"]) == (0, True, False, False)
+    assert any("tile/0/000" in problem for problem in broken["problems"])
+    assert plumb("fsck", options=[bad, "--key", key]).code == 1
+    assert plumb("fsck", options=[log]).code == 1
+
+
+def test_a_folder_has_to_be_named(plumb) -> None:
+    said = plumb("fsck")
+    assert said.code == 2
+    assert "name a folder of tiles" in said.err
