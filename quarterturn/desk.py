@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from sqlmodel import Session
 
@@ -82,6 +82,17 @@ def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dic
         "figures": told.figures(house, one.run) if private and one.run is not None else None,
         "created_at": one.created_at.isoformat(),
     }
+
+
+def waits(house: House, one: Submitted) -> Literal["next", "before", "own"] | None:
+    """Say why a submission waits, if it does: for a worker, for others before it, or for one of its party's own."""
+    line, party = house.queue.waiting(), house.accounts.party(one.account)
+    if one.number not in line:
+        return None
+    running = sum(other.state == "running" and other.account in party for other in house.submissions.unfinished())
+    if running >= house.settings.service.at_once:
+        return "own"
+    return "before" if line.index(one.number) else "next"
 
 
 def quotas(house: House, account: str) -> dict[str, Any]:

@@ -32,12 +32,32 @@ def plainly(value: Any) -> str:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A cell as people see it, and where it leads to."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True)
 class Column:
-    """One column: its name for programs, its title for people, and how its cells are written for them."""
+    """One column.
+
+    Attributes:
+        name: for programs.
+        title: for people.
+        write: how its cells are written for people.
+        href: where they lead to, with the row's values in braces; nowhere if it is empty.
+    """
 
     name: str
     title: str
     write: Callable[[Any], str] = plainly
+    href: str = ""
+
+    def cell(self, row: Row) -> Cell:
+        """Write a cell for people."""
+        return Cell(self.write(row[self.name]), self.href.format_map(row) if row[self.name] is not None else "")
 
 
 @dataclass(frozen=True)
@@ -49,9 +69,9 @@ class Grid:
     columns: Sequence[Column]
     rows: Sequence[Row]
 
-    def cells(self) -> list[list[str]]:
+    def cells(self) -> list[list[Cell]]:
         """Give the rows for people."""
-        return [[column.write(row[column.name]) for column in self.columns] for row in self.rows]
+        return [[column.cell(row) for column in self.columns] for row in self.rows]
 
     def as_json(self) -> bytes:
         """Give the rows for programs."""

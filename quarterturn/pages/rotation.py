@@ -1,38 +1,137 @@
-"""The page about the rotation: which cohorts were, are and will be live, from fresh to sunset to published. Pure.
+"""The page about the rotation: every cohort from fresh to sunset to published, and when the next turn is due. Pure.
 
-Everything comes from the public document of rotations (`quarterturn.publicview.rotations`).
+A bar is as long as a cohort lives and sinks from month to month; a ring stands where it was published. So neither its
+age nor its end is told by colour alone. Everything comes from the public document of rotations
+(`quarterturn.publicview`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quarterturn.pages import svg
+from quarterturn.pages.charts import Chart, Row
 from quarterturn.pages.grid import Column, Grid
+from quarterturn.pages.marks import NONE
 from quarterturn.pages.templates import render
+from quarterturn.pages.words import counted
+from rotation.calendar import Month
 
 HERE = "/rotation"
+AGES = ("sunset", "third", "second", "fresh")  # by how many turns a cohort still stays
+HEIGHTS = (4, 7, 10, 13)
+TALL = 18
+BEFORE = 8  # months that are drawn before the newest; the table has them all
+FEW = 6  # months that have their name above the drawing
+
 Item = Mapping[str, Any]
 
 
 def page(found: Item) -> str:
     """Draw the page."""
-    return render("rotation.html.jinja", here=HERE, found=found, grids=grids(found))
+    live = Month.parse(found["live"]) if found["live"] else None
+    return render(
+        "rotation.html.jinja",
+        here=HERE,
+        counts=_counts(found),
+        next=found["next"],
+        due=f"{found['next']['due'][:16].replace('T', ' ')} UTC",
+        leaving=next((one for one in found["cohorts"] if live and one["retires"] == str(live)), None),
+        chart=_chart(found["cohorts"], live) if live else None,
+        ages=AGES[::-1],
+        grids=grids(found),
+    )
 
 
 def grids(found: Item) -> dict[str, Grid]:
     """Give the page's tables by their names."""
+    live = Month.parse(found["live"]) if found["live"] else None
     cohorts = Grid(
         "cohorts",
         "The cohorts",
         (
             Column("id", "Cohort"),
             Column("state", "State"),
+            Column("age", "Age"),
             Column("entered", "Live from"),
             Column("retires", "Last month"),
             Column("tasks", "Tasks"),
             Column("public_grammar", "Public grammar"),
         ),
-        found["cohorts"],
+        [{**one, "age": _age(one, live)} for one in found["cohorts"]],
     )
-    return {grid.name: grid for grid in (cohorts,)}
+    turns = Grid(
+        "turns",
+        "The turns that were made",
+        (
+            Column("month", "Ended"),
+            Column("started_at", "Begun", lambda moment: f"{moment[:16].replace('T', ' ')} UTC"),
+            Column("finished", "Finished"),
+            Column("release", "Published", href="/releases/{release}"),
+        ),
+        found["turns"],
+    )
+    return {grid.name: grid for grid in (cohorts, turns)}
+
+
+def _chart(cohorts: Sequence[Item], live: Month) -> Chart:
+    """Draw a row a cohort over the months, up to the last one that is promised."""
+    last = max(Month.parse(one["retires"]) for one in cohorts)
+    first = max(min(Month.parse(one["entered"]) for one in cohorts), live.plus(-BEFORE))
+    months = [first.plus(number) for number in range(last.since(first) + 1)]
+    rows = [
+        Row(one["id"].removeprefix("cohort-"), _picture(one, months, live), (_told(one, live),))
+        for one in cohorts
+        if Month.parse(one["retires"]) >= first
+    ]
+    every = -(-len(months) // FEW)
+    names = [
+        svg.words(svg.pct(_at(place, months)), 12, str(month))
+        for place, month in enumerate(months)
+        if not place % every
+    ]
+    return Chart(svg.picture(names, 16), rows)
+
+
+def _picture(one: Item, months: Sequence[Month], live: Month) -> str:
+    entered, retires = Month.parse(one["entered"]), Month.parse(one["retires"])
+    parts = [
+        svg.line((svg.pct(_at(place, months)), 0), (svg.pct(_at(place, months)), "100%"), "grid")
+        for place in range(len(months))
+    ]
+    parts.append(svg.bar(_at(live.since(months[0]), months), _at(live.since(months[0]) + 1, months), 0, TALL, "now"))
+    for place, month in enumerate(months):
+        if entered <= month <= retires:
+            left = min(retires.since(month), len(AGES) - 1)
+            start, end = _at(place, months), _at(place + 1, months)
+            parts.append(svg.bar(start, end, TALL - 2 - HEIGHTS[left], HEIGHTS[left], AGES[left]))
+    if one["state"] == "published":
+        parts.append(svg.dot(svg.pct(_at(retires.since(months[0]) + 1, months)), TALL - 4, 3.5, "ring"))
+    return svg.picture(parts, TALL)
+
+
+def _at(place: int, months: Sequence[Month]) -> float:
+    """Give where a month begins, in per cent; a little is left at the end for what stands there."""
+    return 98 * place / len(months)
+
+
+def _age(one: Item, live: Month | None) -> str | None:
+    """Say how old a cohort is in the month that is live."""
+    if live is None or not Month.parse(one["entered"]) <= live <= Month.parse(one["retires"]):
+        return None
+    return AGES[min(Month.parse(one["retires"]).since(live), len(AGES) - 1)]
+
+
+def _told(one: Item, live: Month) -> str:
+    return _age(one, live) or one["state"]
+
+
+def _counts(found: Item) -> list[tuple[str, str]]:
+    live = [one for one in found["cohorts"] if one["state"] == "live"]
+    return [
+        ("Live month", found["live"] or NONE),
+        ("Live", counted(sum(one["tasks"] for one in live), "task")),
+        ("In", counted(len(live), "cohort")),
+        ("Next turn", found["next"]["due"][:10]),
+    ]

@@ -21,7 +21,20 @@ PAGES: Table = {
     ("GET", "/board/{month}/{file}"): None,
     ("GET", "/rotation"): None,
     ("GET", "/rotation/{file}"): None,
+    ("GET", "/explorer"): None,
+    ("GET", "/static/explorer.js"): None,
     ("GET", "/static/style.css"): None,
+    ("GET", "/sign-in"): None,
+    ("POST", "/sign-in"): None,
+    ("POST", "/sign-out"): None,
+    ("GET", "/mine"): "submit",
+    ("GET", "/mine/{file}"): "submit",
+    ("GET", "/submission/{id}"): "submit",
+    ("GET", "/submission/{id}/{file}"): "submit",
+    ("POST", "/submission/{id}/cancel"): "submit",
+    ("GET", "/watch"): "findings:read",
+    ("GET", "/watch/{file}"): "findings:read",
+    ("GET", "/verify.html"): None,
 }
 """What people look at: not in the description, which is for programs."""
 

@@ -19,7 +19,20 @@ from starlette.exceptions import HTTPException
 
 from quarterturn import publicview
 from quarterturn.queue import Executor
-from quarterturn.service import admin, answers, describe, health, html, log, problems, public, submissions
+from quarterturn.service import (
+    admin,
+    answers,
+    describe,
+    explorer,
+    health,
+    html,
+    log,
+    own,
+    problems,
+    public,
+    signin,
+    submissions,
+)
 from quarterturn.service import pages as for_people
 from quarterturn.service.access import require_all
 from quarterturn.service.auth import gate
@@ -63,7 +76,7 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
     )
     for router in (public.router, log.router, submissions.router, admin.router, health.router, pages):
         app.include_router(router)
-    for router in (html.router, for_people.router):
+    for router in (html.router, for_people.router, explorer.router, signin.router, own.router):
         app.include_router(router)
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(HTTPException, _status)
@@ -101,9 +114,11 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     return app
 
 
-def _problem(_: Request, error: Exception) -> Response:
+def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, problems.Problem)  # noqa: S101 - registered for it
-    return problems.answer(error.code, error.headers)
+    if not html.is_page(request):
+        return problems.answer(error.code, error.headers)
+    return signin.kept_out(request) if error.code == "unauthenticated" else html.problem(error.code)
 
 
 def _status(_: Request, error: Exception) -> Response:

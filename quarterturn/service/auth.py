@@ -1,6 +1,7 @@
 """Who asks: the token of a request, against the scope that its route needs.
 
-On a route that everybody may use a token is not looked at, save where the answer may hold more for its owner.
+On a route that everybody may use a token is not looked at, save where the answer may hold more for its owner. A page
+takes it from a cookie too, and its forms only from pages of ours (`quarterturn.service.signin`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.accounts import Accounts, Caller
-from quarterturn.service.access import ACCESS
+from quarterturn.service import signin
+from quarterturn.service.access import ACCESS, PAGES
 from quarterturn.service.problems import Problem
 
 SCHEME = "bearer "
@@ -27,9 +29,11 @@ async def gate(request: Request) -> None:
     """
     row = (request.method, request.scope["route"].path)
     scope = ACCESS[row]
+    if row in PAGES and request.method != "GET":
+        signin.require_from_here(request)
     if scope is None and row not in OWNERS_SEE_MORE:
         return
-    request.state.caller = await run_in_threadpool(_caller, request)
+    request.state.caller = await run_in_threadpool(_caller, request, signin.shown(request) if row in PAGES else None)
     if scope is None:
         return
     if request.state.caller is None:
@@ -38,9 +42,11 @@ async def gate(request: Request) -> None:
         raise Problem("forbidden")
 
 
-def _caller(request: Request) -> Caller | None:
+def _caller(request: Request, cookie: str | None) -> Caller | None:
     given = request.headers.getlist("authorization")
     accounts: Accounts = request.app.state.house.accounts
+    if not given and cookie is not None:
+        return accounts.caller(cookie)
     if len(given) != 1 or not given[0].lower().startswith(SCHEME):
         return None
     return accounts.caller(given[0][len(SCHEME) :].strip())

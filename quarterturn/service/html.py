@@ -9,16 +9,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
 
-from quarterturn.pages import templates
+from quarterturn.pages import signing, templates
 from quarterturn.pages.grid import Grid
 from quarterturn.service import answers
+from quarterturn.service.access import PAGES
 from quarterturn.service.guard import SECURITY
-from quarterturn.service.problems import Problem
+from quarterturn.service.problems import PROBLEMS, Problem, code_of
 from quarterturn.service.view import Document
 
 HTML, CSV, CSS = "text/html; charset=utf-8", "text/csv; charset=utf-8; header=present", "text/css; charset=utf-8"
@@ -82,6 +85,35 @@ def public(
 def own(page: str, status: int = 200) -> Response:
     """Give somebody a page that is theirs alone."""
     return HTMLResponse(page, status, {"cache-control": answers.PRIVATE, **PAGE})
+
+
+class Page(APIRoute):
+    """A route of which even an error of a room is told on a page."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Give what answers a request."""
+        answer = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except Exception as error:
+                if not hasattr(error, "kind"):
+                    raise
+                raise Problem(code_of(error)) from None
+
+        return told
+
+
+def is_page(request: Request) -> bool:
+    """Say whether a request is for a page, and not for one of its tables or for what programs ask."""
+    route = request.scope.get("route")
+    return route is not None and (request.method, route.path) in PAGES and not route.path.endswith("/{file}")
+
+
+def problem(code: str) -> Response:
+    """Say for people what went wrong."""
+    return own(signing.problem(*PROBLEMS[code]), PROBLEMS[code][0])
 
 
 def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:

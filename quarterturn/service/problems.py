@@ -19,6 +19,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "malformed": (400, "The request cannot be understood."),
     "unauthenticated": (401, "This needs a token that is good: Authorization: Bearer qt_…"),
     "forbidden": (403, "The token's scopes do not cover this."),
+    "cross-site": (403, "This form was not sent from a page of this service."),
     "not-found": (404, "There is nothing here, or nothing that you may see."),
     "method-not-allowed": (405, "This cannot be done here."),
     "conflict": (409, "It cannot be done in the state that things are in."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -17,7 +17,7 @@ from quarterturn.service import answers, shapes
 from quarterturn.service.answers import MOST, PAGE
 from quarterturn.service.auth import Perhaps, Who
 from quarterturn.service.problems import Problem
-from quarterturn.submitting import UNFINISHED, Wish
+from quarterturn.submitting import UNFINISHED, Submitted, Wish
 from quarterturn.wiring import House
 from rotation.errors import NotAllowed as NotLive
 
@@ -75,14 +75,22 @@ def submissions(
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
     """List one's submissions, the newest first."""
+    found, more = listed(house, who.account, cursor, limit)
+    line = house.queue.waiting()
+    return answers.plain({"submissions": [desk.shown(house, one, line) for one in found], "next": more})
+
+
+def listed(house: House, account: str, cursor: str | None, limit: int = PAGE) -> tuple[Sequence[Submitted], str | None]:
+    """Give a page of an account's submissions, and the cursor of the next one (None: there is none).
+
+    Raises:
+        Problem: the cursor is none that was given out.
+    """
     after = answers.opened(cursor) if cursor is not None else None
     if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
         raise Problem("malformed")
-    found = house.submissions.of(who.account, after=int(after) if after else None, limit=limit + 1)
-    line = house.queue.waiting()
-    items = [desk.shown(house, one, line) for one in found[:limit]]
-    more = answers.sealed(str(found[limit - 1].number)) if len(found) > limit else None
-    return answers.plain({"submissions": items, "next": more})
+    found = house.submissions.of(account, after=int(after) if after else None, limit=limit + 1)
+    return found[:limit], answers.sealed(str(found[limit - 1].number)) if len(found) > limit else None
 
 
 @router.get("/submissions/{id}", response_model=shapes.SubmissionShape, name="get_submission")

@@ -1,0 +1,70 @@
+"""The page of those who look into findings: what the watch found, month by month, and what people said of it. Pure.
+
+Everything comes from `quarterturn.watching.listing`. It may name live tasks, and none of their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterturn.pages import words
+from quarterturn.pages.grid import Column, Grid
+from quarterturn.pages.marks import chance
+from quarterturn.pages.submission import minute
+from quarterturn.pages.templates import render
+
+HERE = "/watch"
+Item = Mapping[str, Any]
+
+
+def page(account: str, found: Item, *, everything: bool) -> str:
+    """Draw the page."""
+    return render("findings.html.jinja", here=HERE, account=account, grids=grids(found), everything=everything)
+
+
+def grids(found: Item) -> dict[str, Grid]:
+    """Give the page's tables by their names."""
+    tables = (_findings(found), _words(found), _looks(found))
+    return {grid.name: grid for grid in tables}
+
+
+def _findings(found: Item) -> Grid:
+    columns = (
+        Column("number", "Finding"),
+        Column("month", "Month"),
+        Column("status", "Status", lambda status: f"{words.SIGNS[status]} {status}"),
+        Column("kind", "Kind", lambda kind: words.KINDS.get(kind, kind)),
+        Column("subject", "Subject"),
+        Column("p_value", "p", chance),
+        Column("p_adj", "Holm", chance),
+        Column("q", "Benjamini-Hochberg", chance),
+        Column("detail", "What was counted"),
+        Column("state", "Review"),
+        Column("computed_at", "Computed", minute),
+    )
+    return Grid("findings", "Findings", columns, found["findings"])
+
+
+def _words(found: Item) -> Grid:
+    columns = (
+        Column("finding", "Finding"),
+        Column("state", "State"),
+        Column("who", "Who"),
+        Column("at", "When", minute),
+        Column("note", "Note"),
+    )
+    rows = [{"finding": one["number"], **word} for one in found["findings"] for word in one["reviews"]]
+    return Grid("reviews", "Reviews, word by word", columns, rows)
+
+
+def _looks(found: Item) -> Grid:
+    columns = (
+        Column("month", "Month"),
+        Column("runs", "Runs"),
+        Column("submitters", "Submitters"),
+        Column("too_few_peers", "Too few peers"),
+        Column("failed", "Failed with"),
+        Column("at", "When", minute),
+    )
+    return Grid("looks", "When the watch looked", columns, found["looks"])

@@ -1,0 +1,15 @@
+"""The page on which people sign in, and the one that says what went wrong. Pure."""
+
+from __future__ import annotations
+
+from quarterturn.pages.templates import render
+
+
+def page(secure: bool, *, to: str = "", wrong: bool = False) -> str:  # noqa: FBT001 - what the address begins with
+    """Draw the form; `to` is where to go on afterwards."""
+    return render("sign-in.html.jinja", here="/sign-in", secure=secure, to=to, wrong=wrong)
+
+
+def problem(status: int, title: str) -> str:
+    """Draw what went wrong."""
+    return render("problem.html.jinja", here="", status=status, problem=title)

@@ -1,0 +1,205 @@
+"""Pages of submitters: all of one's submissions with the quotas, and one of them with what may be told of it. Pure.
+
+Everything comes from what the desk says to the same person as JSON, so a page tells no more than the interface does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterturn.pages import figures
+from quarterturn.pages.grid import Column, Grid
+from quarterturn.pages.marks import NONE
+from quarterturn.pages.templates import render
+from quarterturn.pages.words import counted
+
+HERE = "/mine"
+SETS = {"dev": "the dev set", "private": "the live set", "check": "one task of the dev set"}
+SIGNS = {
+    "queued": "○ waits",
+    "running": "● runs",
+    "done": "✓ done",
+    "failed": "▲ failed",
+    "cancelled": f"{NONE} cancelled",
+}
+WAITS = {
+    "next": "It is the next one: it begins as soon as a worker is free.",
+    "before": "{} before it. What has the fewest of its own party before it comes first.",
+    "own": "Another one of yours runs: as many of one party run at a time as the house allows.",
+}
+QUOTAS = {
+    "private": "Runs on the live set this month",
+    "dev": "Runs on the dev set today",
+    "check": "Checks today",
+    "waiting": "Waiting or running now",
+}
+PARTS = {"sealed": "The three sealed cohorts", "whole": "All cohorts"}
+LATER = {
+    "private": "A run on the live set shows nothing of a task until that task is published. The first are at the turn.",
+    "dev": "Nothing of it can be shown yet: it comes when the run is done.",
+}
+
+Item = Mapping[str, Any]
+
+
+def overview(account: str, found: Sequence[Item], quotas: Item, more: str | None) -> str:
+    """Draw the page of all submissions of an account; `more` is where the older ones are."""
+    return render(
+        "submissions.html.jinja",
+        here=HERE,
+        account=account,
+        grid=submissions(found),
+        quota=budget(quotas),
+        more=more,
+    )
+
+
+def page(account: str, one: Item, waits: str | None, quotas: Item, trace: Item | None) -> str:
+    """Draw the page of one submission.
+
+    Args:
+        account: whose it is.
+        one: the submission as it stands, and its `agent`.
+        waits: why it waits, as one of `WAITS`, or None.
+        quotas: what is used and left.
+        trace: what it did, or None where nothing of that may be shown.
+    """
+    return render(
+        "submission.html.jinja",
+        here=HERE,
+        base=f"/submission/{one['id']}",
+        account=account,
+        one=one,
+        sign=SIGNS[one["state"]],
+        of=SETS[one["set"]],
+        waits=WAITS[waits].format(counted(one["place"] or 0, "submission")) if waits else "",
+        unfinished=one["state"] in ("queued", "running"),
+        charged=_charged(one, quotas),
+        told=_told(one),
+        grids=grids(one, quotas, trace),
+        later=LATER["private" if one["set"] == "private" else "dev"],
+    )
+
+
+def submissions(found: Sequence[Item]) -> Grid:
+    """Give the table of submissions."""
+    columns = (
+        Column("id", "Submission", href="/submission/{id}"),
+        Column("agent", "Agent"),
+        Column("set", "Set"),
+        Column("month", "Month"),
+        Column("state", "State", lambda state: SIGNS[state]),
+        Column("place", "Before it"),
+        Column("code", "Code"),
+        Column("run", "Run"),
+        Column("created_at", "Since", minute),
+    )
+    rows = [{**one, "code": one["failure"]["code"] if one["failure"] else None} for one in found]
+    return Grid("submissions", "Submissions, the newest first", columns, rows)
+
+
+def budget(quotas: Item) -> Grid:
+    """Give the table of quotas."""
+    columns = (
+        Column("quota", "Quota", lambda name: QUOTAS[name]),
+        Column("used", "Used"),
+        Column("limit", "Of"),
+        Column("left", "Left"),
+        Column("until", "Anew from", minute),
+    )
+    rows = [{"quota": name, **quota} for name, quota in quotas.items()]
+    return Grid("quotas", "Quotas, shared with linked accounts", columns, rows)
+
+
+def grids(one: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]:
+    """Give a submission's tables by their names."""
+    found = [budget(quotas)]
+    if one["figures"]:
+        found.append(_figures(one["figures"]))
+    if trace:
+        found += [_tasks(trace), _calls(trace)]
+    return {grid.name: grid for grid in found}
+
+
+def minute(moment: str | None) -> str:
+    """Write a moment to the minute."""
+    return NONE if moment is None else f"{moment[:16].replace('T', ' ')} UTC"
+
+
+def _charged(one: Item, quotas: Item) -> str:
+    name, quota = QUOTAS[one["set"]], quotas[one["set"]]
+    words = "counts against" if one["charged"] else "costs nothing of"
+    return f"It {words} “{name}”: {quota['used']} of {quota['limit']} are used."
+
+
+def _told(one: Item) -> list[tuple[str, list[figures.Shown]]]:
+    if not one["figures"]:
+        return []
+    return [
+        (words, [figures.shown(title, one["figures"][part][name]) for name, title in figures.NAMES.items()])
+        for part, words in PARTS.items()
+        if one["figures"][part]["attempted"]
+    ]
+
+
+def _figures(told: Item) -> Grid:
+    columns = (
+        Column("of", "Cohorts"),
+        Column("figure", "Figure"),
+        *(Column(bound, bound.capitalize()) for bound in figures.BOUNDS),
+    )
+    rows = [{"of": part, "figure": name, **told[part][name]} for part in PARTS for name in figures.NAMES]
+    return Grid("figures", "Figures as they are told", columns, rows)
+
+
+def _tasks(trace: Item) -> Grid:
+    columns = (
+        Column("task", "Task", href="/tasks/{task}"),
+        Column("verdict", "Verdict"),
+        Column("code", "How it ended"),
+        Column("calls", "Calls"),
+        Column("max_steps", "Of"),
+        Column("attempts", "Attempts"),
+    )
+    rows = [
+        {
+            "task": run["task_id"],
+            "verdict": run["verdict"],
+            "code": run["code"],
+            "calls": len(run["transcript"]["calls"]),
+            "max_steps": run["max_steps"],
+            "attempts": run["attempts"],
+        }
+        for run in _runs(trace)
+    ]
+    return Grid("tasks", "Tasks of the run that are public", columns, rows)
+
+
+def _calls(trace: Item) -> Grid:
+    columns = (
+        Column("task", "Task"),
+        Column("call", "Call"),
+        Column("tool", "Tool"),
+        Column("arguments", "Arguments"),
+        Column("error", "Error"),
+        Column("result", "Result"),
+    )
+    rows = [
+        {
+            "task": run["task_id"],
+            "call": number,
+            "tool": call["tool"],
+            "arguments": json.dumps(call["arguments"], ensure_ascii=False),
+            "error": call["error"],
+            "result": call["result"],
+        }
+        for run in _runs(trace)
+        for number, call in enumerate(run["transcript"]["calls"], 1)
+    ]
+    return Grid("calls", "Calls of those tasks", columns, rows)
+
+
+def _runs(trace: Item) -> list[Item]:
+    return [one["run"] for one in trace["tasks"]]
