@@ -16,6 +16,7 @@ from vault.ledger.bundle import BundleContent, TaskOpening, write_bundle
 
 def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
     """Gather everything that this retirement opens; the same turn always gives the same bytes."""
+    page = turn.facts.get("page")
     tasks = [_opening(books, task_id, turn) for task_id in cohort.tasks]
     return BundleContent(
         month=str(turn.month),
@@ -25,6 +26,7 @@ def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
         first=0,  # all of it: what a release leaves out, its auditor could not judge
         tasks=tasks,
         runs=openings.of_cohort(books, cohort, why=f"publish {turn.month.release}"),
+        page=page.encode() if page is not None else None,
     )
 
 

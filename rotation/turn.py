@@ -32,6 +32,7 @@ from rotation.official import Official
 from rotation.sets import COHORTS, SetSpec, Stratum
 from rotation.store import Cohort, Turn
 from vault.db import transaction
+from vault.ledger import browser
 from vault.lifecycle import State
 from vault.store import TaskRecord
 
@@ -109,7 +110,8 @@ class Rotation:
         if all(turn.month != month for turn in self._books.months.turns()):
             self.plan(month)  # refuses before anything is stopped
         canary = uuid.UUID(bytes=self._books.entropy(16), version=4)
-        return self._books.months.begin_turn(month, self._books.clock(), {"canary": str(canary)})
+        facts = {"canary": str(canary), "page": browser.page().decode()}  # a later version's page is another one
+        return self._books.months.begin_turn(month, self._books.clock(), facts)
 
     def _entering(self, month: Month) -> list[Month]:
         """Name the months at whose turns the entering cohorts will retire."""

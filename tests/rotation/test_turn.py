@@ -1,6 +1,7 @@
 """The month, with a real vault, a real ledger and a real database; only the worlds are left out."""
 
 import json
+import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +18,7 @@ from rotation.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.store import RunState
 from sandbox.submission import Submission
+from vault.ledger import browser
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 from vault.lifecycle import State
@@ -318,3 +320,18 @@ def benchmark_home_program() -> Any:
     from sandbox.box import Program
 
     return Program(image="slow")
+
+
+def test_a_release_carries_the_page_of_the_version_that_began_its_turn(
+    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark_home.rotation.run(BEFORE)
+    benchmark_home.rotation.run(FIRST)
+    folder = benchmark_home.releases / FIRST.release
+    page = browser.page()
+    assert (folder / "verify.html").read_bytes() == page
+    shutil.rmtree(folder)
+    monkeypatch.setattr(browser, "page", lambda: b"of a later version")
+    assert benchmark_home.rotation.republish(FIRST) == folder
+    assert (folder / "verify.html").read_bytes() == page
+    assert audit(folder, [benchmark_home.vkey]).ok

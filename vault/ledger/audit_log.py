@@ -35,7 +35,7 @@ Outcome = tuple[State, str]
 def files(case: Case) -> Outcome:
     """1. The files are those of the manifest, and there are no others."""
     case.bundle = Bundle.read(case.folder)
-    count = len(contents.CONTENT)
+    count = len(case.bundle.manifest["files"])
     return "proved", f"{count} content files have the digests of the manifest {case.bundle.manifest_digest}"
 
 

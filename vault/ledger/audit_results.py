@@ -59,8 +59,8 @@ def figures(case: Case) -> Outcome:
     _require_same(case, contents.AGGREGATE, contents.aggregate(case.month, case.cohort, rows))
     _require_same(case, contents.ATTESTATION, contents.attestation(case.month, case.cohort, subjects))
     says = case.bundle.manifest
-    page = contents.readme(case.month, case.cohort, says["origin"], says["canary"])
-    _require_same(case, contents.README, page.encode())
+    text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], page=contents.PAGE in says["files"])
+    _require_same(case, contents.README, text.encode())
     return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results"
 
 

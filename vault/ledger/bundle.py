@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vault.errors import Refused, Unavailable
@@ -25,6 +25,7 @@ from vault.ledger.contents import (
     MANIFEST,
     MANIFEST_SHAPE,
     OPENINGS,
+    PAGE,
     README,
     RESULTS,
     RUNS,
@@ -66,6 +67,7 @@ class BundleContent:
             the cohort, withdrawn ones too, or anything before it.
         tasks: the retired tasks, in the order in which the last `set` statement promised them.
         runs: every run whose `run-open` names the cohort, by run number, aborted ones too.
+        page: the page that checks the bundle in a browser (`vault.ledger.browser`), if it is to carry one.
     """
 
     month: str
@@ -75,6 +77,7 @@ class BundleContent:
     first: int
     tasks: Sequence[TaskOpening]
     runs: Sequence[RunOpening] = ()
+    page: bytes | None = field(default=None, repr=False)
 
     def files(self) -> dict[str, bytes]:
         """Give every content file by name, and `manifest.json`, which lists them.
@@ -125,8 +128,9 @@ def write_bundle(folder: Path, content: BundleContent, log: Path) -> None:
 def _content_files(content: BundleContent) -> dict[str, bytes]:
     runs = sorted(content.runs, key=lambda run: run.run)
     totals = [(run, run.totals) for run in runs if run.totals is not None]
-    return {
-        README: readme(content.month, content.cohort, content.origin, content.canary).encode(),
+    page = {} if content.page is None else {PAGE: content.page}
+    return page | {
+        README: readme(content.month, content.cohort, content.origin, content.canary, page=bool(page)).encode(),
         TASKS: _lines(canonical(task.document) for task in content.tasks),
         OPENINGS: _lines(task_line(task, content.canary) for task in content.tasks),
         RUNS: _lines(run_line(run) for run in runs),

@@ -37,6 +37,7 @@ README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
 RUNS, RESULTS = "runs.jsonl", "results.jsonl"
 AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
 CONTENT = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
+PAGE = "verify.html"  # checks the release in a browser; the first releases have none
 
 _FILE = record(bytes=natural, sha256=sha256)
 
@@ -47,7 +48,7 @@ MANIFEST_SHAPE = record(
     origin=text,
     canary=guid,
     first=natural,
-    files=record(**dict.fromkeys(CONTENT, _FILE)),
+    files=record({PAGE: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
 )
 
 OPENING_LINE = record(
@@ -107,10 +108,18 @@ def aggregate(month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], M
     return canonical({"month": month, "cohort": cohort, "runs": rows})
 
 
-def readme(month: str, cohort: str, origin: str, canary: str) -> str:
-    """Write the bundle's README."""
-    return _README.format(month=month, cohort=cohort, origin=origin, canary=canary)
+def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool) -> str:
+    """Write the README of a bundle, with the page that checks it or without."""
+    row, hint = (_PAGE_ROW, _PAGE_HINT) if page else ("", "")
+    return _README.format(month=month, cohort=cohort, origin=origin, canary=canary, row=row, hint=hint)
 
+
+_PAGE_ROW = "| `verify.html` | a page that checks this folder in a browser, from a disk and without a network |\n"
+_PAGE_HINT = """\
+Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what it checks makes the
+same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
+
+"""
 
 _README = """\
 # Historical-{month}
@@ -128,14 +137,14 @@ Benchmark data must not be in training corpora. Canary GUID of this release: {ca
 | `results.jsonl` | every result on these tasks, with its salt and its proof of inclusion in the run's results root |
 | `aggregate.json` | the figures, as they follow from the results |
 | `attestation.json` | an in-toto statement of (task id, sha256) |
-| `manifest.json` | the digest of each of these files; its own digest is in the log's `retire` leaf |
+{row}| `manifest.json` | the digest of each of these files; its own digest is in the log's `retire` leaf |
 | `log/` | the log: signed checkpoints, all hash tiles, and the leaves from the cohort's activation on |
 
 Check it offline, with the log's key from somewhere else than this folder:
 
     quarterturn audit Historical-{month} --key log.vkey
 
-Open a commitment without any code of ours (line 1 of the two files, without the line's end):
+{hint}Open a commitment without any code of ours (line 1 of the two files, without the line's end):
 
     {{ printf 'quarterturn/commit/v1\\n'; head -n 1 tasks.jsonl | tr -d '\\n'; }} |
         openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT

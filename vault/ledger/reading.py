@@ -56,10 +56,10 @@ class Bundle:
         manifest = parse_canonical(data, contents.MANIFEST)
         contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
         in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
-        if strangers := sorted(present - in_log - {contents.MANIFEST, *contents.CONTENT}):
+        if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
             raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list")
-        for name in contents.CONTENT:
-            _require_listed(folder / name, name, manifest["files"][name])
+        for name, listed in manifest["files"].items():
+            _require_listed(folder / name, name, listed)
         prefix = len(contents.LOG) + 1
         return cls(folder, manifest, hashlib.sha256(data).hexdigest(), frozenset(name[prefix:] for name in in_log))
 

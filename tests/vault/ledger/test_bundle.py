@@ -10,6 +10,7 @@ from vault.ledger import contents
 from vault.ledger.audit import audit
 from vault.ledger.bundle import write_bundle
 from vault.ledger.jcs import canonical
+from vault.ledger.leaf import sha256_hex
 from vault.ledger.reading import Bundle
 
 
@@ -104,3 +105,32 @@ def test_content_of_another_shape(month, change):
 def test_salts_and_tasks_are_in_no_repr(month):
     shown = repr(month.play().content())
     assert not re.search(r"salt=|goal|document=|commitments=", shown)
+
+
+PAGE = b"<!DOCTYPE html><title>checks it</title>"
+
+
+def test_a_release_that_carries_a_page_lists_it_and_says_so(month, other_content):
+    folder = month.play().retire(other_content(page=lambda _: PAGE))
+    assert (folder / contents.PAGE).read_bytes() == PAGE
+    listed = json.loads((folder / contents.MANIFEST).read_text())["files"][contents.PAGE]
+    assert listed == {"bytes": len(PAGE), "sha256": sha256_hex(PAGE)}
+    assert f"`{contents.PAGE}`" in (folder / contents.README).read_text()
+    report = audit(folder, month.keys)
+    assert report.ok
+    assert report.steps[0].proved.startswith("8 content files")
+
+
+@pytest.mark.parametrize("carries", [True, False])
+def test_another_page_than_the_listed_one_is_refused(month, other_content, carries):
+    folder = month.play().retire(other_content(page=lambda _: PAGE if carries else None))
+    (folder / contents.PAGE).write_bytes(PAGE.replace(b"it", b"at"))
+    report = audit(folder, month.keys)
+    assert report.failed.name == "files"
+    assert contents.PAGE in report.failed.detail
+
+
+def test_a_page_that_was_taken_away_is_missed(month, other_content):
+    folder = month.play().retire(other_content(page=lambda _: PAGE))
+    (folder / contents.PAGE).unlink()
+    assert "verify.html cannot be read" in audit(folder, month.keys).failed.detail
