@@ -83,7 +83,9 @@ class Service(Section):
     at_once: int = Field(
         default=1, ge=1, le=16, description="How many submissions of one party are run at the same time."
     )
-    requests_per_minute: int = Field(default=600, ge=1, description="Requests from one address a minute.")
+    requests_per_minute: int = Field(
+        default=600, ge=1, description="Requests a minute from one address, and with one token."
+    )
     body_bytes: int = Field(default=65536, ge=1024, description="How long the body of a request may be.")
     images: tuple[str, ...] = Field(
         default=("{account}/",),

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -38,6 +39,8 @@ from quarterturn.service.access import require_all
 from quarterturn.service.auth import gate
 from quarterturn.service.guard import Guard
 from quarterturn.service.logview import LogView
+from quarterturn.service.rate import Rate
+from quarterturn.service.shelf import Shelf
 from quarterturn.service.view import Document, PublicView
 from quarterturn.wiring import House
 
@@ -91,7 +94,7 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     Args:
         house: the home, open and unlocked.
         executor: what runs submissions.
-        clock: seconds that only grow, for what one address may ask for in a minute.
+        clock: seconds that only grow, for what may be asked for in a minute from one address and with one token.
     """
 
     @asynccontextmanager
@@ -110,7 +113,10 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     state.view, state.log, state.drawn = PublicView(house.public), LogView(house.places.log), html.Drawn()
     document = describe.describe(app)
     state.described, state.docs = Document.of(answers.written(document)), describe.page(document)
-    app.add_middleware(Guard, limit=limits.requests_per_minute, body=limits.body_bytes, counts=counts, clock=clock)
+    rate = partial(Rate, limits.requests_per_minute, clock)
+    state.rate = rate()
+    app.add_middleware(Shelf, folders=state.view.folders)
+    app.add_middleware(Guard, rate=rate(), body=limits.body_bytes, counts=counts)
     return app
 
 
@@ -126,11 +132,15 @@ def _status(_: Request, error: Exception) -> Response:
     return problems.answer(problems.code_of_status(error.status_code), error.headers)
 
 
-def _invalid(request: Request, error: Exception) -> Response:
-    """Say which places are wrong and by which rule, never with which value."""
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Say which places are wrong and by which rule, never with which value; to whoever may not ask, nothing of it."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
     found: Sequence[Any] = error.errors()
-    if any(one["type"] == "json_invalid" for one in found):
+    if any(one["type"] == "json_invalid" for one in found):  # which is noticed before anybody looked at who asks
+        try:
+            await gate(request)
+        except problems.Problem as problem:
+            return problems.answer(problem.code, problem.headers)
         return problems.answer("malformed")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in ("", answers.JSON):
         return problems.answer("unsupported-media-type")

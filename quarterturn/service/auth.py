@@ -15,6 +15,7 @@ from quarterturn.accounts import Accounts, Caller
 from quarterturn.service import signin
 from quarterturn.service.access import ACCESS, PAGES
 from quarterturn.service.problems import Problem
+from quarterturn.service.rate import Rate
 
 SCHEME = "bearer "
 OWNERS_SEE_MORE = {("GET", "/runs/{id}")}
@@ -25,7 +26,8 @@ async def gate(request: Request) -> None:
     """Let a request through to its route, or not.
 
     Raises:
-        Problem: `unauthenticated` without a good token, `forbidden` where it lacks the scope.
+        Problem: `unauthenticated` without a good token, `rate` where it asks too often, from however many addresses,
+            `forbidden` where it lacks the scope.
     """
     row = (request.method, request.scope["route"].path)
     scope = ACCESS[row]
@@ -38,6 +40,10 @@ async def gate(request: Request) -> None:
         return
     if request.state.caller is None:
         raise Problem("unauthenticated", _WHO)
+    rate: Rate = request.app.state.rate
+    left, wait = rate.take(str(request.state.caller.token))
+    if left < 0:
+        raise Problem("rate", {"retry-after": str(wait)})
     if scope not in request.state.caller.scopes:
         raise Problem("forbidden")
 

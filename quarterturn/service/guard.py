@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quarterturn.service import problems
-
-WINDOW = 60
-MOST_ADDRESSES = 100_000
-_OTHERS = "others"  # where so many addresses ask in a minute, the rest share one allowance
+from quarterturn.service.rate import WINDOW, Rate
 
 SECURITY: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -38,6 +35,8 @@ SECURITY: Mapping[str, str] = {
     "x-frame-options": "DENY",
 }
 
+_SECURITY = tuple((name.encode(), value.encode()) for name, value in SECURITY.items())
+
 log = logging.getLogger("quarterturn.service")
 
 
@@ -46,34 +45,25 @@ class Guard:
 
     Args:
         app: what answers.
-        limit: requests from one address a minute.
+        rate: counts the requests from each address.
         body: how long a request's body may be, in bytes.
         counts: where requests are counted.
-        clock: seconds that only grow.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        limit: int,
-        body: int,
-        counts: Counter[tuple[str, str, int]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._app, self._limit, self._body, self._counts, self._clock = app, limit, body, counts, clock
-        self._window, self._asked = -1, Counter[str]()
+    def __init__(self, app: ASGIApp, rate: Rate, body: int, counts: Counter[tuple[str, str, int]]) -> None:
+        self._app, self._rate, self._body, self._counts = app, rate, body, counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        left, wait = self._take(_address(scope))
-        headers = {
-            **SECURITY,
-            "ratelimit-policy": f'"requests";q={self._limit};w={WINDOW}',
-            "ratelimit": f'"requests";r={max(left, 0)};t={wait}',
-        }
+        left, wait = self._rate.take(_network((scope.get("client") or ("",))[0]))
+        headers = (
+            *_SECURITY,
+            (b"ratelimit-policy", b'"requests";q=%d;w=%d' % (self._rate.limit, WINDOW)),
+            (b"ratelimit", b'"requests";r=%d;t=%d' % (max(left, 0), wait)),
+        )
         begun, bare = False, scope["method"] == "HEAD"
         if bare:
             scope = {**scope, "method": "GET"}
@@ -83,7 +73,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 begun = True
                 have = {name for name, _ in message["headers"]}
-                message["headers"] += [(k.encode(), v.encode()) for k, v in headers.items() if k.encode() not in have]
+                message["headers"] += [pair for pair in headers if pair[0] not in have]
                 self._count(scope, message["status"])
                 await send(message)
                 if bare:
@@ -107,17 +97,6 @@ class Guard:
             if not begun:
                 await problems.answer(code)(scope, receive, dressed)
 
-    def _take(self, address: str) -> tuple[int, int]:
-        """Count a request; give how many are left in this window (negative: it is refused) and its seconds."""
-        now = self._clock()
-        window = int(now // WINDOW)
-        if window != self._window:
-            self._window, self._asked = window, Counter()
-        if address not in self._asked and len(self._asked) >= MOST_ADDRESSES:
-            address = _OTHERS
-        self._asked[address] += 1
-        return self._limit - self._asked[address], WINDOW - int(now % WINDOW)
-
     def _count(self, scope: Scope, status: int) -> None:
         route = scope.get("route")
         self._counts[getattr(route, "path", ""), scope["method"] if route else "", status] += 1
@@ -125,7 +104,10 @@ class Guard:
 
 async def _read(scope: Scope, receive: Receive, most: int) -> Receive | None:
     """Read a request's body, and give what hands it on; None where it is too long."""
-    said = dict(scope["headers"]).get(b"content-length", b"0")
+    given = dict(scope["headers"])
+    if b"content-length" not in given and b"transfer-encoding" not in given:
+        return receive  # there is none
+    said = given.get(b"content-length", b"0")
     if said.isdigit() and int(said) > most:
         return None
     body, more = b"", True
@@ -148,13 +130,13 @@ async def _read(scope: Scope, receive: Receive, most: int) -> Receive | None:
     return again
 
 
-def _address(scope: Scope) -> str:
+@lru_cache(maxsize=4096)
+def _network(host: str) -> str:
     """Give the address that asks; of IPv6 the network, since everybody has as many addresses as they like."""
-    host = (scope.get("client") or ("",))[0]
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return str(host)
+        return host
     return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))  # noqa: PLR2004
 
 

@@ -30,7 +30,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "not-yours": (422, "Name an image by its digest, or below a name of your own, such as ACCOUNT/agent:1."),
     "key-reused": (422, "This Idempotency-Key was used for something else."),
     "quota": (429, "A quota is used up; GET /quota says which, and when there is more."),
-    "rate": (429, "Too many requests from this address; wait for as long as Retry-After says."),
+    "rate": (429, "Too many requests from this address or with this token; wait for as long as Retry-After says."),
     "mistake": (500, "A mistake of ours. Nothing half-done is kept."),
     "unavailable": (503, "Something that this needs is not there at the moment: try again later."),
 }

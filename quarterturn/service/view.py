@@ -80,6 +80,11 @@ class PublicView:
         self._made: dict[tuple[Hashable, Hashable], Document] = {}
         self._lock = threading.Lock()
 
+    @property
+    def folders(self) -> Sequence[Path]:
+        """Where a name appears or is replaced whenever anything here changes."""
+        return [self._view.parent, self._view, self._view / BOARDS, self._releases, self.log]
+
     def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
         """Give an answer that was made of a version `of` of what is published, or make it."""
         found = self._made.get((of, key))

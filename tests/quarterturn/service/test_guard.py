@@ -47,6 +47,24 @@ def test_who_asks_too_often_waits_and_was_told_before(live, serve, elsewhere, pr
         assert elsewhere(site).get("/healthz").status_code == 200
 
 
+def test_a_token_asks_as_seldom_from_many_addresses_as_from_one(live, serve, elsewhere, problem):
+    with serve(live, limits={"requests_per_minute": 3}) as site:
+        ask = lambda who: elsewhere(site).get("/quota", headers={"authorization": f"Bearer {site.tokens[who]}"})  # noqa: E731
+        site.account("ada"), site.account("bob")
+        assert [ask("ada").status_code for _ in range(3)] == [200] * 3
+        said = ask("ada")
+        assert (problem(said), said.headers["retry-after"]) == ("rate", "60")
+        assert ask("bob").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("who", "code"), [(None, "unauthenticated"), ("auditor", "forbidden"), ("submitter", "malformed")]
+)
+def test_who_asks_is_looked_at_before_what_they_say(site, problem, who, code):
+    said = site.ask("POST", "/submissions", who, content=b"{", headers={"content-type": "application/json"})
+    assert problem(said) == code
+
+
 def test_one_network_of_the_sixth_version_is_one_address(live, serve):
     from starlette.testclient import TestClient
 

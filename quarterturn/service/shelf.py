@@ -1,0 +1,129 @@
+"""Whole answers of what is public, kept until anything public changes; a request for one of them meets nothing else.
+
+1. Kept is what says of itself that everybody may have it (`Cache-Control: public`) and has a tag, and nothing that was
+   asked for with a token.
+2. Whatever is published is renamed into one of a few folders, and each change of those empties the shelf, whichever
+   process made it. Its time is as coarse as the kernel's tick, so nothing is kept while the last change is young.
+3. Answers and bytes that are kept are capped: whoever invents queries only empties the shelf.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST, MOST_BYTES = 1000, 64 << 20
+YOUNG = 1.0  # seconds
+_ALWAYS = {b"content-length", b"content-type"}
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer: the route that gave it, its tag, its headers, and those of the answer to whoever has it already."""
+
+    route: Any
+    etag: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+    bare: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+
+class Shelf:
+    """The application with the shelf before it.
+
+    Args:
+        app: what answers.
+        folders: what is published is renamed into these.
+        now: seconds since the epoch, as the folders' times are.
+    """
+
+    def __init__(self, app: ASGIApp, folders: Sequence[Path], now: Callable[[], float] = time.time) -> None:
+        self._app, self._folders, self._now = app, tuple(map(str, folders)), now
+        self._version: Version = ()
+        self._kept: dict[tuple[str, bytes], Kept] = {}
+        self._bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from the shelf, or let the application answer and keep what it says."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        given = dict(scope["headers"])
+        if b"authorization" in given:
+            await self._app(scope, receive, send)
+            return
+        version, key = self._look(), (scope["path"], scope["query_string"])
+        found = self._kept.get(key)
+        if found is not None:
+            scope["route"] = found.route
+            await _answer(found, given.get(b"if-none-match", b""), send)
+        elif self._old(version):
+            await self._app(scope, receive, self._listening(scope, key, version, send))
+        else:
+            await self._app(scope, receive, send)
+
+    def _look(self) -> Version:
+        """Give the version of what is public; what was kept of another one is let go."""
+        version = tuple(map(_changed, self._folders))
+        if version != self._version:
+            self._empty()
+            self._version = version
+        return version
+
+    def _old(self, version: Version) -> bool:
+        return self._now() * 1e9 - max(version) > YOUNG * 1e9
+
+    def _listening(self, scope: Scope, key: tuple[str, bytes], version: Version, send: Send) -> Send:
+        """Hand an answer on, and keep it if it may be."""
+        start: Message | None = None
+
+        async def heard(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = dict(message, headers=list(message["headers"]))
+            elif start is not None:
+                if not message.get("more_body", False) and version == self._version:
+                    self._keep(scope, key, start, message.get("body", b""))
+                start = None  # what comes in pieces is not kept
+            await send(message)
+
+        return heard
+
+    def _keep(self, scope: Scope, key: tuple[str, bytes], start: Message, body: bytes) -> None:
+        have = dict(start["headers"])
+        public = have.get(b"cache-control", b"").startswith(b"public")
+        if start["status"] != 200 or not public or b"etag" not in have or b"set-cookie" in have:  # noqa: PLR2004
+            return
+        if len(self._kept) >= MOST or self._bytes + len(body) > MOST_BYTES:
+            self._empty()
+        headers = tuple(start["headers"])
+        bare = tuple(pair for pair in headers if pair[0] not in _ALWAYS)
+        self._kept[key] = Kept(scope.get("route"), have[b"etag"], headers, bare, body)
+        self._bytes += len(body)
+
+    def _empty(self) -> None:
+        self._kept, self._bytes = {}, 0
+
+
+async def _answer(found: Kept, has: bytes, send: Send) -> None:
+    """Give what is kept, or nothing new to whoever has it (a weak comparison, RFC 9110, 13.1.2)."""
+    tags = {one.strip().removeprefix(b"W/") for one in has.split(b",")} if has else ()
+    known = found.etag in tags or b"*" in tags
+    status, headers, body = (304, found.bare, b"") if known else (200, found.headers, found.body)
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns  # noqa: PTH116 - at each request; a Path takes longer than the look
+    except OSError:
+        return 0

@@ -1,0 +1,116 @@
+"""The shelf: what is public is given without asking again, until anything public changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from quarterturn.service import shelf
+from quarterturn.service.shelf import Shelf
+
+OLD = 1_000_000_000
+PUBLIC = [(b"cache-control", b"public, max-age=30"), (b"etag", b'"a"'), (b"content-length", b"4")]
+
+
+class App:
+    """Says the same each time, and how often it was asked."""
+
+    def __init__(self):
+        self.asked, self.status, self.headers = 0, 200, list(PUBLIC)
+
+    async def __call__(self, scope, receive, send):
+        self.asked += 1
+        scope["route"] = "the route"
+        await send({"type": "http.response.start", "status": self.status, "headers": list(self.headers)})
+        await send({"type": "http.response.body", "body": b"body"})
+
+
+class Place:
+    """A folder, an application, and the shelf before it; changes lie `age` seconds back."""
+
+    def __init__(self, folder, age=60):
+        self.folder, self.app = folder, App()
+        self.changed(OLD)
+        self.shelf = Shelf(self.app, [folder, folder / "none"], now=lambda: OLD + age)
+
+    def changed(self, when):
+        os.utime(self.folder, (when, when))
+
+    def ask(self, path="/board", *, method="GET", query=b"", **headers):
+        said = []
+
+        async def send(message):
+            said.append(message)
+
+        given = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
+        scope = {"type": "http", "method": method, "path": path, "query_string": query, "headers": given}
+        asyncio.run(self.shelf(scope, None, send))
+        start, body = said
+        return start["status"], dict(start["headers"]), body["body"], scope["route"]
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def test_what_is_public_is_asked_for_once(place):
+    first = place.ask()
+    assert place.ask() == first == (200, dict(PUBLIC), b"body", "the route")
+    assert place.app.asked == 1
+    place.ask("/tasks"), place.ask(query=b"month=2026-12")
+    assert place.app.asked == 3
+
+
+def test_a_change_of_what_is_public_empties_it(place):
+    place.ask()
+    place.changed(OLD + 1)
+    place.ask(), place.ask()
+    assert place.app.asked == 2
+
+
+def test_nothing_is_kept_while_the_last_change_is_young(tmp_path):
+    place = Place(tmp_path, age=0.5)
+    place.ask(), place.ask()
+    assert place.app.asked == 2
+
+
+def test_who_has_it_already_gets_nothing_new(place):
+    place.ask()
+    for tag in (b'"a"', b'W/"a"', b'"b", "a"', b"*"):
+        status, headers, body, _ = place.ask(if_none_match=tag)
+        assert (status, body, headers.get(b"etag"), b"content-length" in headers) == (304, b"", b'"a"', False)
+    assert place.ask(if_none_match=b'"b"')[0] == 200
+    assert place.app.asked == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": 404},
+        {"headers": [(b"cache-control", b"no-store"), (b"etag", b'"a"')]},
+        {"headers": [(b"cache-control", b"public")]},
+        {"headers": [*PUBLIC, (b"set-cookie", b"a=b")]},
+    ],
+)
+def test_what_is_not_for_everybody_is_not_kept(place, change):
+    vars(place.app).update(change)
+    place.ask(), place.ask()
+    assert place.app.asked == 2
+
+
+def test_what_is_asked_for_with_a_token_or_in_another_way_passes(place):
+    place.ask()
+    place.ask(authorization=b"Bearer qt_")
+    place.ask(method="POST")
+    assert place.app.asked == 3
+
+
+def test_whoever_invents_queries_fills_no_memory(place, monkeypatch):
+    monkeypatch.setattr(shelf, "MOST", 10)
+    monkeypatch.setattr(shelf, "MOST_BYTES", 24)
+    for number in range(50):
+        place.ask(query=b"%d" % number)
+        assert len(place.shelf._kept) <= 6
