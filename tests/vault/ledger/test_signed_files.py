@@ -1,0 +1,124 @@
+"""DSSE envelopes and SSH signatures: other people's programs accept ours, and nobody accepts a changed one."""
+
+import base64
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import SSlibKey
+
+from vault.errors import Broken, Malformed, VaultError
+from vault.ledger import dsse, sshsig
+from vault.ledger.jcs import canonical
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLIC = KEY.public_key().public_bytes_raw()
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
+STATEMENT = canonical({"_type": "https://in-toto.io/Statement/v1", "subject": []})
+ENVELOPE = dsse.sign(STATEMENT, KEY)
+FILE, SPACE = b"bench.example/log\n42\nroot\n", "checkpoint@bench.example"
+SIGNATURE = sshsig.sign(FILE, SPACE, KEY)
+
+
+def test_an_envelope_opens_with_its_key_and_with_no_other() -> None:
+    assert dsse.open_envelope(ENVELOPE, [OTHER, PUBLIC]) == STATEMENT
+    with pytest.raises(Broken, match="no given key"):
+        dsse.open_envelope(ENVELOPE, [OTHER])
+
+
+def test_a_dsse_library_verifies_an_envelope_and_refuses_a_changed_one() -> None:
+    key = SSlibKey(dsse.key_id(PUBLIC), "ed25519", "ed25519", {"public": PUBLIC.hex()})
+    envelope = Envelope.from_dict(json.loads(ENVELOPE))
+    assert envelope.verify([key], 1)
+    envelope.payload += b" "
+    with pytest.raises(VerificationError):
+        envelope.verify([key], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"payload": base64.b64encode(STATEMENT + b" ").decode()}, "does not verify"),
+        ({"payloadType": "text/plain"}, "payloadType"),
+        ({"payload": "A==="}, "base64"),
+        ({"payload": base64.b64encode(STATEMENT).decode()[:-1] + "!"}, "base64"),
+        ({"signatures": []}, "no given key"),
+        ({"signatures": [{"keyid": "00" * 32, "sig": "AAAA"}]}, "no given key"),
+        ({"signatures": [{"keyid": dsse.key_id(PUBLIC), "sig": "AAAA"}]}, "does not verify"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_a_changed_envelope_is_refused(change: dict[str, object], says: str) -> None:
+    with pytest.raises(VaultError, match=says):
+        dsse.open_envelope(canonical(json.loads(ENVELOPE) | change), [PUBLIC])
+
+
+def test_an_envelope_has_one_form() -> None:
+    with pytest.raises(Malformed, match="canonical"):
+        dsse.open_envelope(json.dumps(json.loads(ENVELOPE)).encode(), [PUBLIC])
+
+
+def test_every_flipped_bit_of_an_envelope_is_noticed() -> None:
+    for place in range(8 * len(ENVELOPE)):
+        bad = bytearray(ENVELOPE)
+        bad[place // 8] ^= 1 << place % 8
+        with pytest.raises(VaultError):
+            dsse.open_envelope(bytes(bad), [PUBLIC])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A file with its signature, and who may sign it."""
+    (tmp_path / "file").write_bytes(FILE)
+    (tmp_path / "file.sig").write_text(SIGNATURE)
+    (tmp_path / "allowed").write_text(f"log {sshsig.public_line(PUBLIC)}\n")
+    return tmp_path
+
+
+def ssh_keygen(folder: Path, space: str) -> int:
+    command = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "log", "-n", space, "-s", "file.sig"]
+    with (folder / "file").open("rb") as message:
+        return subprocess.run(command, cwd=folder, stdin=message, capture_output=True, check=False).returncode
+
+
+def test_openssh_verifies_a_signature_for_its_namespace_and_its_file_alone(folder: Path) -> None:
+    assert ssh_keygen(folder, SPACE) == 0
+    assert ssh_keygen(folder, "file") != 0
+    (folder / "file").write_bytes(FILE + b"\n")
+    assert ssh_keygen(folder, SPACE) != 0
+
+
+def test_we_verify_what_openssh_signed(folder: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "test-key"], cwd=folder, check=True)
+    (folder / "other").write_bytes(FILE)
+    sign = ["ssh-keygen", "-Y", "sign", "-f", "test-key", "-n", SPACE, "other"]
+    subprocess.run(sign, cwd=folder, capture_output=True, check=True)
+    blob = base64.b64decode((folder / "test-key.pub").read_text().split()[1])
+    sshsig.verify(FILE, SPACE, (folder / "other.sig").read_text(), blob[-32:])
+
+
+def test_a_signature_is_for_one_file_one_namespace_and_one_key() -> None:
+    sshsig.verify(FILE, SPACE, SIGNATURE, PUBLIC)
+    for message, space, public, says in (
+        (FILE + b"\n", SPACE, PUBLIC, "does not verify"),
+        (FILE, "file", PUBLIC, "namespace"),
+        (FILE, SPACE, OTHER, "another key"),
+    ):
+        with pytest.raises(Broken, match=says):
+            sshsig.verify(message, space, SIGNATURE, public)
+
+
+def test_every_flipped_bit_and_every_cut_of_a_signature_is_noticed() -> None:
+    data = SIGNATURE.encode()
+    for place in range(8 * len(data)):
+        bad = bytearray(data)
+        bad[place // 8] ^= 1 << place % 8
+        with pytest.raises(VaultError):
+            sshsig.verify(FILE, SPACE, bad.decode("latin-1"), PUBLIC)
+    for end in range(len(SIGNATURE)):
+        with pytest.raises(VaultError):
+            sshsig.verify(FILE, SPACE, SIGNATURE[:end], PUBLIC)
