@@ -4,16 +4,19 @@
 2. what an earlier attempt opened in the ledger is gone on with
 3. its end is written only by whoever still holds the claim; what failed is said by a code and by no word of an error
 4. what was lost to another worker, or given back because this one stops, is left as it is
+5. while the database is gone nothing can be written, so nothing is decided: what was begun is given back once it
+   answers, or reaped, and gone on with
+6. a run that an earlier attempt closed is not played: what died was only the word of it
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
-from quarterturn import desk, models, running
+from quarterturn import desk, models, publicview, running, told
 from quarterturn.codes import code_of
 from quarterturn.hosting import Hosting
 from quarterturn.queue import LEASE, Claim
@@ -21,6 +24,7 @@ from quarterturn.running import Choice, Hold, Standing
 from quarterturn.submitting import Submitted
 from quarterturn.wiring import House
 from sandbox.store import RunState
+from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals
 
@@ -36,7 +40,10 @@ class Beat:
         """Say whether the job is still this worker's; what a stopping one had is somebody else's."""
         if self._stopping.is_set():
             return "lost"
-        found = self._house.submissions.get(self._claim.id)
+        try:
+            found = self._house.submissions.get(self._claim.id)
+        except Unavailable:
+            return "held"  # as far as anybody can tell: whatever is written is fenced
         if found.state == "cancelled":
             return "cancelled"
         return "held" if (found.state, found.attempt) == ("running", self._claim.attempt) else "lost"
@@ -54,7 +61,8 @@ class Beat:
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEW):
-            self._house.queue.renew(self._claim)
+            with suppress(Unavailable):
+                self._house.queue.renew(self._claim)
 
 
 class Silent:
@@ -68,13 +76,15 @@ class Silent:
 def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     """Play a job and end it."""
     one, beat = house.submissions.get(claim.id), Beat(house, claim, stopping)
-    code = None
+    code, again = None, False
     with beat.kept():
         try:
             _play(house, one, claim, beat)
+        except Unavailable:
+            again = True
         except Exception as error:
             code = _why(house, one.id, error)
-    if stopping.is_set() and code is not None:
+    if again or (stopping.is_set() and code is not None):
         house.queue.give_back(claim)
     else:
         house.queue.finish(claim, code)
@@ -82,8 +92,12 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
 
 def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
     chosen = _choice(house, one)
+    if one.run is not None and house.runs.get(one.run).state is RunState.DONE:
+        told.figures(house, one.run)
+        publicview.after(house)
+        return
     if one.tasks == "private":
-        hold = Hold(one.run, lambda run: _require(house.queue.opened(claim, run)), beat.standing)
+        hold = Hold(one.run, lambda own, run: _require(house.queue.opened(claim, run, own)), beat.standing, again=True)
         running.private(house, chosen, Silent(), hold)
         return
     hold, first = Hold(standing=beat.standing), 1 if one.tasks == "check" else None
@@ -118,4 +132,4 @@ def _why(house: House, name: str, error: Exception) -> str:
 
 def _require(held: bool) -> None:  # noqa: FBT001 - what `Queue` answers
     if not held:
-        raise RuntimeError("the claim was lost before the run's first task was served")
+        raise RuntimeError("the claim was lost before the run was opened")

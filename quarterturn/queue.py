@@ -23,7 +23,7 @@ from sqlmodel import Session, col, select
 
 from quarterturn.submitting import UNFINISHED
 from quarterturn.tables import AccountRow, SubmissionRow
-from vault.db import transaction
+from vault.db import joined, transaction
 
 LEASE = timedelta(seconds=90)
 TRIES = 5
@@ -99,9 +99,9 @@ class Queue:
         """Say that a job is still worked on; False says that it is not this worker's any more."""
         return self._write(claim, lease_until=self._now() + LEASE)
 
-    def opened(self, claim: Claim, run: int) -> bool:
-        """Write down which run of the ledger a job opened."""
-        return self._write(claim, run=run)
+    def opened(self, claim: Claim, run: int, session: Session | None = None) -> bool:
+        """Write down which run of the ledger a job opened, within the transaction that opens it."""
+        return self._write(claim, session, run=run)
 
     def finish(self, claim: Claim, code: str | None) -> bool:
         """End a job: done, or failed with a code of the table."""
@@ -140,14 +140,14 @@ class Queue:
         query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
         return [(number, place) for number, place in session.exec(query).all()]
 
-    def _write(self, claim: Claim, **values: object) -> bool:
+    def _write(self, claim: Claim, session: Session | None = None, **values: object) -> bool:
         change = update(SubmissionRow).where(
             col(SubmissionRow.number) == claim.number,
             col(SubmissionRow.state) == "running",
             col(SubmissionRow.attempt) == claim.attempt,
         )
-        with transaction(self._engine) as session:
-            return session.exec(change.values(**values)).rowcount == 1
+        with joined(self._engine, session) as own:
+            return own.exec(change.values(**values)).rowcount == 1
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)

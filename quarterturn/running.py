@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from sqlmodel import Session
+
 from quarterturn import devset, marks, models, publicview, scores, standings, told, watching
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
@@ -26,6 +28,7 @@ from sandbox.score import Result, score
 from sandbox.selfcheck import selfcheck
 from sandbox.submission import Submission
 from sandbox.transcript import Call
+from vault.errors import Unavailable
 from vault.task import Task
 from verifiers.verdict import Evidence, Verdict
 
@@ -47,14 +50,16 @@ class Hold:
 
     Attributes:
         resume: the number of the run that an earlier attempt opened, or None.
-        opened: is told the run's number before its first task is served.
+        opened: is told the run's number within the transaction that opens it; what it raises opens none.
         standing: is asked once a second. What was `cancelled` is aborted in public; what was `lost` is somebody else's
             to go on with, and is left as it is.
+        again: whether somebody goes on with it later where the database or the log's disk was gone: then it is left.
     """
 
     resume: int | None = None
-    opened: Callable[[int], None] = lambda _: None
+    opened: Callable[[Session, int], None] = lambda _session, _number: None
     standing: Callable[[], Standing] = lambda: "held"
+    again: bool = False
 
 
 ALONE = Hold()
@@ -193,10 +198,9 @@ def play(
     if hold.resume is not None:
         opened = house.official.resume(hold.resume, submitted, box, upstream)
     else:
-        opened = house.official.open(submitted, box, upstream)
+        opened = house.official.open(submitted, box, upstream, noted=hold.opened)
     number = opened.record.number
     try:
-        hold.opened(number)
         tasks = house.official.serve(opened)
 
         def done(run: TaskRun) -> None:
@@ -204,7 +208,10 @@ def play(
             advance(1)
 
         def cancelled() -> bool:
-            return hold.standing() != "held" or not house.runs.held(number, opened.attempt)
+            try:
+                return hold.standing() != "held" or not house.runs.held(number, opened.attempt)
+            except Unavailable:  # nobody can tell; whatever is written is fenced
+                return False
 
         with out.progress(submitted.name, len(tasks)) as advance:
             run_set(
@@ -222,7 +229,8 @@ def play(
     except BaseException as error:
         with suppress(Exception):  # what went wrong first is what is said
             standing = hold.standing()
-            if standing != "lost" and house.runs.held(number, opened.attempt):
+            left = standing == "lost" or (hold.again and isinstance(error, Unavailable))
+            if not left and house.runs.held(number, opened.attempt):
                 why = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
                 house.official.abort(number, "cancelled" if standing == "cancelled" else why)
         raise

@@ -12,7 +12,7 @@ An opening names an earlier checkpoint that covers the month's `set` statement a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,10 +101,22 @@ class Official:
             raise NotAllowed(f"the turn of {turns[-1].month} is under way: finish it with `quarterturn turn run`")
         return turns[-1].month.plus(1)
 
-    def open(self, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
+    def open(
+        self,
+        submission: Submission,
+        box: Box,
+        upstream: str | None = None,
+        *,
+        noted: Callable[[Session, int], None] = lambda _session, _number: None,
+    ) -> OpenRun:
         """Open a run of every live cohort that its track is served, and publish that it was opened (steps 1 and 2).
 
-        `upstream` names the language model that its agents may ask, if they may ask one.
+        Args:
+            submission: what is run.
+            box: where.
+            upstream: the language model that its agents may ask, or None.
+            noted: writes the run's number down within the transaction that opens it, so that whoever is killed right
+                after has left no run that nobody would go on with. What it raises opens none.
 
         Raises:
             Refused: the submission is the reference agent.
@@ -138,6 +150,7 @@ class Official:
                 root=head.root,
             )
             self._books.ledger.record(f"run-open/{record.number}", statement, session=session)
+            noted(session, record.number)
         self._books.ledger.publish()
         started = self._books.runs.start(record.number)
         return OpenRun(started, started.attempt, cohorts, upstream)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,10 +21,9 @@ from sandbox.errors import NotAllowed, Unavailable
 from sandbox.outcome import TaskRun
 from sandbox.store import RunState
 from sandbox.transcript import Transcript
+from vault.errors import Unavailable as NoDatabase
 from vault.ledger.leaf import Statement
 from verifiers.verdict import Evidence, Verdict
-
-pytestmark = pytest.mark.both_databases
 
 AGENT = submissions.command("true", submitter="ada", name="quiet")
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
@@ -91,8 +92,12 @@ class After:
 
 def test_a_run_that_was_lost_is_left_as_it_is_and_gone_on_with(house):
     numbers = []
+
+    def note(_session, number):
+        numbers.append(number)
+
     with pytest.raises(NotAllowed):
-        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(None, numbers.append, After(0, "lost")))
+        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(None, note, After(0, "lost")))
     (number,) = numbers
     assert house.runs.get(number).state is RunState.RUNNING
     before = dict(house.runs.finished(number))
@@ -110,6 +115,7 @@ def outcome(task) -> TaskRun:
     return TaskRun(task.id, task.category, task.max_steps, Verdict.FALSE, found, Transcript((), None, "answered"))
 
 
+@pytest.mark.both_databases
 def test_what_an_earlier_attempt_finished_is_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
     tasks = house.official.serve(opened)
@@ -146,16 +152,93 @@ def test_what_its_owner_took_back_is_aborted_in_public(house):
     assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
 
 
-def test_a_claim_that_is_lost_at_the_start_ends_the_run_before_a_task_is_served(house):
-    def refuses(_number):
+@pytest.mark.both_databases
+def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
+    def refuses(_session, _number):
         raise RuntimeError("lost")
 
+    size = house.ledger.size
     with pytest.raises(RuntimeError, match="lost"):
         running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(opened=refuses))
-    assert last(house).kind == "abort"
+    assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
     assert house.books.exposures.servings() == []
 
 
+def die(*_args, **_how):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying_at(step):
+    """Where a worker is killed: the object and the name of what it never comes back from."""
+    return {
+        "before the run is committed": lambda house: (house.ledger, "record"),
+        "before its opening is published": lambda house: (house.ledger, "publish"),
+        "before it is started": lambda house: (house.runs, "start"),
+        "before its tasks are served": lambda house: (house.official, "serve"),
+        "before it is closed": lambda house: (house.official, "close"),
+        "before its end is written": lambda house: (house.queue, "finish"),
+    }[step]
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("step", [
+    "before the run is committed", "before its opening is published", "before it is started",
+    "before its tasks are served", "before it is closed", "before its end is written",
+])  # fmt: skip
+def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on_with(house, clock, monkeypatch, step):
+    made = submit(house)
+    house.engine.dispose()
+    if (child := os.fork()) == 0:
+        own = House(house.home, None, clock)
+        own.box = house.box
+        claim = own.queue.claim("one")
+        place, name = dying_at(step)(own)
+        setattr(place, name, die)
+        jobs.work(own, claim, threading.Event())
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    clock.now += LEASE + timedelta(seconds=1)
+    assert house.queue.reap() == 1
+    jobs.work(house, house.queue.claim("two"), threading.Event())
+    ended = house.submissions.get(made.id)
+    (run,) = house.runs.list(month=MONTH)
+    assert (ended.state, ended.run, run.state) == ("done", run.number, RunState.DONE)
+    kinds = [Statement.parse(house.ledger.leaf(i)).kind for i in range(house.ledger.size)]
+    assert (kinds.count("run-open"), kinds.count("score"), kinds.count("abort")) == (1, 1, 0)
+    assert house.ledger.published.size == house.ledger.size
+    assert desk.shown(house, ended)["figures"]["whole"]["attempted"]
+
+
+@pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
+def test_a_run_that_the_database_failed_is_given_back_and_gone_on_with(house, monkeypatch, place, name):
+    made = submit(house)
+
+    def gone(*_args, **_how):
+        raise NoDatabase("The database does not answer.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(getattr(house, place), name, gone)
+        jobs.work(house, house.queue.claim("one"), threading.Event())
+    waits = house.submissions.get(made.id)
+    assert (waits.state, waits.attempt) == ("queued", 1)
+    jobs.work(house, house.queue.claim("two"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    (run,) = house.runs.list(month=MONTH)
+    assert run.state is RunState.DONE
+
+
+def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
+    submit(house)
+    beat = jobs.Beat(house, house.queue.claim("w"), threading.Event())
+
+    def gone(*_args):
+        raise NoDatabase("The database does not answer.")
+
+    monkeypatch.setattr(house.submissions, "get", gone)
+    assert beat.standing() == "held"
+
+
+@pytest.mark.both_databases
 def test_a_private_job_is_played_told_and_ended(house):
     made = submit(house)
     jobs.work(house, house.queue.claim("w"), threading.Event())
@@ -180,6 +263,7 @@ def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
     assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
 
 
+@pytest.mark.both_databases
 def test_a_worker_that_comes_back_from_the_dead_ends_nothing(house, clock):
     made = submit(house)
     dead = house.queue.claim("one")
@@ -218,13 +302,13 @@ def test_what_cannot_be_run_is_a_code_and_never_a_word(house, monkeypatch):
     assert "word" not in repr(shown)
 
 
-def test_what_was_cancelled_while_it_was_played_stays_cancelled(house):
+def test_what_was_cancelled_before_its_run_was_opened_opens_none(house):
     made = submit(house)
     claim = house.queue.claim("w")
     house.submissions.cancel(made.id, "ada")
     jobs.work(house, claim, threading.Event())
     assert house.submissions.get(made.id).state == "cancelled"
-    assert last(house).kind == "abort"
+    assert house.runs.list(month=MONTH) == ()
 
 
 @pytest.mark.box
