@@ -157,6 +157,18 @@ class FileKeyRing:
             raise Broken("A data key does not unwrap: it, or what is recorded beside it, was changed.") from None
 
 
+def protected(path: Path) -> bool:
+    """Say whether a ring's file is of use to nobody without a passphrase.
+
+    Raises:
+        Locked, Malformed: it cannot be read, or is not one.
+    """
+    what = f"the {_WHAT} at {path}"
+    document = parse_object(private_files.read(path, _WHAT), what)
+    require(document, _VALIDATOR, what)
+    return bool(document["protection"]["kind"] != "file-mode")
+
+
 def _name(key: bytes) -> str:
     return f"file:{hashlib.sha256(_NAME + key).digest()[:NAME_SIZE].hex()}"
 

@@ -18,7 +18,7 @@ import typer
 import typer.main
 
 from quarterturn import rooms
-from quarterturn.cli import audit, board, grammar, house, model, month, plumb, service, task, token, watch
+from quarterturn.cli import audit, backup, board, grammar, house, model, month, plumb, service, task, token, watch
 from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
 from quarterturn.cli.output import shown
 from quarterturn.cli.secrets import take_secrets
@@ -32,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for room in (house, grammar, task, model, month, board, watch, service, token, audit, plumb):
+for room in (house, grammar, task, model, month, board, watch, service, token, backup, audit, plumb):
     room.register(app)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from vault.errors import Malformed, Refused, Unavailable
+from vault.errors import Broken, Malformed, Refused, Unavailable
 from vault.ledger import fsck as check
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.lock import locked
@@ -142,7 +142,14 @@ class LogWriter:
             return Checkpoint.empty(self.origin)
         head = self._open(note)
         tree = TileTree(head.size, folder_reader(self.folder))
-        self._require_extends(tree, head, head, "the tiles do not give the root of the last signed head")
+        try:
+            self._require_extends(tree, head, head, "the tiles do not give the root of the last signed head")
+        except Broken as error:
+            raise Refused(
+                f"the log was signed over {head.size} leaves, and its files in {self.folder} do not reach there "
+                f"({error}): they were lost, or put back from an older backup. Put the newest copy of the log back, "
+                "and the newest database with it; from an older state nothing is ever signed"
+            ) from error
         if public and public != note:
             shown = self._open(public)
             if shown.size >= head.size:

@@ -1,0 +1,157 @@
+"""A backup: a folder with all that cannot be made again, taken while the service runs, and a manifest of it.
+
+    manifest.json   what is here, with the SHA-256 of each file
+    quarterturn.toml, rows.db, head/signed, public/…, and on request keys/…
+
+The log is written row first, then tiles, then the signed head, then the public copy. So a backup reads the other way
+round, and of any two things that it holds the one that must be there first is never the older:
+
+    1. the public checkpoint    2. the signed head    3. the rows    4. the log's files and the releases    5. the rest
+
+The folder has its name only once it is whole: it is written beside its place, forced to the disk and renamed. The keys
+are not in it unless they are asked for, and then as they lie in the home: under the ring's passphrase, and not at all
+where the ring has none. Neither are the files with passwords that the settings name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from quarterturn import rows
+from quarterturn.errors import Refused
+from quarterturn.report import Report
+from quarterturn.wiring import House
+from vault import private_files
+from vault.canonical import canonical
+from vault.keys import protected
+from vault.ledger.checkpoint import open_checkpoint
+from vault.ledger.note import Verifier
+from vault.ledger.tiles import HEAD, sync_folder
+
+FORMAT = "quarterturn/backup/v1"
+MANIFEST, ROWS = "manifest.json", "rows.db"
+
+
+def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
+    """Write a backup of a home into a new folder; no passphrase is needed.
+
+    Raises:
+        Refused: the folder is there already or lies in the home, or the keys would lie open in it.
+    """
+    destination, places = destination.resolve(), house.places
+    if destination.exists():
+        raise Refused(f"{destination} is there already: name a new folder")
+    if destination.is_relative_to(house.home):
+        raise Refused(f"{destination} lies in the home: a backup belongs on another disk")
+    if with_keys and not protected(places.ring):
+        raise Refused("the key ring has no passphrase, so its file is the key: it is not put into a backup")
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    with whole(destination) as folder:
+        _copy(places.log / HEAD, folder / "public" / "log" / HEAD)  # 1
+        _copy(places.head, folder / "head" / places.head.name)  # 2
+        revision = rows.take(house.engine, folder / ROWS)  # 3
+        for path in _public(house):  # 4
+            _copy(path, folder / "public" / path.relative_to(places.public))
+        _copy(places.settings, folder / places.settings.name)  # 5
+        if with_keys:
+            for path in files(places.ring.parent):
+                _copy(path, folder / "keys" / path.relative_to(places.ring.parent))
+        manifest = _manifest(house, folder, revision)
+        private_files.create(folder / MANIFEST, canonical(manifest), "manifest")
+    size = manifest["head"]["size"] if manifest["head"] else 0
+    lines = [f"{destination}: {len(manifest['files'])} files, the log with {size} leaves."]
+    if not with_keys:
+        lines.append(
+            f"Without the keys: keep a copy of {places.ring.parent} elsewhere, and the passphrase apart from it."
+        )
+    return Report({"backup": str(destination), **{k: v for k, v in manifest.items() if k != "files"}}, lines)
+
+
+@contextmanager
+def whole(destination: Path) -> Iterator[Path]:
+    """Give a new folder that becomes `destination` at the end of the block, or is removed if the block breaks off."""
+    folder = destination.with_name(f".{destination.name}.{secrets.token_hex(8)}")
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+        for path in [*folder.rglob("*"), folder]:
+            if path.is_dir():
+                sync_folder(path)
+            else:
+                _sync(path)
+        folder.rename(destination)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    sync_folder(destination.parent)
+
+
+def files(folder: Path) -> list[Path]:
+    """List the plain files below a folder, without scratch that somebody is writing."""
+    found = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
+    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
+def digest(path: Path) -> str:
+    """Give a file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def head_of(folder: Path, note: bytes) -> Any:
+    """Check a signed head with the public key of a home or a backup, and give it.
+
+    Raises:
+        Malformed, Broken: it is none, or another log's.
+    """
+    vkey = (folder / "public" / "log.vkey").read_text(encoding="utf-8").strip()
+    return open_checkpoint(note, [Verifier.parse(vkey)])[0]
+
+
+def _public(house: House) -> list[Path]:
+    """List what is public, but for the view, which is drawn from the rows when the service starts."""
+    places = house.places
+    return [path for path in files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)]
+
+
+def _manifest(house: House, folder: Path, revision: str) -> dict[str, Any]:
+    note = folder / "head" / house.places.head.name
+    head = head_of(folder, note.read_bytes()) if note.exists() else None
+    return {
+        "format": FORMAT,
+        "made_at": house.now().isoformat(),
+        "origin": house.settings.benchmark.origin,
+        "revision": revision,
+        "head": {"size": head.size, "root": head.root.hex()} if head else None,
+        "keys": (folder / "keys").is_dir(),
+        "files": {
+            str(path.relative_to(folder)): {"sha256": digest(path), "size": path.stat().st_size}
+            for path in files(folder)
+        },
+    }
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file; one that is gone meanwhile was a tile that nothing signed stands on, or is not written yet."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        target.unlink(missing_ok=True)
+        return
+    target.chmod(0o600)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
