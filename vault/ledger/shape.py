@@ -1,22 +1,39 @@
 """Shapes of ledger documents: small checks that compose, and say where a document is wrong.
 
-A shape is a callable `(value, path)` that raises `Malformed` with the JSON path of what is wrong, and returns nothing
-when all is well. Objects are closed: a missing key and an unknown key are both refused. The statements, the manifest
-and every line of a bundle are described with them, so that what a parser lets through needs no second look.
+A shape is called with `(value, path)`: it raises `Malformed` with the JSON path of what is wrong, and returns nothing
+when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
+and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
+that what a parser lets through needs no second look.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from vault.errors import Malformed
 
-Shape = Callable[[Any, str], None]
-
 MAX_TEXT = 1024
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a value has to be.
+
+    Attributes:
+        check: raises `Malformed` with the path where a value is not that.
+        schema: the same as JSON Schema.
+    """
+
+    check: Callable[[Any, str], None]
+    schema: Mapping[str, Any]
+
+    def __call__(self, value: Any, path: str) -> None:
+        """Check a value."""
+        self.check(value, path)
 
 
 def matching(pattern: str, words: str) -> Shape:
@@ -27,37 +44,32 @@ def matching(pattern: str, words: str) -> Shape:
         if not isinstance(value, str) or not compiled.fullmatch(value):
             raise Malformed(f"{path} must be {words}")
 
-    return check
+    return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words})
 
 
-def text(value: Any, path: str) -> None:
-    """Any text from 1 to 1,024 characters."""
-    if not isinstance(value, str) or not 1 <= len(value) <= MAX_TEXT:
-        raise Malformed(f"{path} must be text of 1 to {MAX_TEXT} characters")
+def _plain(is_right: Callable[[Any], bool], words: str, **schema: Any) -> Shape:
+    def check(value: Any, path: str) -> None:
+        if not is_right(value):
+            raise Malformed(f"{path} must be {words}")
+
+    return Shape(check, schema)
 
 
-def boolean(value: Any, path: str) -> None:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise Malformed(f"{path} must be true or false")
-
-
-def natural(value: Any, path: str) -> None:
-    """A whole number, zero or more."""
-    if type(value) is not int or value < 0:
-        raise Malformed(f"{path} must be a whole number, zero or more")
-
-
-def positive(value: Any, path: str) -> None:
-    """A whole number, one or more."""
-    if type(value) is not int or value < 1:
-        raise Malformed(f"{path} must be a whole number, one or more")
-
-
-def anything(value: Any, path: str) -> None:
-    """Any JSON object: its contents are somebody else's format."""
-    if not isinstance(value, Mapping):
-        raise Malformed(f"{path} must be an object")
+text = _plain(
+    lambda value: isinstance(value, str) and 1 <= len(value) <= MAX_TEXT,
+    f"text of 1 to {MAX_TEXT} characters",
+    type="string",
+    minLength=1,
+    maxLength=MAX_TEXT,
+)
+boolean = _plain(lambda value: isinstance(value, bool), "true or false", type="boolean")
+natural = _plain(
+    lambda value: type(value) is int and value >= 0, "a whole number, zero or more", type="integer", minimum=0
+)
+positive = _plain(
+    lambda value: type(value) is int and value >= 1, "a whole number, one or more", type="integer", minimum=1
+)
+anything = _plain(lambda value: isinstance(value, Mapping), "an object", type="object")  # somebody else's format
 
 
 def optional(shape: Shape) -> Shape:
@@ -67,7 +79,7 @@ def optional(shape: Shape) -> Shape:
         if value is not None:
             shape(value, path)
 
-    return check
+    return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]})
 
 
 def list_of(shape: Shape) -> Shape:
@@ -79,7 +91,7 @@ def list_of(shape: Shape) -> Shape:
         for index, item in enumerate(value):
             shape(item, f"{path}[{index}]")
 
-    return check
+    return Shape(check, {"type": "array", "items": shape.schema})
 
 
 def single(shape: Shape) -> Shape:
@@ -90,7 +102,7 @@ def single(shape: Shape) -> Shape:
             raise Malformed(f"{path} must be a list of exactly one item")
         shape(value[0], f"{path}[0]")
 
-    return check
+    return Shape(check, {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1})
 
 
 def mapping_of(key: Shape, shape: Shape) -> Shape:
@@ -103,7 +115,7 @@ def mapping_of(key: Shape, shape: Shape) -> Shape:
             key(name, f"a key of {path}")
             shape(item, f"{path}.{name}")
 
-    return check
+    return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
 
 
 def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
@@ -121,7 +133,11 @@ def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Sh
             if name in value:
                 shape(value[name], f"{path}.{name}")
 
-    return check
+    properties = {name: shape.schema for name, shape in known.items()}
+    return Shape(
+        check,
+        {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False},
+    )
 
 
 def one_of(*values: str) -> Shape:
@@ -131,7 +147,7 @@ def one_of(*values: str) -> Shape:
         if not isinstance(value, str) or value not in values:
             raise Malformed(f"{path} must be one of {', '.join(values)}")
 
-    return check
+    return Shape(check, {"enum": list(values)})
 
 
 sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")

@@ -132,6 +132,19 @@ def statement(kind: str, name: str, digest: str, predicate: Mapping[str, Any]) -
     return leaf
 
 
+def schema(kind: str) -> dict[str, Any]:
+    """Give a kind of statement as JSON Schema; that subject and predicate agree (`require_agreement`) is beyond it."""
+    name, algorithm, predicate = KINDS[kind]
+    shape = record(
+        _type=one_of(TYPE),
+        subject=single(record(name=name, digest=record(**{algorithm: sha256}))),
+        predicateType=one_of(_URN.format(kind)),
+        predicate=predicate,
+    )
+    about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": _URN.format(kind)}
+    return {**about, "title": f"The {kind} statement", **shape.schema}
+
+
 def _require_counts(says: Mapping[str, Any]) -> None:
     for place, item in enumerate(says["cohorts"]):
         if item["count"] != len(item["tasks"]) or item["id"] != f"cohort-{item['retires']}":

@@ -1,15 +1,21 @@
 """Statements: what the builders write the parser reads, and nothing else."""
 
+import copy
 import json
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from jsonschema import Draft202012Validator
 
 from vault.errors import Malformed
 from vault.ledger import leaf
 from vault.ledger.jcs import canonical
 from vault.ledger.note import Signer
+from vault.ledger.schemas import files
+from vault.ledger.statement import schema
 
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "statements"
 TASK = "t-abcdefghijklmnop"
 OTHER = "t-ponmlkjihgfedcba"
 H = bytes(range(32))
@@ -147,3 +153,56 @@ def test_statements_that_are_not_built(build):
 def test_the_error_says_where():
     with pytest.raises(Malformed, match=r"\$\.predicate\.cohorts\[0\]\.tasks\[0\] must be a task's id"):
         a_set(cohorts=[cohort("nonsense")])
+
+
+OTHERS = (None, True, -1, 0, 1.5, "", "x", "A" * 64, "a" * 1025, [], {}, ["x"], {"x": 1})
+
+
+def changed(document):
+    """Give a statement with one value replaced, one key left out, or one key more."""
+    for path in paths(document):
+        for other in OTHERS:
+            yield put(document, path, other)
+        at = document
+        for key in path:
+            at = at[key]
+        if isinstance(at, dict):
+            yield put(document, path, at | {"more": 1})
+            yield from (put(document, path, {k: v for k, v in at.items() if k != key}) for key in at)
+        if isinstance(at, list):
+            yield put(document, path, at * 2)
+
+
+def put(document, path, value):
+    if not path:
+        return value
+    made = copy.deepcopy(document)
+    at = made
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return made
+
+
+def test_the_docs_have_the_schema_of_each_kind():
+    assert {path.name: path.read_text() for path in DOCS.iterdir()} == files()
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_schema_and_parser_refuse_the_same(kind, monkeypatch):
+    monkeypatch.setattr(leaf.Statement, "require_agreement", lambda _self: None)  # which no schema can ask for
+    document, validator = json.loads(GOOD[kind]), Draft202012Validator(schema(kind))
+    validator.check_schema(validator.schema)
+    assert validator.is_valid(document)
+    refused = 0
+    for other in changed(document):
+        if isinstance(other, dict) and str(other.get("predicateType")) != document["predicateType"]:
+            continue  # of another kind, or of none
+        try:
+            leaf.Statement._checked(other)
+        except Malformed:
+            refused += 1
+            assert not validator.is_valid(other), other
+        else:
+            assert validator.is_valid(other), other
+    assert refused > 50
