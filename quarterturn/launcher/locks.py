@@ -45,7 +45,8 @@ def resolve(installer: Installer, *, upgrade: bool) -> None:
         say(f"resolving {lock}")
         output = ("--output-file", lock)
         alone.run_uv("pip", "compile", *OPTIONS, *BARE, *newer, *output, *source, what=f"resolving {lock}")
-    folder = Path(installer.root, "sandbox", "images", "world", "npm")
-    say("resolving sandbox/images/world/npm/package-lock.json")
     verb = ("update",) if upgrade else ("install",)
-    node.npm(alone, *verb, "--package-lock-only", *node.QUIET, cwd=folder, what="resolving the npm servers")
+    for place in (node.WORLD, node.TESTS):
+        say(f"resolving {place}/package-lock.json")
+        folder = Path(installer.root, place)
+        node.npm(alone, *verb, "--package-lock-only", *node.QUIET, cwd=folder, what=f"resolving {place}")

@@ -1,4 +1,4 @@
-"""Finds or installs Node, and the MCP servers that come from npm.
+"""Finds or installs Node, the MCP servers that come from npm, and what the tests compare with from there.
 
 Worlds run `.venv/world/node/bin/node`: the system's Node where it is new enough, else the one that the index has as a
 wheel (its real program; what the wheel puts into `bin` is a slow shim). The system's npm is used where there is one,
@@ -19,6 +19,8 @@ from quarterturn.launcher.steps import answer, carry_out, say
 
 OLDEST = 22  # the oldest Node that still gets fixes, and that the servers are tried with
 OLDEST_NPM = 9  # reads lock files of version 3, and keeps addresses out of them
+WORLD = "sandbox/images/world/npm"  # a project with its lock: the servers of worlds
+TESTS = "tests/npm"  # the same, for the tests
 NPM_FILES = ("package.json", "package-lock.json", ".npmrc")
 QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -29,21 +31,42 @@ def install(installer: Installer) -> None:
     Raises:
         Stop: neither the system nor the index has a Node, or npm failed.
     """
-    images = installer.root / "sandbox" / "images" / "world"
-    sources = [images / "npm" / name for name in NPM_FILES]
     system = system_node(installer.environ)
-    wanted = key(str(system), str(installer.root), images / "node.txt", *sources)
+    node = installer.root / "sandbox" / "images" / "world" / "node.txt"
+    wanted = key(str(system), str(installer.root), node, *_sources(installer, WORLD))
     if installer.stamps.holds("npm", wanted):
         return
     installer.stamps.drop("npm")
     place_node(system or wheel_node(installer), installer.venv / "world" / "node" / "bin" / "node")
-    say("installing world/npm from sandbox/images/world/npm/package-lock.json")
-    folder = installer.venv / "world" / "npm"
-    folder.mkdir(parents=True, exist_ok=True)
-    for source in sources:
-        shutil.copyfile(source, folder / source.name)
-    npm(installer, "ci", *QUIET, cwd=folder, what="installing the npm servers")
+    _packages(installer, WORLD, "world/npm")
     installer.stamps.write("npm", wanted)
+
+
+def install_for_tests(installer: Installer) -> None:
+    """Put the npm packages that the tests compare with where they find them; they run under the worlds' Node.
+
+    Raises:
+        Stop: npm failed.
+    """
+    wanted = key(str(installer.root), *_sources(installer, TESTS))
+    if installer.stamps.holds("tests-npm", wanted):
+        return
+    installer.stamps.drop("tests-npm")
+    _packages(installer, TESTS, "tests-npm")
+    installer.stamps.write("tests-npm", wanted)
+
+
+def _sources(installer: Installer, place: str) -> list[Path]:
+    return [installer.root / place / name for name in NPM_FILES]
+
+
+def _packages(installer: Installer, place: str, name: str) -> None:
+    say(f"installing {name} from {place}/package-lock.json")
+    folder = installer.venv / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in _sources(installer, place):
+        shutil.copyfile(source, folder / source.name)
+    npm(installer, "ci", *QUIET, cwd=folder, what=f"installing {name}")
 
 
 def npm(installer: Installer, *arguments: str, cwd: Path, what: str) -> None:

@@ -164,6 +164,7 @@ def _prepare(*, tests: bool = False, databases: bool = True) -> Installer:
         node.install(installer)
         if tests:
             description.install(installer)
+            node.install_for_tests(installer)
         backends.install(installer, needed=databases)
     return installer
 

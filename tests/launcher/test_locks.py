@@ -14,6 +14,7 @@ from sandbox.servers import SERVERS
 
 ROOT = Path(__file__).parents[2]
 NPM = ROOT / "sandbox" / "images" / "world" / "npm"
+COMPARED = ROOT / "tests" / "npm"
 PINNED = re.compile(r"^[a-z0-9][a-z0-9._-]*==\S+( ; .*)? \\$")
 DIGEST = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Spelled apart, so that this file does not find itself.
@@ -66,8 +67,9 @@ def test_the_pinned_servers_are_those_that_the_runner_describes() -> None:
         assert server.version == version, f"{server.name}: {name} is locked at {version}"
 
 
-def test_the_npm_lock_has_versions_and_digests_and_no_addresses() -> None:
-    text = (NPM / "package-lock.json").read_text(encoding="utf-8")
+@pytest.mark.parametrize("place", [NPM, COMPARED])
+def test_the_npm_lock_has_versions_and_digests_and_no_addresses(place: Path) -> None:
+    text = (place / "package-lock.json").read_text(encoding="utf-8")
     assert '"resolved"' not in text
     packages = json.loads(text)["packages"]
     assert [
@@ -75,7 +77,7 @@ def test_the_npm_lock_has_versions_and_digests_and_no_addresses() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("place", [ROOT, NPM])
+@pytest.mark.parametrize("place", [ROOT, NPM, COMPARED])
 def test_npm_is_told_to_leave_addresses_out(place: Path) -> None:
     assert "omit-lockfile-registry-resolved=true" in (place / ".npmrc").read_text(encoding="utf-8").splitlines()
 
