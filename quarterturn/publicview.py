@@ -86,6 +86,7 @@ def rotations(house: House) -> bytes:
     coming, due = clock.next_turn(house.months, house.settings)
     return _plain(
         {
+            "benchmark": house.settings.benchmark.model_dump(include={"origin", "first_month"}),
             "live": str(turns[-1].month.plus(1)) if turns and turns[-1].finished else None,
             "next": {"turn": str(coming), "due": f"{due:%Y-%m-%dT%H:%M:%SZ}"},
             "turns": [

@@ -142,13 +142,13 @@ def _grid(track: str, lines: Sequence[Item]) -> Grid:
 
 def _changes(found: Item) -> Grid:
     columns = (
-        Column("leaf", "Leaf"),
+        Column("leaf", "Leaf", href="/log/proof/inclusion?index={leaf}"),
         Column("kind", "What changed", lambda kind: CHANGES.get(kind, kind)),
         Column("subject", "What of"),
         Column("tasks", "Tasks"),
         Column("why", "Why", lambda why: WHY.get(why, legible(why))),
     )
-    return Grid("changes", "What changed since the last turn", columns, found.get("changes", []))
+    return Grid("changes", "Changes by leaf of the log", columns, found.get("changes", []))
 
 
 def _counts(found: Item, rotations: Item | None) -> list[tuple[str, str]]:

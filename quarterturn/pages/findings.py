@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from quarterturn.pages import words
-from quarterturn.pages.grid import Column, Grid
+from quarterturn.pages.grid import Column, Grid, minute
 from quarterturn.pages.marks import chance
-from quarterturn.pages.submission import minute
 from quarterturn.pages.templates import render
 
 HERE = "/watch"

@@ -19,7 +19,24 @@ from quarterturn.pages.marks import NONE, legible
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
+LONG = 160  # characters of a text on a page; the other two forms have all of it
+
 Row = Mapping[str, Any]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def briefly(value: Any) -> str:
+    """Write a long text for people: its beginning, which says that there is more."""
+    text = plainly(value)
+    return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
+
+
+def minute(moment: str | None) -> str:
+    """Write a moment to the minute; it stands on one line."""
+    return NONE if moment is None else f"{moment[:10]}\N{NO-BREAK SPACE}{moment[11:16]}\N{NO-BREAK SPACE}UTC"
 
 
 def plainly(value: Any) -> str:
@@ -33,10 +50,11 @@ def plainly(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as people see it, and where it leads to."""
+    """A cell as people see it, where it leads to, and whether it is a number."""
 
     text: str
     href: str
+    number: bool
 
 
 @dataclass(frozen=True)
@@ -57,7 +75,8 @@ class Column:
 
     def cell(self, row: Row) -> Cell:
         """Write a cell for people."""
-        return Cell(self.write(row[self.name]), self.href.format_map(row) if row[self.name] is not None else "")
+        value = row[self.name]
+        return Cell(self.write(value), self.href.format_map(row) if value is not None else "", _is_number(value))
 
 
 @dataclass(frozen=True)
@@ -72,6 +91,10 @@ class Grid:
     def cells(self) -> list[list[Cell]]:
         """Give the rows for people."""
         return [[column.cell(row) for column in self.columns] for row in self.rows]
+
+    def heads(self) -> list[Cell]:
+        """Give the titles; one above numbers stands as they do."""
+        return [Cell(one.title, "", any(_is_number(row[one.name]) for row in self.rows)) for one in self.columns]
 
     def as_json(self) -> bytes:
         """Give the rows for programs."""

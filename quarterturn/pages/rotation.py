@@ -12,7 +12,7 @@ from typing import Any
 
 from quarterturn.pages import svg
 from quarterturn.pages.charts import Chart, Row
-from quarterturn.pages.grid import Column, Grid
+from quarterturn.pages.grid import Column, Grid, minute
 from quarterturn.pages.marks import NONE
 from quarterturn.pages.templates import render
 from quarterturn.pages.words import counted
@@ -36,7 +36,7 @@ def page(found: Item) -> str:
         here=HERE,
         counts=_counts(found),
         next=found["next"],
-        due=f"{found['next']['due'][:16].replace('T', ' ')} UTC",
+        due=minute(found["next"]["due"]),
         leaving=next((one for one in found["cohorts"] if live and one["retires"] == str(live)), None),
         chart=_chart(found["cohorts"], live) if live else None,
         ages=AGES[::-1],
@@ -66,7 +66,7 @@ def grids(found: Item) -> dict[str, Grid]:
         "The turns that were made",
         (
             Column("month", "Ended"),
-            Column("started_at", "Begun", lambda moment: f"{moment[:16].replace('T', ' ')} UTC"),
+            Column("started_at", "Begun", minute),
             Column("finished", "Finished"),
             Column("release", "Published", href="/releases/{release}"),
         ),

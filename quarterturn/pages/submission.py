@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterturn.pages import figures
-from quarterturn.pages.grid import Column, Grid
+from quarterturn.pages.grid import Column, Grid, briefly, minute
 from quarterturn.pages.marks import NONE
 from quarterturn.pages.templates import render
 from quarterturn.pages.words import counted
@@ -87,14 +87,14 @@ def submissions(found: Sequence[Item]) -> Grid:
     """Give the table of submissions."""
     columns = (
         Column("id", "Submission", href="/submission/{id}"),
-        Column("agent", "Agent"),
-        Column("set", "Set"),
-        Column("month", "Month"),
         Column("state", "State", lambda state: SIGNS[state]),
         Column("place", "Before it"),
+        Column("set", "Set"),
+        Column("month", "Month"),
         Column("code", "Code"),
         Column("run", "Run"),
         Column("created_at", "Since", minute),
+        Column("agent", "Agent"),
     )
     rows = [{**one, "code": one["failure"]["code"] if one["failure"] else None} for one in found]
     return Grid("submissions", "Submissions, the newest first", columns, rows)
@@ -121,11 +121,6 @@ def grids(one: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]:
     if trace:
         found += [_tasks(trace), _calls(trace)]
     return {grid.name: grid for grid in found}
-
-
-def minute(moment: str | None) -> str:
-    """Write a moment to the minute."""
-    return NONE if moment is None else f"{moment[:16].replace('T', ' ')} UTC"
 
 
 def _charged(one: Item, quotas: Item) -> str:
@@ -182,9 +177,9 @@ def _calls(trace: Item) -> Grid:
         Column("task", "Task"),
         Column("call", "Call"),
         Column("tool", "Tool"),
-        Column("arguments", "Arguments"),
+        Column("arguments", "Arguments", briefly),
         Column("error", "Error"),
-        Column("result", "Result"),
+        Column("result", "Result", briefly),
     )
     rows = [
         {

@@ -23,6 +23,8 @@ PAGES: Table = {
     ("GET", "/rotation/{file}"): None,
     ("GET", "/explorer"): None,
     ("GET", "/static/explorer.js"): None,
+    ("GET", "/feeds/releases.atom"): None,
+    ("GET", "/feeds/checkpoints.atom"): None,
     ("GET", "/static/style.css"): None,
     ("GET", "/sign-in"): None,
     ("POST", "/sign-in"): None,

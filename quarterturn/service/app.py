@@ -25,6 +25,7 @@ from quarterturn.service import (
     answers,
     describe,
     explorer,
+    feeds,
     health,
     html,
     log,
@@ -79,7 +80,7 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
     )
     for router in (public.router, log.router, submissions.router, admin.router, health.router, pages):
         app.include_router(router)
-    for router in (html.router, for_people.router, explorer.router, signin.router, own.router):
+    for router in (html.router, for_people.router, feeds.router, explorer.router, signin.router, own.router):
         app.include_router(router)
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(HTTPException, _status)
@@ -110,7 +111,7 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     app = skeleton(lifespan)
     state, counts = app.state, Counter[tuple[str, str, int]]()
     state.house, state.executor, state.counts = house, executor, counts
-    state.view, state.log, state.drawn = PublicView(house.public), LogView(house.places.log), html.Drawn()
+    state.view, state.log = PublicView(house.public), LogView(house.places.log)
     document = describe.describe(app)
     state.described, state.docs = Document.of(answers.written(document)), describe.page(document)
     rate = partial(Rate, limits.requests_per_minute, clock)

@@ -20,11 +20,8 @@ script, verifier = Document.of(browser.explorer()), Document.of(browser.page())
 @router.get(explorer.HERE, name="explorer_page")
 def explorer_page(request: Request, view: View) -> Response:
     """Show the box."""
-    key, releases = view.key(), view.releases()
-    sources = [key, Document.of(repr(releases).encode())]
-    return html.public(
-        request, sources, lambda: explorer.page(key.body.decode().strip() if key else "", releases), headers=PAGE
-    )
+    key = view.key()
+    return html.public(request, explorer.page(key.body.decode().strip() if key else "", view.releases()), PAGE)
 
 
 @router.get("/static/explorer.js", name="explorer_script")

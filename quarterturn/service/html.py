@@ -1,15 +1,14 @@
-"""Pages as answers: drawn once for each version of what they are drawn from, under a policy that lets nothing run.
+"""Pages as answers, under a policy that lets nothing run.
 
 1. A public page is drawn from documents of the public view; its tag is the hash of its bytes, as every document's.
-2. A page that is somebody's alone is drawn each time, and nobody keeps it.
+2. A page that is somebody's alone is kept by nobody, and has no tag.
 3. No page runs a script or loads anything but the style sheet. One that must say more names it (`policy`).
 4. Forms go to this service alone, and say where they come from: browsers send no `Origin` under `no-referrer`.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -25,8 +24,6 @@ from quarterturn.service.problems import PROBLEMS, Problem, code_of
 from quarterturn.service.view import Document
 
 HTML, CSV, CSS = "text/html; charset=utf-8", "text/csv; charset=utf-8; header=present", "text/css; charset=utf-8"
-ATOM = "application/atom+xml; charset=utf-8"
-MOST = 2000  # drawn documents that are kept
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 style = Document.of(templates.style())
@@ -46,38 +43,9 @@ def policy(**more: str) -> dict[str, str]:
 PAGE = policy()
 
 
-class Drawn:
-    """What was drawn already, with what it was drawn from."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[Sequence[str | None], Document]] = {}
-        self._lock = threading.Lock()
-
-    def get(self, name: str, sources: Sequence[Document | None], draw: Callable[[], str | bytes]) -> Document:
-        """Give a document, drawn anew where what it is drawn from has changed."""
-        tags = [source.etag if source else None for source in sources]
-        known = self._kept.get(name)
-        if known is None or known[0] != tags:
-            made = draw()
-            known = (tags, Document.of(made.encode() if isinstance(made, str) else made))
-            with self._lock:
-                if len(self._kept) >= MOST:
-                    self._kept.clear()
-                self._kept[name] = known
-        return known[1]
-
-
-def public(
-    request: Request,
-    sources: Sequence[Document | None],
-    draw: Callable[[], str | bytes],
-    *,
-    media: str = HTML,
-    headers: Mapping[str, str] = PAGE,
-) -> Response:
-    """Give a public page, or any other document that is drawn from public ones."""
-    drawn: Drawn = request.app.state.drawn
-    found = answers.published(request, drawn.get(request.url.path, sources, draw), media)
+def public(request: Request, page: str, headers: Mapping[str, str] = PAGE) -> Response:
+    """Give a public page."""
+    found = answers.published(request, Document.of(page.encode()), HTML)
     found.headers.update(headers)
     return found
 

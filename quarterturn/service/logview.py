@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,15 @@ class LogView:
     def note(self, size: int | None = None) -> bytes | None:
         """Give the newest signed checkpoint, or the one that was published at a size."""
         return self._read(HEAD if size is None else f"{KEPT}/{size}")
+
+    def newest(self, most: int) -> list[tuple[int, datetime, str]]:
+        """Give the newest of all checkpoints that were published: size, when its file was written, and the note."""
+        names = [name for name in _listed(self._folder / KEPT) if name.isdecimal()]
+        sizes = sorted(map(int, names), reverse=True)[:most]
+        files = [(size, self._folder / KEPT / str(size)) for size in sizes]
+        return [
+            (size, datetime.fromtimestamp(f.stat().st_mtime, UTC), f.read_text(encoding="utf-8")) for size, f in files
+        ]
 
     def tile(self, path: str) -> bytes | None:
         """Give a tile by its path below `tile/`, as C2SP tlog-tiles names it."""
@@ -55,6 +65,10 @@ class LogView:
             return (self._folder / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
+
+
+def _listed(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
 def _hashes(path: Sequence[bytes]) -> list[str]:
