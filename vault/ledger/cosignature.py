@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, M
 from vault.errors import Malformed
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.note import ED25519 as LOG
-from vault.ledger.note import Key, Verifier, key_id, line, read_line, read_vkey, take_apart, write_vkey
+from vault.ledger.note import Key, Verifier, key_id, line, read_line, read_vkey, require_name, take_apart, write_vkey
 
 ED25519, MLDSA44 = b"\x04", b"\x06"
 KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
@@ -47,6 +47,7 @@ class Witness:
     public: bytes
 
     def __post_init__(self) -> None:
+        require_name(self.name)
         if self.kind not in KEY_BYTES:
             raise Malformed(f"the key of witness {self.name} is neither of type 0x04 (Ed25519) nor 0x06 (ML-DSA-44)")
         if len(self.public) != KEY_BYTES[self.kind]:

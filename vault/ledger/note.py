@@ -67,7 +67,7 @@ class Verifier:
     public: bytes
 
     def __post_init__(self) -> None:
-        _require_name(self.name)
+        require_name(self.name)
         if len(self.public) != KEY_BYTES:
             raise Malformed(f"an Ed25519 public key has {KEY_BYTES} bytes, this one {len(self.public)}")
 
@@ -180,7 +180,7 @@ def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
         raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
     data = decode_base64(encoded, "the verifier key")
     kind, public = data[:1], data[1:]
-    _require_name(name)
+    require_name(name)
     if (found := key_id(name, kind, public).hex()) != said:
         raise Malformed(f"the verifier key of {name} says id {said[:16]}, its key has id {found}")
     return name, kind, public
@@ -234,14 +234,19 @@ def read_line(line: str) -> tuple[str, bytes, bytes]:
     name, space, encoded = line.removeprefix(_DASH).partition(" ")
     if not line.startswith(_DASH) or not space:
         raise Malformed("a signature line reads '\u2014 NAME SIGNATURE'; one in the note does not")
-    _require_name(name)
+    require_name(name)
     data = decode_base64(encoded, "a signature in the note")
     if len(data) <= ID_BYTES:
         raise Malformed("a signature in the note is too short")
     return name, data[:ID_BYTES], data[ID_BYTES:]
 
 
-def _require_name(name: str) -> None:
+def require_name(name: str) -> None:
+    """Refuse what cannot stand as a key's name.
+
+    Raises:
+        Malformed: it is empty, has a space, a plus sign or a control character, or is no UTF-8.
+    """
     if not name or "+" in name or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name):
         raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
     if any("\ud800" <= letter <= "\udfff" for letter in name):
