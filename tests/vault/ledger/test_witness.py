@@ -1,0 +1,192 @@
+"""A witness signs one history of a log, answers as tlog-witness says, and is not raced into signing another."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+
+from vault.errors import Broken, Malformed
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.cosignature import Cosigner, times
+from vault.ledger.merkle import Tree, consistency_proof, leaf_hash
+from vault.ledger.note import Signer, open_note
+from vault.ledger.witness import MAX_BODY, SIZE, LocalWitness, Reply
+
+ORIGIN, NOW = "bench.example/log", 1_700_000_000
+LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+THIEF = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
+KEYS = [
+    Cosigner("witness.example/w", Ed25519PrivateKey.from_private_bytes(b"\2" * 32)),
+    Cosigner("witness.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
+]
+TREE = Tree([leaf_hash(b"leaf %d" % n) for n in range(600)])
+OTHER = Tree([leaf_hash(b"leaf %d" % (n if n < 2 else -n)) for n in range(600)])
+
+
+def head(size: int, tree: Tree = TREE) -> Checkpoint:
+    return Checkpoint(ORIGIN, size, tree.root(size))
+
+
+def asked(
+    old: int | str, size: int, *, tree: Tree = TREE, signer: Signer = LOG, proof: list[bytes] | None = None
+) -> bytes:
+    if proof is None:
+        proof = consistency_proof(tree.node, int(old), size) if int(old) else []
+    lines = [f"old {old}", *(base64.b64encode(one).decode() for one in proof)]
+    return "\n".join([*lines, "", head(size, tree).sign(signer)]).encode()
+
+
+@pytest.fixture
+def new_witness(tmp_path: Path) -> Callable[..., LocalWitness]:
+    return lambda: LocalWitness(tmp_path / "state", [LOG.verifier], KEYS, lambda: NOW)
+
+
+@pytest.fixture
+def witness(new_witness: Callable[..., LocalWitness]) -> LocalWitness:
+    return new_witness()
+
+
+def test_a_log_that_grows_is_cosigned_with_every_key(witness: LocalWitness) -> None:
+    old = 0
+    for size in (3, 7, 7, 256, 300, 600):
+        reply = witness.add_checkpoint(asked(old, size))
+        assert reply.status == 200, reply.body
+        note = head(size).sign(LOG) + reply.body.decode()
+        keys = [one.witness for one in KEYS]
+        assert open_note(note, [LOG.verifier, *keys]).verified == (LOG.verifier.vkey, *(key.vkey for key in keys))
+        assert times(note, keys) == {key.vkey: NOW for key in keys}
+        old = size
+
+
+def test_what_was_cosigned_is_on_disk_and_outlives_a_restart(
+    new_witness: Callable[..., LocalWitness], tmp_path: Path
+) -> None:
+    stranger = "\u2014 elsewhere.example AAAAAAAA\n"
+    reply = new_witness().add_checkpoint(asked(0, 5) + stranger.encode())
+    kept = tmp_path / "state" / hashlib.sha256(ORIGIN.encode()).hexdigest()
+    assert kept.read_text() == head(5).sign(LOG) + reply.body.decode()
+    assert new_witness().last(ORIGIN) == head(5)
+    assert new_witness().add_checkpoint(asked(0, 5)) == Reply(409, SIZE, b"5\n")
+    assert new_witness().add_checkpoint(asked(5, 6)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        (asked(3, 7), 200, "\u2014 witness.example/w "),
+        (asked(3, 3), 200, "\u2014 witness.example/w "),
+        (asked("03", 7), 400, "begins with the line"),
+        (b"", 400, "begins with the line"),
+        (asked(3, 7).replace(b"\n\n", b"\n", 1), 400, "begins|base64"),
+        (asked(3, 7).replace(b"old 3", b"old 3 "), 400, "begins with the line"),
+        (asked(3, 7).replace(b"\n", b"\r\n", 1), 400, "begins with the line"),
+        (asked(3, 7, proof=[bytes(31)]), 400, "32 bytes"),
+        (asked(3, 7, proof=[bytes(32)] * 64), 400, "at most 63"),
+        (asked(3, 7, proof=[bytes(32)] * 63), 422, "."),
+        (asked(3, 7).replace(b"=\n", b"\n", 1), 400, "base64"),
+        (asked(3, 7) + b"\xff", 400, "UTF-8"),
+        (asked(3, 7) + b" " * MAX_BODY, 400, "at most"),
+        (asked(3, 7).replace(b"\n7\n", b"\n07\n"), 400, "leading zeros"),
+        (asked(3, 7).replace(ORIGIN.encode(), b"another.example"), 404, "knows no log another.example"),
+        (asked(3, 7, signer=THIEF), 403, "no given key signed"),
+        (asked(3, 7).replace(b"\n7\n", b"\n8\n"), 403, "does not verify"),
+        (asked(8, 7, proof=[]), 400, "beyond the checkpoint's"),
+        (asked(8, 7, proof=[], signer=THIEF), 403, "no given key signed"),
+        (asked(2, 7), 409, "3\n"),
+        (asked(0, 7), 409, "3\n"),
+        (asked(5, 7, proof=[]), 409, "3\n"),
+        (asked(3, 7, proof=[]), 422, "consistency proof"),
+        (asked(3, 3, proof=[bytes(32)]), 422, "is empty"),
+        (asked(3, 7, tree=OTHER), 422, "."),
+        (asked(3, 3, tree=OTHER), 409, "size 3 was cosigned with the root"),
+    ],
+)
+def test_every_answer(witness: LocalWitness, body: bytes, status: int, says: str) -> None:
+    assert witness.add_checkpoint(asked(0, 3)).status == 200
+    reply = witness.add_checkpoint(body)
+    assert reply.status == status, reply.body
+    assert re.search(says, reply.body.decode())
+    assert (reply.content_type == SIZE) == (reply.body == b"3\n")
+    assert witness.last(ORIGIN).size == (7 if body == asked(3, 7) else 3)
+
+
+def test_from_nothing_a_proof_is_empty(witness: LocalWitness) -> None:
+    assert witness.add_checkpoint(asked(0, 3, proof=[bytes(32)])).status == 422
+    assert witness.add_checkpoint(asked(0, 0)).status == 200
+    assert witness.add_checkpoint(asked(0, 3)).status == 200
+
+
+def test_a_log_may_have_two_keys_and_the_key_of_another_log_is_a_strangers(tmp_path: Path) -> None:
+    other = Signer("other.example/log", THIEF.key)
+    witness = LocalWitness(tmp_path, [LOG.verifier, THIEF.verifier, other.verifier], KEYS[:1], lambda: NOW)
+    assert witness.add_checkpoint(asked(0, 3, signer=THIEF)).status == 200
+    assert witness.add_checkpoint(asked(3, 4)).status == 200
+    of_other = asked(4, 5).replace(ORIGIN.encode(), other.name.encode())
+    assert witness.add_checkpoint(of_other).status == 403
+    assert witness.last(other.name).size == 0
+
+
+def test_no_byte_can_change_and_another_tree_be_signed(tmp_path: Path) -> None:
+    witness = LocalWitness(tmp_path, [LOG.verifier], KEYS[:1], lambda: NOW)
+    witness.add_checkpoint(asked(0, 3))
+    good = asked(3, 7)
+    for place in range(len(good)):
+        bad = bytearray(good)
+        bad[place] ^= 1
+        assert witness.add_checkpoint(bytes(bad)).status in {400, 403, 404, 409, 422}, place
+    assert witness.last(ORIGIN) == head(3)
+
+
+def test_a_state_that_was_damaged_signs_nothing(witness: LocalWitness, tmp_path: Path) -> None:
+    witness.add_checkpoint(asked(0, 3))
+    kept = next(path for path in (tmp_path / "state").iterdir() if not path.suffix)
+    kept.write_bytes(kept.read_bytes().replace(b"\n3\n", b"\n2\n"))
+    with pytest.raises(Broken):
+        witness.add_checkpoint(asked(2, 7))
+
+
+def test_threads_that_race_get_one_cosignature_a_size(witness: LocalWitness) -> None:
+    witness.add_checkpoint(asked(0, 3))
+    bodies = [asked(3, size) for size in range(4, 40)] * 2
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(witness.add_checkpoint, bodies))
+    assert sorted({reply.status for reply in replies}) == [200, 409]
+    assert [reply.status for reply in replies].count(200) == 1
+    won = replies.index(next(reply for reply in replies if reply.status == 200))
+    assert witness.last(ORIGIN).size == range(4, 40)[won % 36]
+
+
+def test_processes_that_race_never_roll_a_witness_back(
+    new_witness: Callable[..., LocalWitness], tmp_path: Path
+) -> None:
+    program = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
+        "from test_witness import *\n"
+        "w, last = LocalWitness(Path(sys.argv[2]), [LOG.verifier], KEYS[:1], lambda: NOW), 0\n"
+        "for size in range(1, 60):\n"
+        "    r = w.add_checkpoint(asked(last, max(size, last)))\n"
+        "    assert r.status in (200, 409), r\n"
+        "    seen = int(r.body) if r.status == 409 else max(size, last)\n"
+        "    assert seen >= last, (seen, last)\n"
+        "    last = seen\n"
+    )
+    command = [sys.executable, "-c", program, str(Path(__file__).parent), str(tmp_path / "state")]
+    children = [subprocess.Popen(command) for _ in range(2)]
+    assert [child.wait(60) for child in children] == [0, 0]
+    assert new_witness().last(ORIGIN).size >= 59
+
+
+@pytest.mark.parametrize(("logs", "keys"), [([], KEYS), ([LOG.verifier], [])])
+def test_a_witness_has_a_key_and_a_log(tmp_path: Path, logs: list, keys: list) -> None:
+    with pytest.raises(Malformed, match="name both"):
+        LocalWitness(tmp_path, logs, keys, lambda: NOW)
