@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from quarterturn import marks, rooms
+from quarterturn import clock, marks, monthly, rooms
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import HallError
+from quarterturn.home import Places
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
@@ -33,19 +35,21 @@ class Telling(Progress, Protocol):
         ...
 
 
-def machine(home: Path, database: str | None = None) -> Report:
+def machine(home: Path, database: str | None = None, passphrase: bytes | None = None) -> Report:
     """Say what is there, what is missing, and what works without it; the answer is no only if no box can be had.
 
-    `database` is an address that wins over the home's settings, or None.
+    `database` is an address that wins over the home's settings, or None; without the passphrase less can be said.
     """
-    checks: Mapping[str, Callable[[], Finding]] = {
+    checks: dict[str, Callable[[], Finding]] = {
         "python": _python,
         "git": lambda: _program("git", "git tasks cannot be judged"),
         "bwrap box": lambda: _box("bwrap", "agents can be run in an engine only"),
         "docker box": lambda: _box("docker", "images cannot be run, and no score can be official"),
         "rooms": _rooms,
-        "home": lambda: _home(home, database),
+        "home": lambda: _of(home, database, passphrase, _home),
     }
+    if Places(home).settings.is_file():
+        checks["clock"] = lambda: _of(home, database, passphrase, _clock)
     found = {name: check() for name, check in checks.items()}
     return Report(
         {name: {"ok": ok, "detail": detail} for name, (ok, detail) in found.items()},
@@ -133,14 +137,35 @@ def _rooms() -> Finding:
     return not strangers, "; ".join(strangers) or "all of them are ours"
 
 
-def _home(home: Path, database: str | None) -> Finding:
+def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callable[[House], Finding]) -> Finding:
+    """Look at an open home; where it cannot be opened, that is what is found."""
     try:
-        house = House(home, None, database=database)
+        house = House(home, passphrase, database=database)
         try:
-            public = marks.lines(marks.public_cohorts(house))
+            return look(house)
         finally:
             house.close()
     except (HallError, VaultError) as error:
         return False, str(error)
-    benchmark = house.settings.benchmark
-    return True, "; ".join([f"{home}, set '{benchmark.set}', first month {benchmark.first_month}", *public])
+
+
+def _home(house: House) -> Finding:
+    benchmark, public = house.settings.benchmark, marks.lines(marks.public_cohorts(house))
+    said = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
+    return True, "; ".join([said, *public])
+
+
+def _clock(house: House) -> Finding:
+    """Say when the next turn is due, what it lacks, and what could not be told of."""
+    month, due = clock.next_turn(house.months, house.settings)
+    coming, now = monthly.coming(house, month, due), house.now()
+    overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
+    said = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
+    said += [*coming.lacks, *coming.notes] or ["nothing is missing for it"]
+    if overdue and not coming.lacks:
+        said.append("does a `quarterturn serve` run, with its clock?")
+    failed = [one for one in monthly.outbox(house).posted() if one.error and not one.sent]
+    if failed:
+        last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it is tried again"
+        said.append(f"{last.key} was not told by {last.channel} ({last.error}); {rest}")
+    return not (overdue or failed or (soon and coming.lacks)), "; ".join(line.rstrip(".") for line in said)

@@ -123,15 +123,14 @@ class Outbox:
             if self._claim(row):
                 self._send(row)
 
-    def posted(self, channels: Mapping[str, Any] | None = None) -> list[Posted]:
+    def posted(self) -> list[Posted]:
         """List what was put in, the oldest first, on the channels that there are."""
-        names = self._channels if channels is None else channels
         with Session(self._engine) as session:
             rows = session.exec(select(NoticeRow).order_by(col(NoticeRow.number))).all()
         return [
-            Posted(row.key, row.channel, row.sent_at is not None, row.attempt, row.attempt > len(WAITS), row.error)
+            Posted(row.key, row.channel, row.sent_at is not None, row.attempt, _given_up(row), row.error)
             for row in rows
-            if row.channel in names
+            if row.channel in self._channels
         ]
 
     def _claim(self, row: NoticeRow) -> bool:
@@ -165,3 +164,7 @@ class Outbox:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def _given_up(row: NoticeRow) -> bool:
+    return row.sent_at is None and row.attempt > len(WAITS)

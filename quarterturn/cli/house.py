@@ -88,13 +88,16 @@ def doctor(
 ) -> None:
     """Say what this machine has and lacks, and what works without it."""
     from quarterturn import checkup
-    from quarterturn.cli.secrets import database
+    from quarterturn.cli import secrets
     from quarterturn.errors import Malformed
 
     if with_controls and not attack:
         raise Malformed("--with-controls belongs to --attack: give both")
     out = Output(as_json=as_json)
-    found = checkup.attack(box, out, controls=with_controls) if attack else checkup.machine(home, database())
+    if attack:
+        found = checkup.attack(box, out, controls=with_controls)
+    else:
+        found = checkup.machine(home, secrets.database(), secrets.passphrase())
     out.result(found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"])
 
 

@@ -42,6 +42,11 @@ def _taken(name: bytes) -> bytes | None:
     return given or None
 
 
+def passphrase() -> bytes | None:
+    """Give the passphrase that was named from outside, or None; nobody is asked."""
+    return _given.get()
+
+
 def database() -> str | None:
     """Give the address of the database that was named from outside, or None."""
     return _database.get()
@@ -75,8 +80,8 @@ def open_house(home: Path) -> Iterator[House]:
             raise
         if not sys.stdin.isatty():
             raise Locked(f"{locked} Put it into {PASSPHRASE}.") from None
-        passphrase = getpass.getpass("Passphrase of the key ring: ").encode()
-        house = House(home, passphrase, database=_database.get())
+        typed = getpass.getpass("Passphrase of the key ring: ").encode()
+        house = House(home, typed, database=_database.get())
         _ = house.ring
     try:
         yield house

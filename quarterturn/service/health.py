@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fastapi import APIRouter, Request, Response
 from sqlmodel import Session, text
 
+from quarterturn import clock, monthly
 from quarterturn.service import answers, shapes
 from quarterturn.service.problems import Problem
 from quarterturn.wiring import House
@@ -58,7 +59,25 @@ def metrics(request: Request) -> Response:
         ),
         *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, house.writer.size)]),
     ]
+    lines += _of_the_clock(house)
     return Response("\n".join([*lines, ""]).encode(), media_type=MEDIA, headers={"cache-control": answers.PRIVATE})
+
+
+def _of_the_clock(house: House) -> Iterator[str]:
+    _, due = clock.next_turn(house.months, house.settings)
+    overdue, posted = int(house.now() >= due), monthly.outbox(house).posted()
+    channels = sorted({one.channel for one in posted})
+    waiting = Counter(one.channel for one in posted if not one.sent and not one.given_up)
+    lost = Counter(one.channel for one in posted if one.given_up)
+    yield from _metric(
+        "quarterturn_next_turn_seconds", "gauge", "When the next turn is due, Unix time.", [({}, int(due.timestamp()))]
+    )
+    yield from _metric("quarterturn_turn_overdue", "gauge", "Whether that is past.", [({}, overdue)])
+    for name, counted, what in (
+        ("quarterturn_notices_unsent", waiting, "Notices that are tried again."),
+        ("quarterturn_notices_given_up", lost, "Notices that nobody was told of."),
+    ):
+        yield from _metric(name, "gauge", what, [({"channel": one}, counted[one]) for one in channels])
 
 
 def _metric(name: str, kind: str, what: str, values: Iterable[tuple[Mapping[str, str], int]]) -> Iterator[str]:

@@ -13,10 +13,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlmodel import Session, select
 
-from quarterturn import monthly, turning
+from quarterturn import checkup, monthly, turning
 from quarterturn.errors import Unavailable
+from quarterturn.home import create
 from quarterturn.monthly import Clock, outbox
 from quarterturn.outbox import WAITS
+from quarterturn.settings import Benchmark, Settings
 from quarterturn.tables import NoticeRow
 from quarterturn.wiring import House
 from rotation.calendar import Month
@@ -174,6 +176,7 @@ def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
 
 
+@pytest.mark.both_databases
 def test_of_clocks_that_look_at_once_one_turns(at):
     houses = [at(DUE)[0] for _ in range(3)]
     gate = threading.Barrier(3)
@@ -242,6 +245,7 @@ def test_who_has_no_lock_is_told_that_somebody_turns(at, say, live):
         assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
 
 
+@pytest.mark.both_databases
 def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
     """Where there is no common lock the rows decide: whoever comes second changes nothing."""
     house, _ = at(DUE)
@@ -307,3 +311,39 @@ def test_an_alarm_asks_again_and_again_and_never_twice_at_once():
 def test_the_waits_grow_and_end():
     assert list(WAITS) == sorted(WAITS)
     assert timedelta(days=2) < sum(WAITS, timedelta()) < timedelta(days=4)
+
+
+# -- what doctor says of it ------------------------------------------------------------------------------
+
+
+def test_doctor_says_when_the_next_turn_is_due_and_that_nothing_is_missing(at):
+    house, _ = at(DUE - timedelta(days=20))
+    assert checkup._clock(house) == (
+        True,
+        "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC; nothing is missing for it",
+    )
+
+
+def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(at, live, monkeypatch):
+    settings = live / "quarterturn.toml"
+    settings.write_text(settings.read_text().replace('webhook = ""', 'webhook = "http://127.0.0.1:9/"'))
+    settings.write_text(settings.read_text().replace('webhook_secret_file = ""', 'webhook_secret_file = "none"'))
+    house, present = at(DUE)
+    ok, said = checkup._clock(house)
+    assert (ok, "is overdue since 2027-01-01" in said, "does a `quarterturn serve` run" in said) == (False, True, True)
+    Clock(house).look()
+    present.now = datetime(2027, 1, 28, tzinfo=UTC)
+    ok, said = checkup._clock(house)
+    assert not ok
+    assert "the turn of 2027-01 is due on 2027-02-01 at 00:00 UTC; 6 tasks are missing (" in said
+    assert (
+        "turn.done/2026-12 was not told by webhook (its secret's file cannot be used: none); it is tried again" in said
+    )
+
+
+def test_doctor_without_the_passphrase_says_so(tmp_path):
+    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), b"test-phrase")
+    found = checkup.machine(tmp_path / "home").data["clock"]["detail"]
+    assert found.startswith("the turn of 2026-11 is ")
+    assert "The key ring or a signing key cannot be used" in found
+    assert "clock" not in checkup.machine(tmp_path / "nothing").data
