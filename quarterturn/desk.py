@@ -62,9 +62,14 @@ def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
     return image.startswith(mine) or _PINNED.fullmatch(image) is not None
 
 
+def line(house: House, found: Sequence[Submitted]) -> list[int]:
+    """Give the queue where one of these waits in it; where none does nobody needs it."""
+    return house.queue.waiting() if any(one.state == "queued" for one in found) else []
+
+
 def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dict[str, Any]:
     """Say what its owner may know of a submission now; `waiting` is the queue, where it is known already."""
-    line = waiting if waiting is not None else house.queue.waiting()
+    waiting = waiting if waiting is not None else line(house, [one])
     code = CODES[one.code] if one.code else None
     private = one.tasks == "private" and one.run is not None and one.state == "done"
     return {
@@ -75,7 +80,7 @@ def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dic
         "counts": one.named,
         "month": one.month,
         "state": one.state,
-        "place": line.index(one.number) if one.number in line else None,
+        "place": waiting.index(one.number) if one.number in waiting else None,
         "failure": {"code": one.code, "hint": code.hint, "ours": code.ours} if code else None,
         "charged": one.charged,
         "run": one.run,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -208,6 +208,12 @@ class Submissions:
             if row is None or account not in (None, row.account):
                 raise NotFound("there is no such submission")
             return _submitted(row)
+
+    def some(self, names: Collection[str]) -> Sequence[Submitted]:
+        """Give those of these names that there are."""
+        query = select(SubmissionRow).where(col(SubmissionRow.id).in_(names))
+        with Session(self._engine) as session:
+            return [_submitted(row) for row in session.exec(query).all()]
 
     def of(self, account: str, *, after: int | None = None, limit: int = 50) -> Sequence[Submitted]:
         """List an account's submissions, the newest first, from those before the number `after` on."""

@@ -43,6 +43,7 @@ from quarterturn.service.logview import LogView
 from quarterturn.service.rate import Rate
 from quarterturn.service.shelf import Shelf
 from quarterturn.service.view import Document, PublicView
+from quarterturn.service.watchers import Watchers
 from quarterturn.wiring import House
 
 TITLE, VERSION = "Quarterturn", "1"
@@ -112,6 +113,7 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     state, counts = app.state, Counter[tuple[str, str, int]]()
     state.house, state.executor, state.counts = house, executor, counts
     state.view, state.log = PublicView(house.public), LogView(house.places.log)
+    state.watchers = Watchers(lambda names: submissions.looks(house, names))
     document = describe.describe(app)
     state.described, state.docs = Document.of(answers.written(document)), describe.page(document)
     rate = partial(Rate, limits.requests_per_minute, clock)

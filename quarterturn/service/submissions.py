@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -17,14 +18,15 @@ from quarterturn.service import answers, shapes
 from quarterturn.service.answers import MOST, PAGE
 from quarterturn.service.auth import Perhaps, Who
 from quarterturn.service.problems import Problem
+from quarterturn.service.watchers import Look, Watchers
 from quarterturn.submitting import UNFINISHED, Submitted, Wish
 from quarterturn.wiring import House
 from rotation.errors import NotAllowed as NotLive
 
 router = APIRouter(tags=["submissions"])
 
-LOOK, BEAT = 1.0, 15  # seconds between looks at a submission; looks between signs of life
-LONGEST_WATCH = 3600  # looks; then the client connects again
+BEAT = 15  # seconds between signs of life
+LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 
 def house(request: Request) -> House:
@@ -76,7 +78,7 @@ def submissions(
 ) -> Response:
     """List one's submissions, the newest first."""
     found, more = listed(house, who.account, cursor, limit)
-    line = house.queue.waiting()
+    line = desk.line(house, found)
     return answers.plain({"submissions": [desk.shown(house, one, line) for one in found], "next": more})
 
 
@@ -100,31 +102,38 @@ def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the p
 
 
 @router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
-async def events(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+async def events(request: Request, house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Send each change of a submission as a server-sent event, until it has ended."""
-    first = await run_in_threadpool(_look, house, id, who.account)
+    watchers: Watchers = request.app.state.watchers
+    found = await run_in_threadpool(house.submissions.get, id, who.account)
+    if watchers.crowded(who.token):
+        raise Problem("rate", {"retry-after": str(BEAT)})
+    first = await run_in_threadpool(looks, house, [found.id])
     headers = {"cache-control": answers.PRIVATE, "x-accel-buffering": "no"}
-    return StreamingResponse(_changes(house, id, who.account, first), 200, headers, "text/event-stream")
+    return StreamingResponse(_changes(watchers, id, who.token, first[id]), 200, headers, "text/event-stream")
 
 
-async def _changes(house: House, name: str, account: str, now: tuple[str, bytes]) -> AsyncIterator[bytes]:
-    said: bytes | None = None
-    for look in range(LONGEST_WATCH):
-        state, body = now
-        if body != said:
-            yield b"event: submission\ndata: " + body + b"\n\n"
-            said = body
-        elif look % BEAT == 0:
-            yield b": still here\n\n"
-        if state not in UNFINISHED:
-            return
-        await asyncio.sleep(LOOK)
-        now = await run_in_threadpool(_look, house, name, account)
+async def _changes(watchers: Watchers, name: str, token: int, now: Look) -> AsyncIterator[bytes]:
+    end = time.monotonic() + LONGEST_WATCH
+    with watchers.watching(name, token, now) as heard:
+        yield _event(now)
+        while now[0] in UNFINISHED and time.monotonic() < end:
+            try:
+                now = await asyncio.wait_for(heard.get(), BEAT)
+                yield _event(now)
+            except TimeoutError:
+                yield b": still here\n\n"
 
 
-def _look(house: House, name: str, account: str) -> tuple[str, bytes]:
-    found = house.submissions.get(name, account)
-    return found.state, answers.written(desk.shown(house, found))
+def _event(look: Look) -> bytes:
+    return b"event: submission\ndata: " + look[1] + b"\n\n"
+
+
+def looks(house: House, names: Collection[str]) -> dict[str, Look]:
+    """Look at submissions, at all of them at once."""
+    found = house.submissions.some(names)
+    line = desk.line(house, found)
+    return {one.id: (one.state, answers.written(desk.shown(house, one, line))) for one in found}
 
 
 @router.post("/submissions/{id}/cancel", response_model=shapes.SubmissionShape, name="cancel")

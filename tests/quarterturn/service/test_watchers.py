@@ -1,0 +1,112 @@
+"""Watchers: one look for all of them, each change heard once, and a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from quarterturn.service import watchers as module
+from quarterturn.service.watchers import Watchers
+
+WAIT = 60
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(module, "EVERY", 0.01)
+
+
+class Rows:
+    """What is looked at, and what was asked of it."""
+
+    def __init__(self):
+        self.state, self.asked, self.broken = "queued", [], False
+
+    def __call__(self, names):
+        self.asked.append(set(names))
+        if self.broken:
+            raise RuntimeError("the database is away")
+        return {name: (self.state, f"{name} {self.state}".encode()) for name in names}
+
+
+def hear(queue):
+    return asyncio.wait_for(queue.get(), WAIT)
+
+
+def test_all_who_watch_are_told_of_a_change_by_one_look():
+    async def story():
+        rows = Rows()
+        watchers = Watchers(rows)
+        with ExitStack() as stack:
+            names = ["a", "a", "b"]
+            heard = [
+                stack.enter_context(watchers.watching(name, token, ("queued", f"{name} queued".encode())))
+                for token, name in enumerate(names)
+            ]
+            while {"a", "b"} not in rows.asked:
+                await asyncio.sleep(0.01)
+            assert [queue.empty() for queue in heard] == [True] * 3, "nothing has changed"
+            rows.state = "done"
+            assert [await hear(queue) for queue in heard] == [("done", f"{name} done".encode()) for name in names]
+            assert sum(thread.name == "watchers" for thread in threading.enumerate()) == 1
+            await asyncio.sleep(0.05)
+            assert [queue.empty() for queue in heard] == [True] * 3, "and is said once"
+
+    asyncio.run(story())
+
+
+def test_where_nobody_watches_nobody_looks():
+    async def story():
+        rows = Rows()
+        watchers = Watchers(rows)
+        for _ in range(2):  # whoever comes after that is told again
+            rows.state = "queued"
+            with watchers.watching("a", 1, ("queued", b"a queued")) as heard:
+                rows.state = "done"
+                assert (await hear(heard))[0] == "done"
+        end = time.monotonic() + WAIT
+        while any(thread.name == "watchers" for thread in threading.enumerate()) and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        before = len(rows.asked)
+        await asyncio.sleep(0.05)
+        assert len(rows.asked) == before
+
+    asyncio.run(story())
+
+
+def test_a_look_that_fails_is_not_the_last_one(caplog):
+    async def story():
+        rows = Rows()
+        rows.broken = True
+        with Watchers(rows).watching("a", 1, ("queued", b"")) as heard:
+            while len(rows.asked) < 2:
+                await asyncio.sleep(0.01)
+            rows.broken = False
+            assert (await hear(heard))[0] == "queued"
+
+    asyncio.run(story())
+    assert "RuntimeError while looking" in caplog.text
+    assert "database" not in caplog.text
+
+
+def test_a_token_watches_a_few_at_a_time(site, problem, monkeypatch):
+    ada = site.account("ada")
+    name = site.post("/submissions", {"image": "a:1"}, ada).json()["id"]
+    watchers = site.client.app.state.watchers
+    token = next(one.id for one in site.house.accounts.list() if one.account == ada)
+
+    async def crowd():
+        with ExitStack() as stack:
+            for _ in range(module.MOST):
+                assert not watchers.crowded(token)
+                stack.enter_context(watchers.watching(name, token, ("queued", b"")))
+            assert watchers.crowded(token)
+            assert not watchers.crowded(token + 1)
+            return await asyncio.to_thread(site.get, f"/submissions/{name}/events", ada)
+
+    said = asyncio.run(crowd())
+    assert (problem(said), said.headers["retry-after"]) == ("rate", "15")
