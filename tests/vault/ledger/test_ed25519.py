@@ -1,0 +1,88 @@
+"""Verification without a package: it says what the library says."""
+
+import hashlib
+
+import pytest
+from cryptography.exceptions import InvalidSignature as LibrarySays
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey as Library
+
+from vault.ledger.ed25519 import Ed25519PublicKey, InvalidSignature, L, P
+
+KEYS = [Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"test-%d" % n).digest()) for n in range(8)]
+
+# RFC 8032, section 7.1: public key, message, signature
+TEST_3 = (
+    "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+    "af82",
+    "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+    "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
+)
+
+
+def ours(public: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def theirs(public: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        Library.from_public_bytes(public).verify(signature, message)
+    except LibrarySays:
+        return False
+    return True
+
+
+def test_the_example_of_the_standard() -> None:
+    assert ours(*(bytes.fromhex(part) for part in (TEST_3[0], TEST_3[2], TEST_3[1])))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_good_and_changed_signatures_are_told_apart_as_the_library_does(key: Ed25519PrivateKey) -> None:
+    public, message = key.public_key().public_bytes_raw(), public_message(key)
+    signature = key.sign(message)
+    assert ours(public, signature, message)
+    for place in range(0, 512, 37):
+        bad = bytearray(signature)
+        bad[place // 8] ^= 1 << place % 8
+        assert ours(public, bytes(bad), message) == theirs(public, bytes(bad), message) is False
+    for other in (message + b"\0", message[1:], b""):
+        assert ours(public, signature, other) == theirs(public, signature, other) is False
+    assert not ours(KEYS[KEYS.index(key) - 1].public_key().public_bytes_raw(), signature, message)
+
+
+def public_message(key: Ed25519PrivateKey) -> bytes:
+    return key.public_key().public_bytes_raw() * 3
+
+
+def test_a_scalar_beyond_the_order_is_refused_though_it_fits_the_equation() -> None:
+    public, message = KEYS[0].public_key().public_bytes_raw(), b"message"
+    signature = KEYS[0].sign(message)
+    scalar = int.from_bytes(signature[32:], "little") + L
+    again = signature[:32] + scalar.to_bytes(32, "little")
+    assert not ours(public, again, message)
+    assert not theirs(public, again, message)
+
+
+@pytest.mark.parametrize("length", [0, 32, 63, 65])
+def test_a_signature_has_64_bytes(length: int) -> None:
+    signature = (KEYS[0].sign(b"m") + b"\0")[:length]
+    assert not ours(KEYS[0].public_key().public_bytes_raw(), signature, b"m")
+
+
+@pytest.mark.parametrize(
+    "public",
+    [
+        bytes(31),
+        bytes(33),
+        (P + 1).to_bytes(32, "little"),  # y = 1, encoded a second way
+        (1 | 1 << 255).to_bytes(32, "little"),  # x = 0 has no sign
+        (2).to_bytes(32, "little"),  # no point
+    ],
+)
+def test_bytes_that_are_no_point_are_no_key(public: bytes) -> None:
+    with pytest.raises(ValueError, match="32 bytes"):
+        Ed25519PublicKey.from_public_bytes(public)
