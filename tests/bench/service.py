@@ -1,0 +1,280 @@
+"""The service beside what it cannot be faster than, over real sockets, with 10,000 submissions in its database.
+
+answers    the board, and a task, beside a bare FastAPI route that returns the same bytes; each server is a process of
+           its own, the client is this one. 50 connections stay open.
+queue      10,000 submissions taken in and drained by jobs that do nothing, beside as many plain rows written and
+           updated in a database of the same settings
+memory     of the serving process, before and after as many requests as one address may make in an hour
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from asking import Asked, ask
+from measure import Comparison
+from report import Failed, Found, Line, Table, rounded
+from sqlalchemy import insert, text
+
+from quarterturn import publicview, scores, settings
+from quarterturn.embedded import Embedded
+from quarterturn.submitting import Wish
+from quarterturn.tables import AccountRow, ScoreRow, SubmissionRow
+from quarterturn.wiring import House
+from sandbox.interval import Figure
+from sandbox.score import Score
+from sandbox.tables import RunRow
+from vault.db import open_engine, transaction
+
+ROOT = Path(__file__).parents[2]
+ROUNDS, CLIENTS, REQUESTS = 5, 50, 2500
+SUBMISSIONS, ACCOUNTS, QUEUED = 10_000, 200, 10_000
+PATHS = ("/leaderboard", "/tasks", "/", "/rotations")
+HOUR = 36_000  # what one address may ask for in an hour, with the settings as they come
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+GOALS = "Beside the bare route: at least 0.7 of its requests a second, which is a ratio of at most 1.43."
+
+
+def bench(rounds: int) -> Found:
+    """Measure all of it."""
+    with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
+        home = filled(Path(folder) / "home")
+        refresh = _refresh(home)
+        with serving(home) as (url, process):
+            token = _token(home)
+            lines, tails = answers(url, token, Path(folder), rounds or ROUNDS)
+            memory = grown(url, process, rounds)
+        queue = drained(Path(folder) / "queue", QUEUED if not rounds else 100 * rounds)
+    return Found(
+        about="`quarterturn serve` in a process of its own, with 10,000 submissions of 200 accounts; the client's 50 "
+        "connections stay open. " + GOALS,
+        lines=[*lines, *queue],
+        tables=[tails, memory],
+        remarks=[f"A board of {ACCOUNTS} lines is written again in {refresh:.2g} s; no run is opened for it."],
+    )
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+def answers(url: str, token: str, folder: Path, rounds: int) -> tuple[list[Line], Table]:
+    """Ask for each in turns with its floor."""
+    lines, tails = [], []
+    for what, path in (("the board as JSON", "/leaderboard"), ("the board's page", "/"), ("a page of tasks", "/tasks")):
+        said = httpx2.get(url + path)
+        (folder / "body").write_bytes(said.content)
+        with floor(folder / "body", said.headers["content-type"]) as bare:
+            comparison, ours, theirs = turns(url + path, bare, rounds)
+        lines.append(Line(f"{what} ({len(said.content) // 1024} KiB)", "a bare route", comparison, "requests"))
+        tails.append((what, *_tail(ours), *_tail(theirs)))
+    mine = ask(f"{url}/quota", clients=CLIENTS, requests=REQUESTS // 4, headers={"authorization": f"Bearer {token}"})
+    tails.append(("one's quota, with a token", *_tail([mine]), "", ""))
+    columns = (f"of {CLIENTS} at a time", "p50 ms", "p99 ms", "bare p50 ms", "bare p99 ms")
+    return lines, Table("How long an answer takes.", columns, [dict(zip(columns, row, strict=True)) for row in tails])
+
+
+def turns(ours: str, bare: str, rounds: int) -> tuple[Comparison, list[Asked], list[Asked]]:
+    """Let the two take turns, after one round that does not count."""
+    seen = [[ask(one, clients=CLIENTS, requests=REQUESTS) for one in (ours, bare)] for _ in range(rounds + 1)][1:]
+    mine, theirs = ([pair[place] for pair in seen] for place in (0, 1))
+    return Comparison(tuple(one.each for one in mine), tuple(one.each for one in theirs)), mine, theirs
+
+
+def _tail(asked: list[Asked]) -> tuple[str, str]:
+    """Give the medians of the rounds' p50 and p99, in milliseconds."""
+    typical, slow = (statistics.median(one.quantile(share) for one in asked) for share in (0.5, 0.99))
+    return f"{1000 * typical:.3g}", f"{1000 * slow:.3g}"
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Serve a home; nobody works on what is submitted."""
+    command = [Path(sys.prefix) / "bin" / "quarterturn", "serve", "--home", home, "--port", "0", "--workers", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            said = ""
+            while not (found := re.search(r"serving .* at (http://\S+)", said)):
+                if not (line := process.stderr.readline() if process.stderr else ""):
+                    raise Failed(f"the service did not start: {said[-300:]}")
+                said += line
+            yield found[1], process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def floor(body: Path, media: str) -> Iterator[str]:
+    """Serve bytes with nothing around them."""
+    command = [sys.executable, ROOT / "tests" / "bench" / "bare.py", body, media]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            port = process.stdout.readline().strip() if process.stdout else ""
+            yield f"http://127.0.0.1:{port}/"
+        finally:
+            process.kill()
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+
+
+def grown(url: str, process: subprocess.Popen[str], rounds: int) -> Table:
+    """Say how much memory the process holds, before and after an hour's requests."""
+    requests, rows = rounds * 1000 or HOUR, []
+    for part in range(5):
+        for path in PATHS if part else ():
+            for page in range(10):  # most of them nobody has asked for before
+                ask(f"{url}{path}?part={part}.{page}", clients=CLIENTS, requests=requests // 4 // len(PATHS) // 10)
+        rows.append((f"{part * requests // 4:,} requests", f"{_resident(process.pid):.1f}"))
+    columns = ("after", "MiB")
+    return Table("Memory of the serving process.", columns, [dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def _resident(pid: int) -> float:
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+# -- the queue --------------------------------------------------------------------------------------------------------
+
+
+def drained(home: Path, count: int) -> list[Line]:
+    """Take submissions in and drain them, beside plain rows that are written once and updated twice."""
+    house = opened(home)
+    with transaction(house.engine) as session:
+        session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
+    took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", WISH, month="2026-12") for n in range(count)])
+    embedded = Embedded(house, 2, work=lambda house, claim, _: _require(house.queue.finish(claim, None)))
+    left = lambda: len(house.queue.waiting())  # noqa: E731
+
+    def drain() -> None:
+        embedded.start()
+        while left():
+            time.sleep(0.2)
+        embedded.stop()
+
+    gone = _timed(drain)
+    house.close()
+    written, updated = _plain_rows(home.with_name("plain.db"), count)
+    one = lambda ours, beside: Comparison((ours / count,), (beside / count,))  # noqa: E731
+    return [
+        Line(f"{count:,} submissions taken in", "a plain row each", one(took, written), "submissions"),
+        Line(f"{count:,} jobs claimed and ended", "two plain updates each", one(gone, updated), "jobs"),
+    ]
+
+
+def _plain_rows(path: Path, count: int) -> tuple[float, float]:
+    engine = open_engine(f"sqlite:///{path}")
+    with transaction(engine) as session:
+        session.connection().execute(text("CREATE TABLE plain (number INTEGER PRIMARY KEY, state TEXT)"))
+
+    def say(statement: str) -> Callable[[], None]:
+        def each() -> None:
+            for number in range(count):
+                with transaction(engine) as session:
+                    session.connection().execute(text(statement), {"n": number})
+
+        return each
+
+    written = _timed(say("INSERT INTO plain VALUES (:n, 'queued')"))
+    updated = _timed(say("UPDATE plain SET state = 'running' WHERE number = :n"))
+    updated += _timed(say("UPDATE plain SET state = 'done' WHERE number = :n"))
+    engine.dispose()
+    return written, updated
+
+
+def _timed(what: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    what()
+    return time.perf_counter() - start
+
+
+def _require(held: bool) -> None:
+    if not held:
+        raise Failed("a claim was lost")
+
+
+# -- a home -----------------------------------------------------------------------------------------------------------
+
+WISH = Wish("dev", image="sha256:" + "0" * 64)
+FIGURE = Figure(0.5, 20, 0.4, 0.6)
+SCORE = Score(FIGURE, FIGURE, FIGURE, FIGURE, attempted=24, passed=12, unknown=0, ranked=True)
+
+
+def opened(folder: Path) -> House:
+    """Make a home with a live set, as the tests do."""
+    sys.path.append(str(ROOT))
+    homes = importlib.import_module("tests.quarterturn.conftest")
+    return House(homes.make(folder, tasks=4, live=True), None, lambda: NOW)
+
+
+def filled(folder: Path) -> Path:
+    """Make a home with so many submissions, of which each account's first was private and is scored."""
+    house = opened(folder)
+    limits = house.settings.service.model_copy(update={"requests_per_minute": 10**9})
+    (folder / settings.FILE).write_text(settings.dump(house.settings.model_copy(update={"service": limits})))
+    names = [f"account-{number:03}" for number in range(ACCOUNTS)]
+    with transaction(house.engine) as session:
+        write = session.connection().execute
+        write(insert(AccountRow), [_account(name) for name in names])
+        write(insert(RunRow), [_run(number + 1, name) for number, name in enumerate(names)])
+        write(insert(ScoreRow), [_score(number + 1) for number in range(ACCOUNTS)])
+        write(insert(SubmissionRow), [_submission(number, names[number % ACCOUNTS]) for number in range(SUBMISSIONS)])
+    house.close()
+    return folder
+
+
+def _account(name: str) -> dict[str, Any]:
+    return {"name": name, "party": name, "created_at": NOW}
+
+
+def _run(number: int, name: str) -> dict[str, Any]:
+    row = RunRow(
+        number=number, month="2026-12", track="docker", box="docker", official=True, submitter=name, name=name,
+        kind="image", submission="sha256:" + "0" * 64, tasks=24, state="done", attempt=1, opened_at=NOW,
+        started_at=NOW, ended_at=NOW,
+    )  # fmt: skip
+    return row.model_dump()
+
+
+def _score(number: int) -> dict[str, Any]:
+    rate = (number * 37 % 181) / 200
+    mine = replace(SCORE, success_rate=Figure(rate, 24, max(0, rate - 0.1), min(1, rate + 0.1)))
+    return {"run": number, "month": "2026-12", "figures": dict.fromkeys(scores.KEPT, scores.rounded(mine))}
+
+
+def _submission(number: int, name: str) -> dict[str, Any]:
+    private = number < ACCOUNTS
+    row = SubmissionRow(
+        number=number + 1, id=f"s-{number:016}", account=name, tasks="private" if private else "dev", kind="image",
+        reference="sha256:" + "0" * 64, month="2026-12", state="done", attempt=1, run=number + 1 if private else None,
+        asked="0" * 64, created_at=NOW, started_at=NOW, ended_at=NOW,
+    )  # fmt: skip
+    return row.model_dump()
+
+
+def _token(home: Path) -> str:
+    house = House(home, None)
+    made = house.accounts.create("account-000", "submitter")[0]
+    house.close()
+    return made
+
+
+def _refresh(home: Path) -> float:
+    house = House(home, None, lambda: NOW)
+    publicview.refresh(house)
+    seconds = _timed(lambda: publicview.after(house))
+    house.close()
+    return rounded(seconds)
