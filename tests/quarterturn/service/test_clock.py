@@ -1,0 +1,90 @@
+"""The clock beside the service: one process serves and turns, and says what it counts."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from quarterturn.monthly import Clock, outbox
+from quarterturn.wiring import House
+
+QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
+
+
+def test_the_metrics_say_when_the_next_turn_is_due_and_what_was_not_told(site):
+    Clock(site.house).look()
+    said = site.get("/metrics", "runner").text
+    assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01
+    assert "quarterturn_turn_overdue 0" in said
+    assert "# TYPE quarterturn_notices_given_up gauge" in said
+    assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not outbox(site.house).posted()
+
+
+def started_over(home: Path, month: str) -> Path:
+    """Let a stocked home begin in another month."""
+    settings = home / "quarterturn.toml"
+    settings.write_text(re.sub(r'first_month = "[\d-]+"', f'first_month = "{month}"', settings.read_text()))
+    return home
+
+
+@pytest.mark.slow
+def test_a_service_turns_what_is_due_and_says_so_in_its_log(stocked):
+    started_over(stocked, "2026-09")  # the first two turns have their tasks, the third lacks some
+    command = [QUARTERTURN, "serve", "--home", stocked, "--port", "0", "--workers", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    alarm = threading.Timer(300, process.kill)
+    alarm.start()
+    lines = []
+    try:
+        assert "serving" in process.stderr.readline()
+        for line in process.stderr:
+            lines.append(json.loads(line))
+            if "is overdue since" in lines[-1]["event"]:
+                process.send_signal(signal.SIGTERM)
+                break
+        rest = process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        alarm.cancel()
+        process.stderr.close()
+    lines += [json.loads(line) for line in rest.splitlines()]
+    events = [line["event"] for line in lines]
+    assert "the turn of 2026-08 begins" in events
+    assert next(event for event in events if event.startswith("The turn of")).startswith(
+        "The turn of 2026-10 is overdue"
+    )
+    assert "The turn of 2026-09 is done: 2026-10 runs." in events
+    overdue = next(line for line in lines if "is overdue since" in line["event"])
+    assert (overdue["level"], overdue["logger"]) == ("warning", "quarterturn.notices")
+    house = House(stocked, None)
+    assert [str(turn.month) for turn in house.months.turns()] == ["2026-08", "2026-09"]
+    house.close()
+
+
+@pytest.mark.slow
+def test_without_its_clock_a_service_turns_nothing(stocked):
+    started_over(stocked, "2026-09")
+    command = [QUARTERTURN, "serve", "--home", stocked, "--port", "0", "--workers", "0", "--no-clock"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    alarm = threading.Timer(300, process.kill)
+    alarm.start()
+    try:
+        assert "serving" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read().strip().startswith("quarterturn: interrupted")
+    finally:
+        process.kill()
+        process.wait()
+        alarm.cancel()
+        process.stderr.close()
+    house = House(stocked, None)
+    assert house.months.turns() == []
+    house.close()
