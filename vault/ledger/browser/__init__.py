@@ -28,6 +28,7 @@ LIBRARY = (
     "history.js",
     "log.js",
     "release.js",
+    "results.js",
     "lookup.js",
     "view.js",
 )

@@ -1,5 +1,5 @@
-// A release, `Historical-YYYY-MM`, checked as the command line's audit does it, with the same numbers and names:
-// what was promised, and when. Steps 10 to 12 and 14 (runs, results and figures) are the command line's alone.
+// A release, `Historical-YYYY-MM`, checked as the command line's audit does it, with the same numbers and names. Left
+// out is one comparison: that the README says what a release's README says.
 
 const MANIFEST = "manifest.json";
 const OWN_PAGE = "verify.html";
@@ -39,7 +39,14 @@ const TASK = {
 };
 
 /**
- * @typedef {{id: string, line: Uint8Array, opening: any, stratum: string}} Task a task that opens its commitment
+ * @typedef {object} Task a task that opens its commitment
+ * @property {string} id
+ * @property {Uint8Array} line its bytes
+ * @property {any} opening
+ * @property {string} category
+ * @property {number} maxSteps
+ * @property {string} stratum
+ *
  * @typedef {object} Case what the steps hand to each other
  * @property {string[]} names the files of the release
  * @property {Read} read reads one of them
@@ -58,7 +65,11 @@ const STEPS = [
   [7, "commitments", commitments],
   [8, "promise", promise],
   [9, "order", order],
+  [10, "runs", runs],
+  [11, "results", results],
+  [12, "figures", figures],
   [13, "consistency", consistency],
+  [14, "full score", fullScore],
 ];
 
 /**
@@ -70,8 +81,8 @@ async function checkRelease(found) {
   const steps = [];
   let state = "proved";
   for (const [number, name, step] of STEPS) {
-    if (state !== "proved" && state !== "not asked") {
-      steps.push({ number, name, state: "not reached", told: "" });
+    if (state === "failed" || state === "cannot tell" || state === "not reached") {
+      steps.push({ number, name, state: (state = "not reached"), told: "" });
       continue;
     }
     const said = await attempt(() => step(found));
@@ -81,12 +92,16 @@ async function checkRelease(found) {
   return steps;
 }
 
+/** What cannot be known yet. */
+class Pending extends Error {}
+
 /** @param {() => Promise<string | null>} step @returns {Promise<{state: string, told: string}>} */
 async function attempt(step) {
   try {
     const told = await step();
     return told === null ? { state: "not asked", told: "No older checkpoint was given." } : { state: "proved", told };
   } catch (error) {
+    if (error instanceof Pending) return { state: "pending", told: error.message };
     if (error instanceof Cannot) return { state: "cannot tell", told: error.message };
     if (error instanceof No) return { state: "failed", told: error.message };
     throw error;
@@ -227,7 +242,8 @@ async function openTask(found, says, line, opening, what) {
   await requireVariantKey(document, opening);
   await requireProvenance(opening, commit);
   if (opening.canary !== found.manifest.canary) throw new No(`the opening of ${id} bears the canary of another release`);
-  return { id, line, opening, stratum: `${document.server}/${document.category}/${document.difficulty}` };
+  const { server, category, difficulty, max_steps: maxSteps } = document;
+  return { id, line, opening, category, maxSteps, stratum: `${server}/${category}/${difficulty}` };
 }
 
 /** A document names the SHA-256 of its variant key, if it has one, so the key was chosen before any run. */
