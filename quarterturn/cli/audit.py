@@ -32,11 +32,11 @@ def audit(
 ) -> None:
     """Check a release without trusting anybody: each step says what it proved."""
     from vault.ledger.audit import audit as check
+    from vault.ledger.command import read_checkpoint, read_key
 
     if not bundle.is_dir():
         raise NotFound(f"there is no release folder {bundle}")
-    keys = [_key(path) for path in key]
-    report = check(bundle, keys, previous=_checkpoint(previous) if previous else None)
+    report = check(bundle, [read_key(path) for path in key], read_checkpoint(previous) if previous else None)
     Output(as_json=as_json).result(report.as_json(), *report.lines(), ok=report.ok)
 
 
@@ -88,30 +88,6 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
             problems = [str(error)]
     data = {"size": head.size, "problems": problems}
     Output(as_json=as_json).result(data, *(problems or [f"{head.size} leaves, all in order"]), ok=not problems)
-
-
-def _key(path: Path) -> str:
-    from vault.errors import VaultError
-    from vault.ledger.note import Verifier
-
-    text = _text(path).strip()
-    try:
-        return Verifier.parse(text).vkey
-    except VaultError as error:
-        raise Malformed(f"the key file {path} cannot be used: {error}") from None
-
-
-def _checkpoint(path: Path) -> str:
-    from vault.errors import VaultError
-    from vault.ledger.checkpoint import Checkpoint
-    from vault.ledger.note import take_apart
-
-    text = _text(path)
-    try:
-        Checkpoint.parse(take_apart(text)[0])
-    except VaultError as error:
-        raise Malformed(f"{path} holds no checkpoint: {error}") from None
-    return text
 
 
 def _text(path: Path) -> str:

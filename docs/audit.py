@@ -1,0 +1,3412 @@
+#!/usr/bin/env python3
+"""Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
+
+One file, made from the modules of vault/ledger by vault/ledger/single_file.py; each function below is one module. It
+needs Python 3.11 and uses the package `cryptography` where it is installed.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from fractions import Fraction
+from heapq import merge
+from itertools import groupby
+from itertools import zip_longest
+from json.encoder import encode_basestring
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from typing import ClassVar
+from typing import Literal
+from typing import Protocol
+import argparse
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import math
+import os
+import re
+import stat
+import sys
+
+
+
+def vault_errors():
+    """Errors of this room: each message names the thing, the reason and the next step.
+
+`kind` is what the command line turns into an exit code; nothing below it prints or exits.
+"""
+
+
+
+    Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+
+
+    class VaultError(Exception):
+        """Anything that went wrong in this room."""
+
+        kind: ClassVar[Kind] = "malformed"
+
+
+    class Malformed(VaultError):
+        """A document or file that cannot be understood; the message says where."""
+
+        kind: ClassVar[Kind] = "malformed"
+
+
+    class NotFound(VaultError):
+        """Nothing is stored under that name."""
+
+        kind: ClassVar[Kind] = "not-found"
+
+
+    class NotAllowed(VaultError):
+        """This step is not open to whoever asked, or not from this state."""
+
+        kind: ClassVar[Kind] = "not-allowed"
+
+
+    class Locked(VaultError):
+        """A key is missing, locked, or opened with the wrong passphrase."""
+
+        kind: ClassVar[Kind] = "locked"
+
+
+    class Refused(VaultError):
+        """A promise would be broken: nothing was done."""
+
+        kind: ClassVar[Kind] = "refused"
+
+
+    class Broken(VaultError):
+        """A check of signatures, hashes or chains came out wrong."""
+
+        kind: ClassVar[Kind] = "no"
+
+
+    class Unavailable(VaultError):
+        """The database cannot be reached, or was busy for too long."""
+
+        kind: ClassVar[Kind] = "unavailable"
+
+    return SimpleNamespace(**locals())
+
+
+vault_errors = vault_errors()
+
+
+def vault_ledger_merkle():
+    """The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, proofs and their verification.
+
+Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect subtree over the
+leaves `[index * 2^level, (index + 1) * 2^level)`. Whoever caches these nodes proves in logarithmic time, whether they
+lie in memory (`Tree`) or in tiles (`vault.ledger.tiles`).
+
+Verification is strict: hashes have exactly 32 bytes, a proof has exactly the length that its sizes ask for, and an old
+size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+
+
+
+    HASH_BYTES = 32
+    EMPTY_ROOT = hashlib.sha256().digest()
+
+    Nodes = Callable[[int, int], bytes]
+
+
+    def leaf_hash(leaf: bytes) -> bytes:
+        """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
+        return hashlib.sha256(b"\0" + leaf).digest()
+
+
+    def node_hash(left: bytes, right: bytes) -> bytes:
+        """Hash two subtrees into their parent (0x01 before a pair)."""
+        return hashlib.sha256(b"\1" + left + right).digest()
+
+
+    def level_up(hashes: Sequence[bytes]) -> list[bytes]:
+        """Hash neighbours in pairs; an odd one at the end is left out."""
+        return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+
+
+    def peaks(size: int) -> list[tuple[int, int]]:
+        """Give the perfect subtrees that a tree of `size` leaves consists of, largest first, as `(level, index)`."""
+        return list(_cover(0, size))
+
+
+    def root(hashes: Sequence[bytes]) -> bytes:
+        """Give the root over leaf hashes; over none, the hash of nothing."""
+        tree = Tree(hashes)
+        return tree.root(len(tree))
+
+
+    class Tree:
+        """A tree in memory that keeps every node, so that roots and proofs at any size are logarithmic."""
+
+        def __init__(self, hashes: Iterable[bytes] = ()) -> None:
+            self._levels: list[list[bytes]] = [[]]
+            self.extend(hashes)
+
+        def __len__(self) -> int:
+            return len(self._levels[0])
+
+        def extend(self, hashes: Iterable[bytes]) -> None:
+            """Append leaf hashes."""
+            fresh = list(hashes)
+            if any(len(item) != HASH_BYTES for item in fresh):
+                raise Malformed(f"a leaf hash has exactly {HASH_BYTES} bytes")
+            level = 0
+            while fresh:
+                if level == len(self._levels):
+                    self._levels.append([])
+                row = self._levels[level]
+                row += fresh
+                level += 1
+                done = len(self._levels[level]) if level < len(self._levels) else 0
+                fresh = level_up(row[2 * done :])
+
+        def node(self, level: int, index: int) -> bytes:
+            """Give the root of a perfect subtree."""
+            return self._levels[level][index]
+
+        def root(self, size: int) -> bytes:
+            """Give the root of the first `size` leaves."""
+            return root_from(self.node, _within(size, len(self)))
+
+
+    def root_from(nodes: Nodes, size: int) -> bytes:
+        """Give the root of the first `size` leaves."""
+        return _join(nodes, 0, size) if size else EMPTY_ROOT
+
+
+    def inclusion_proof(nodes: Nodes, index: int, size: int) -> list[bytes]:
+        """Prove that the leaf at `index` is in the tree of `size` leaves (RFC 6962, section 2.1.1).
+
+    Raises:
+        Malformed: there is no such leaf.
+    """
+        if not 0 <= index < size:
+            raise Malformed(f"there is no leaf {index} in a tree of {size}")
+        start, end = 0, size
+        proof: list[bytes] = []
+        while end - start > 1:
+            middle = start + _split(end - start)
+            if index < middle:
+                proof.append(_join(nodes, middle, end))
+                end = middle
+            else:
+                proof.append(_join(nodes, start, middle))
+                start = middle
+        return proof[::-1]
+
+
+    def consistency_proof(nodes: Nodes, size1: int, size2: int) -> list[bytes]:
+        """Prove that the tree of `size1` leaves is the beginning of the tree of `size2` (RFC 6962, section 2.1.2).
+
+    Raises:
+        Malformed: `size1` is 0 (nothing to prove) or beyond `size2`.
+    """
+        if not 1 <= size1 <= size2:
+            raise Malformed(f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}")
+        start, end, known = 0, size2, True
+        proof: list[bytes] = []
+        while size1 != end:
+            middle = start + _split(end - start)
+            if size1 <= middle:
+                proof.append(_join(nodes, middle, end))
+                end = middle
+            else:
+                proof.append(_join(nodes, start, middle))
+                start, known = middle, False
+        return ([] if known else [_join(nodes, start, end)]) + proof[::-1]
+
+
+    def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], expected: bytes) -> None:
+        """Check an inclusion proof for a leaf *hash* (RFC 9162, section 2.1.3.2).
+
+    Raises:
+        Broken: the proof does not lead from the leaf to the root, or it is malformed.
+    """
+        _require_hashes([leaf, expected, *proof])
+        if not 0 <= index < size:
+            raise Broken(f"there is no leaf {index} in a tree of {size}")
+        inner = (index ^ (size - 1)).bit_length()
+        border = (index >> inner).bit_count()
+        if len(proof) != inner + border:
+            raise Broken(f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}")
+        found = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+        if found != expected:
+            raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {found.hex()}")
+
+
+    def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
+        """Check a consistency proof (RFC 9162, section 2.1.4.2).
+
+    Raises:
+        Broken: the older tree is not the beginning of the newer one, or the proof is malformed.
+    """
+        _require_hashes([root1, root2, *proof])
+        if not 1 <= size1 <= size2:
+            raise Broken(f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}")
+        if size1 == size2:
+            if proof or root1 != root2:
+                raise Broken(f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}")
+            return
+        shift = (size1 & -size1).bit_length() - 1
+        inner = ((size1 - 1) ^ (size2 - 1)).bit_length() - shift
+        border = ((size1 - 1) >> (inner + shift)).bit_count()
+        is_peak = size1 == 1 << shift
+        seed, rest = (root1, proof) if is_peak else (proof[0] if proof else b"", proof[1:])
+        if len(proof) != inner + border + (not is_peak):
+            wanted = inner + border + (not is_peak)
+            raise Broken(f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}")
+        mask = (size1 - 1) >> shift
+        old = _chain_border(_chain_inner_right(seed, rest[:inner], mask), rest[inner:])
+        new = _chain_border(_chain_inner(seed, rest[:inner], mask), rest[inner:])
+        if old != root1:
+            raise Broken(f"the proof gives the old root {old.hex()}, not {root1.hex()}")
+        if new != root2:
+            raise Broken(f"the proof gives the new root {new.hex()}, not {root2.hex()}")
+
+
+    def set_root(commitments: Iterable[bytes]) -> bytes:
+        """Give the root over commitments sorted by their bytes: of a cohort's, or of all live tasks'.
+
+    Raises:
+        Malformed: two commitments are the same, or one has not 32 bytes.
+    """
+        ordered = sorted(commitments)
+        if any(len(item) != HASH_BYTES for item in ordered):
+            raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
+        if len(set(ordered)) != len(ordered):
+            raise Malformed("the same commitment stands twice in one set")
+        return root([leaf_hash(item) for item in ordered])
+
+
+    def _split(width: int) -> int:
+        """Give the largest power of two smaller than `width` (width > 1)."""
+        return 1 << (width - 1).bit_length() - 1
+
+
+    def _cover(start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Cover `[start, end)` with perfect subtrees; `start` is aligned to the largest of them."""
+        while start < end:
+            level = (end - start).bit_length() - 1
+            yield level, start >> level
+            start += 1 << level
+
+
+    def _join(nodes: Nodes, start: int, end: int) -> bytes:
+        """Hash the subtree over `[start, end)`, where `start` is aligned as RFC 6962 splits."""
+        parts = [nodes(level, index) for level, index in _cover(start, end)]
+        found = parts.pop()
+        while parts:
+            found = node_hash(parts.pop(), found)
+        return found
+
+
+    def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
+        for level, other in enumerate(proof):
+            seed = node_hash(other, seed) if index >> level & 1 else node_hash(seed, other)
+        return seed
+
+
+    def _chain_inner_right(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
+        for level, other in enumerate(proof):
+            if index >> level & 1:
+                seed = node_hash(other, seed)
+        return seed
+
+
+    def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
+        for other in proof:
+            seed = node_hash(other, seed)
+        return seed
+
+
+    def _require_hashes(hashes: Iterable[bytes]) -> None:
+        if any(len(item) != HASH_BYTES for item in hashes):
+            raise Broken(f"a hash in a proof has exactly {HASH_BYTES} bytes")
+
+
+    def _within(size: int, have: int) -> int:
+        if not 0 <= size <= have:
+            raise Malformed(f"the tree has {have} leaves, not {size}")
+        return size
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_merkle = vault_ledger_merkle()
+
+
+def vault_ledger_tiles():
+    """The tree as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles): what any web server or bucket can serve.
+
+    tile/<L>/<N>[.p/<W>]          up to 256 hashes: the roots of perfect subtrees over 256^L leaves
+    tile/entries/<N>[.p/<W>]      up to 256 leaves, each after its length in two bytes, big-endian
+
+`Frontier` is the right edge of a growing tree: it turns appended leaf hashes into full tiles at the cost of two hashes
+a leaf. `TileTree` reads nodes out of tiles and keeps the inner hashes of those it read, so that proofs from tiles are
+logarithmic too. `write_atomically` is the only way in which ledger files come to be.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    EMPTY_ROOT = vault_ledger_merkle.EMPTY_ROOT
+    HASH_BYTES = vault_ledger_merkle.HASH_BYTES
+    level_up = vault_ledger_merkle.level_up
+    node_hash = vault_ledger_merkle.node_hash
+
+
+
+    HEAD = "checkpoint"
+    KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
+    WIDTH = 256
+    HEIGHT = 8
+    MAX_LEAF = 0xFFFF
+    _LENGTH_BYTES = 2
+    _GROUP = 1000
+
+    Read = Callable[[str], bytes]
+
+
+    def tile_path(level: int, index: int, width: int = WIDTH) -> str:
+        """Give a hash tile's path below the log's folder."""
+        return f"tile/{level}/{_numbered(index, width)}"
+
+
+    def entries_path(index: int, width: int = WIDTH) -> str:
+        """Give an entry bundle's path below the log's folder."""
+        return f"tile/entries/{_numbered(index, width)}"
+
+
+    def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
+        """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
+        level = 0
+        while count := size >> HEIGHT * level:
+            yield from ((level, index, min(WIDTH, count - index * WIDTH)) for index in range(-(-count // WIDTH)))
+            level += 1
+
+
+    def bundles_of(size: int, first: int = 0) -> Iterator[tuple[int, int]]:
+        """List the entry bundles that hold the leaves `[first, size)` as `(index, width)`."""
+        for index in range(first // WIDTH, -(-size // WIDTH)):
+            yield index, min(WIDTH, size - index * WIDTH)
+
+
+    def pack_entries(leaves: Iterable[bytes]) -> bytes:
+        """Write an entry bundle.
+
+    Raises:
+        Malformed: a leaf is longer than 65,535 bytes.
+    """
+        parts: list[bytes] = []
+        for leaf in leaves:
+            if len(leaf) > MAX_LEAF:
+                raise Malformed(f"a leaf has at most {MAX_LEAF} bytes, this one {len(leaf)}")
+            parts += [len(leaf).to_bytes(_LENGTH_BYTES, "big"), leaf]
+        return b"".join(parts)
+
+
+    def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> list[bytes]:
+        """Read an entry bundle of exactly `width` leaves.
+
+    Raises:
+        Malformed: it is cut short, or something follows.
+    """
+        leaves: list[bytes] = []
+        at = 0
+        for _ in range(width):
+            length = int.from_bytes(data[at : at + _LENGTH_BYTES], "big")
+            leaf = data[at + _LENGTH_BYTES : at + _LENGTH_BYTES + length]
+            if at + _LENGTH_BYTES > len(data) or len(leaf) != length:
+                raise Malformed(f"{what} is cut short in entry {len(leaves)} of {width}")
+            leaves.append(leaf)
+            at += _LENGTH_BYTES + length
+        if at != len(data):
+            raise Malformed(f"{what} goes on after its {width} entries")
+        return leaves
+
+
+    def split_hashes(data: bytes, width: int, what: str = "the tile") -> list[bytes]:
+        """Read a hash tile of exactly `width` hashes.
+
+    Raises:
+        Malformed: it has another length.
+    """
+        if len(data) != width * HASH_BYTES:
+            raise Malformed(f"{what} has {len(data)} bytes; {width} hashes have {width * HASH_BYTES}")
+        return [data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES)]
+
+
+    class Frontier:
+        """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
+
+        def __init__(self) -> None:
+            self._edge: list[list[bytes]] = []
+            self._full: list[int] = []
+
+        @classmethod
+        def load(cls, size: int, read: Read) -> Frontier:
+            """Read the right edge of a tree of `size` leaves from its partial tiles."""
+            frontier = cls()
+            level = 0
+            while count := size >> HEIGHT * level:
+                index, width = divmod(count, WIDTH)
+                path = tile_path(level, index, width)
+                frontier._edge.append(split_hashes(read(path), width, path) if width else [])
+                frontier._full.append(index)
+                level += 1
+            return frontier
+
+        @property
+        def size(self) -> int:
+            """The number of leaves."""
+            return self._full[0] * WIDTH + len(self._edge[0]) if self._edge else 0
+
+        def extend(self, hashes: Sequence[bytes], level: int = 0) -> Iterator[tuple[int, int, list[bytes]]]:
+            """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
+            if level == len(self._edge) and hashes:
+                self._edge.append([])
+                self._full.append(0)
+            at = 0
+            while at < len(hashes):
+                row = self._edge[level]
+                fresh = hashes[at : at + WIDTH - len(row)]
+                row += fresh
+                at += len(fresh)
+                if len(row) == WIDTH:
+                    yield level, self._full[level], row
+                    self._edge[level] = []
+                    self._full[level] += 1
+                    yield from self.extend(_rows(row)[-1], level + 1)
+
+        def partial_tiles(self) -> Iterator[tuple[int, int, list[bytes]]]:
+            """Give the tiles that are not full, as `(level, index, hashes)`."""
+            for level, hashes in enumerate(self._edge):
+                if hashes:
+                    yield level, self._full[level], hashes
+
+        def root(self) -> bytes:
+            """Give the root of the whole tree."""
+            found: bytes | None = None
+            for hashes in self._edge:
+                for peak in _peaks_of(hashes):
+                    found = peak if found is None else node_hash(peak, found)
+            return EMPTY_ROOT if found is None else found
+
+
+    class TileTree:
+        """The nodes of a tree of `size` leaves, read from tiles that the caller can fetch.
+
+    Nothing is believed: whoever uses the nodes compares a root made from them with a signed one.
+    """
+
+        def __init__(self, size: int, read: Read, keep: int = 4096) -> None:
+            self.size = size
+            self._read = read
+            self._keep = keep
+            self._seen: OrderedDict[tuple[int, int], list[list[bytes]]] = OrderedDict()
+
+        def node(self, level: int, index: int) -> bytes:
+            """Give the root of the perfect subtree over the leaves `[index * 2^level, (index + 1) * 2^level)`.
+
+        Raises:
+            Malformed: a tile has the wrong length, or the tree has no such node.
+        """
+            tile_level, inner = divmod(level, HEIGHT)
+            tile, place = divmod(index, WIDTH >> inner)
+            try:
+                return self._rows(tile_level, tile)[inner][place]
+            except IndexError:
+                raise Malformed(f"a tree of {self.size} leaves has no node {level}/{index}") from None
+
+        def _rows(self, level: int, index: int) -> list[list[bytes]]:
+            key = level, index
+            if key in self._seen:
+                self._seen.move_to_end(key)
+                return self._seen[key]
+            width = min(WIDTH, (self.size >> HEIGHT * level) - index * WIDTH)
+            if width <= 0:
+                raise Malformed(f"a tree of {self.size} leaves has no tile {level}/{index}")
+            path = tile_path(level, index, width)
+            self._seen[key] = _rows(split_hashes(self._read(path), width, path))
+            if len(self._seen) > self._keep:
+                self._seen.popitem(last=False)
+            return self._seen[key]
+
+
+    def folder_reader(folder: Path) -> Read:
+        """Read a log's files from a folder.
+
+    Its reader raises:
+        Broken: a file is missing or cannot be read.
+    """
+
+        def read(path: str) -> bytes:
+            try:
+                return (folder / path).read_bytes()
+            except OSError as error:
+                raise Broken(f"the log's file {path} cannot be read: {error.strerror}") from error
+
+        return read
+
+
+    def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
+        """Write a file so that after a crash it is the old one or the new one, whole: write, fsync, rename, fsync folder.
+
+    Args:
+        path: where it goes; its folder is made if need be.
+        data: the bytes.
+        scratch: the temporary file, on the same file system; one left by a crash is written over.
+    """
+        _make_folder(path.parent)
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        scratch.rename(path)
+        sync_folder(path.parent)
+
+
+    def sync_folder(folder: Path) -> None:
+        """Make a folder's names durable."""
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+    def _make_folder(folder: Path) -> None:
+        if not folder.is_dir():
+            _make_folder(folder.parent)
+            folder.mkdir(exist_ok=True)
+            sync_folder(folder.parent)
+
+
+    def _numbered(index: int, width: int) -> str:
+        groups = [f"{index % _GROUP:03d}"]
+        while index := index // _GROUP:
+            groups.append(f"x{index % _GROUP:03d}")
+        return "/".join(reversed(groups)) + ("" if width == WIDTH else f".p/{width}")
+
+
+    def _rows(hashes: list[bytes]) -> list[list[bytes]]:
+        """Give the complete inner levels of a tile, its hashes first."""
+        rows = [hashes]
+        while len(rows[-1]) > 1:
+            rows.append(level_up(rows[-1]))
+        return rows
+
+
+    def _peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
+        """Give the roots of the perfect subtrees of a partial tile, smallest (right-most) first."""
+        row = list(hashes)
+        while row:
+            if len(row) % 2:
+                yield row[-1]
+            row = level_up(row)
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_tiles = vault_ledger_tiles()
+
+
+def vault_ledger_jcs():
+    """Canonical JSON (RFC 8785) with the standard library alone: the auditor's twin of `vault.canonical`.
+
+`canonical` sorts keys by UTF-16 code units (section 3.2.3), writes numbers as ECMAScript does (section 3.2.2.3) and
+strings with the shortest escapes (3.2.2.2). `parse` refuses what two readers could read differently: duplicate keys,
+NaN and Infinity, lone surrogates, whole numbers of 2^53 or more, more than `MAX_DEPTH` levels. `parse_canonical` also
+refuses bytes that are not exactly the canonical form of what they say. Messages give places and never quote values.
+"""
+
+    Malformed = vault_errors.Malformed
+
+
+
+    MAX_DEPTH = 64
+    MAX_INTEGER = 2**53 - 1
+    _POINT_AFTER, _POINT_BEFORE = 21, -6  # ECMAScript writes an exponent outside of these (Number::toString, steps 6 to 10)
+
+    _plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False).encode
+
+
+    def canonical(value: Any) -> bytes:
+        """Write a value as canonical JSON.
+
+    Raises:
+        Malformed: it holds something that canonical JSON has no form for.
+    """
+        text = _plain(value) if _is_plain(value, 0) else _write(value)
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            raise Malformed("the value has no canonical JSON: a text in it holds a lone surrogate") from error
+
+
+    def parse(data: bytes, what: str = "the document") -> Any:
+        """Read one JSON value from UTF-8 bytes.
+
+    Raises:
+        Malformed: it is not JSON, or two readers could read it differently.
+    """
+        try:
+            text = data.decode()
+            value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer)
+            _is_plain(value, 0)
+            if "\\u" in text:
+                canonical(value)  # only an escape can smuggle a lone surrogate in
+        except Malformed as error:
+            raise Malformed(f"{what} is refused: {error}") from None
+        except UnicodeDecodeError as error:
+            raise Malformed(f"{what} is not UTF-8 at byte {error.start}") from None
+        except json.JSONDecodeError as error:
+            raise Malformed(f"{what} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+        except RecursionError:
+            raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels") from None
+        return value
+
+
+    def parse_canonical(data: bytes, what: str = "the document") -> Any:
+        """Read one JSON value and refuse bytes that are not its canonical form.
+
+    Raises:
+        Malformed: as `parse`, or the bytes differ from the canonical ones; the message says from which byte on.
+    """
+        value = parse(data, what)
+        expected = canonical(value)
+        if expected != data:
+            at = next((i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), len(expected))
+            raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on")
+        return value
+
+
+    def _is_plain(value: Any, depth: int) -> bool:
+        """Refuse what has no form; tell whether the standard encoder already writes it canonically.
+
+    It does where there is no float and every key is ASCII. Every item is looked at, even after the answer is known.
+    """
+        kind = type(value)
+        if kind is str or value is None or kind is bool:
+            return True
+        if kind is int:
+            return _require_exact(value)
+        if kind is float:
+            return _require_finite(value)
+        if depth >= MAX_DEPTH:
+            raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
+        if kind is dict:
+            keys = [_require_text(key) for key in value]
+            items = [_is_plain(item, depth + 1) for item in value.values()]
+            return all(keys) and all(items)
+        if kind is list or kind is tuple:
+            items = [_is_plain(item, depth + 1) for item in value]
+            return all(items)
+        raise Malformed(f"JSON has no form for {kind.__name__}")
+
+
+    def _require_exact(number: int) -> bool:
+        if abs(number) > MAX_INTEGER:
+            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+        return True
+
+
+    def _require_finite(number: float) -> bool:
+        if not math.isfinite(number):
+            raise Malformed("a number is not finite")
+        return False
+
+
+    def _require_text(key: object) -> bool:
+        if type(key) is not str:
+            raise Malformed(f"a key is {type(key).__name__} and not text")
+        return key.isascii()
+
+
+    def _write(value: Any) -> str:
+        if type(value) is float:
+            return number(value)
+        if type(value) is str:
+            return encode_basestring(value)
+        if type(value) is dict:
+            keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+            return "{" + ",".join(f"{encode_basestring(key)}:{_write(value[key])}" for key in keys) + "}"
+        if type(value) is list or type(value) is tuple:
+            return "[" + ",".join(map(_write, value)) + "]"
+        return _plain(value)
+
+
+    def number(value: float) -> str:
+        """Write a finite double as ECMAScript does (ECMA-262, Number::toString): the shortest digits that come back."""
+        if value == 0:
+            return "0"
+        sign = "-" if value < 0 else ""
+        mantissa, _, exponent = repr(abs(value)).partition("e")  # repr gives the same shortest digits, set differently
+        whole, _, fraction = mantissa.partition(".")
+        fraction = "" if fraction == "0" else fraction
+        digits = (whole + fraction).lstrip("0")
+        point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+        digits = digits.rstrip("0")
+        return sign + _place(digits, point)
+
+
+    def _place(digits: str, point: int) -> str:
+        count = len(digits)
+        if count <= point <= _POINT_AFTER:
+            return digits + "0" * (point - count)
+        if 0 < point <= _POINT_AFTER:
+            return f"{digits[:point]}.{digits[point:]}"
+        if _POINT_BEFORE < point <= 0:
+            return "0." + "0" * -point + digits
+        tail = f".{digits[1:]}" if count > 1 else ""
+        return f"{digits[0]}{tail}e{point - 1:+d}"
+
+
+    def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise Malformed("an object has the same key twice")
+        return found
+
+
+    def _constant(name: str) -> Any:
+        raise Malformed(f"{name} is no JSON number")
+
+
+    def _integer(digits: str) -> int:
+        if len(digits) > len(str(MAX_INTEGER)) + 1:
+            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+        return int(digits)
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_jcs = vault_ledger_jcs()
+
+
+def vault_ledger_shape():
+    """Shapes of ledger documents: small checks that compose, and say where a document is wrong.
+
+A shape is called with `(value, path)`: it raises `Malformed` with the JSON path of what is wrong, and returns nothing
+when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
+and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
+that what a parser lets through needs no second look.
+"""
+
+    Malformed = vault_errors.Malformed
+
+
+
+    MAX_TEXT = 1024
+
+
+    @dataclass(frozen=True)
+    class Shape:
+        """What a value has to be.
+
+    Attributes:
+        check: raises `Malformed` with the path where a value is not that.
+        schema: the same as JSON Schema.
+    """
+
+        check: Callable[[Any, str], None]
+        schema: Mapping[str, Any]
+
+        def __call__(self, value: Any, path: str) -> None:
+            """Check a value."""
+            self.check(value, path)
+
+
+    def matching(pattern: str, words: str) -> Shape:
+        """Text that fully matches a pattern; `words` says in English what that is."""
+        compiled = re.compile(pattern, re.ASCII)
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, str) or not compiled.fullmatch(value):
+                raise Malformed(f"{path} must be {words}")
+
+        return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words})
+
+
+    def _plain(is_right: Callable[[Any], bool], words: str, **schema: Any) -> Shape:
+        def check(value: Any, path: str) -> None:
+            if not is_right(value):
+                raise Malformed(f"{path} must be {words}")
+
+        return Shape(check, schema)
+
+
+    text = _plain(
+        lambda value: isinstance(value, str) and 1 <= len(value) <= MAX_TEXT,
+        f"text of 1 to {MAX_TEXT} characters",
+        type="string",
+        minLength=1,
+        maxLength=MAX_TEXT,
+    )
+    boolean = _plain(lambda value: isinstance(value, bool), "true or false", type="boolean")
+    natural = _plain(
+        lambda value: type(value) is int and value >= 0, "a whole number, zero or more", type="integer", minimum=0
+    )
+    positive = _plain(
+        lambda value: type(value) is int and value >= 1, "a whole number, one or more", type="integer", minimum=1
+    )
+    anything = _plain(lambda value: isinstance(value, Mapping), "an object", type="object")  # somebody else's format
+
+
+    def optional(shape: Shape) -> Shape:
+        """Null, or the shape."""
+
+        def check(value: Any, path: str) -> None:
+            if value is not None:
+                shape(value, path)
+
+        return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]})
+
+
+    def list_of(shape: Shape) -> Shape:
+        """A list, each item of the shape."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, list):
+                raise Malformed(f"{path} must be a list")
+            for index, item in enumerate(value):
+                shape(item, f"{path}[{index}]")
+
+        return Shape(check, {"type": "array", "items": shape.schema})
+
+
+    def single(shape: Shape) -> Shape:
+        """A list of exactly one item of the shape."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, list) or len(value) != 1:
+                raise Malformed(f"{path} must be a list of exactly one item")
+            shape(value[0], f"{path}[0]")
+
+        return Shape(check, {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1})
+
+
+    def mapping_of(key: Shape, shape: Shape) -> Shape:
+        """An object with free keys: each key of one shape, each value of another."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, Mapping):
+                raise Malformed(f"{path} must be an object")
+            for name, item in value.items():
+                key(name, f"a key of {path}")
+                shape(item, f"{path}.{name}")
+
+        return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
+
+
+    def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
+        """A closed object: exactly these keys, and those in `optional` where they are there."""
+        known = {**fields, **optional}
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, Mapping):
+                raise Malformed(f"{path} must be an object")
+            if missing := sorted(fields.keys() - value.keys()):
+                raise Malformed(f"{path}.{missing[0]} is missing")
+            if unknown := sorted(map(str, value.keys() - known.keys())):
+                raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
+            for name, shape in known.items():
+                if name in value:
+                    shape(value[name], f"{path}.{name}")
+
+        properties = {name: shape.schema for name, shape in known.items()}
+        return Shape(
+            check,
+            {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False},
+        )
+
+
+    def one_of(*values: str) -> Shape:
+        """One of these words."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, str) or value not in values:
+                raise Malformed(f"{path} must be one of {', '.join(values)}")
+
+        return Shape(check, {"enum": list(values)})
+
+
+    sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")
+    month = matching(r"[0-9]{4}-(0[1-9]|1[0-2])", "a month as YYYY-MM")
+    cohort = matching(r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort as cohort-YYYY-MM")
+    task_id = matching(r"t-[a-z2-7]{16}", "a task's id: t- and 16 letters or digits of base 32")
+    guid = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GUID in lower case")
+    fraction = matching(r"(0|[1-9][0-9]{0,499})/[1-9][0-9]{0,499}", "an exact fraction such as 7/12")
+    version = matching(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", "a semantic version such as 1.0.0")
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_shape = vault_ledger_shape()
+
+
+def vault_ledger_results():
+    """What a run's `score` statement binds: a tree of salted results, and salted totals a cohort.
+
+A result is `{"run", "task", "cohort", "category", "verdict", "passed", "calls", "max_steps", "unlisted", "saw_error",
+"skeleton"}`; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
+opens the results computes the same bytes. The tree's leaves are the results' commitments, in the order of their
+tasks' commitments.
+"""
+
+    leaf_hash = vault_ledger_merkle.leaf_hash
+    root = vault_ledger_merkle.root
+    boolean = vault_ledger_shape.boolean
+    cohort = vault_ledger_shape.cohort
+    fraction = vault_ledger_shape.fraction
+    matching = vault_ledger_shape.matching
+    natural = vault_ledger_shape.natural
+    one_of = vault_ledger_shape.one_of
+    positive = vault_ledger_shape.positive
+    record = vault_ledger_shape.record
+    task_id = vault_ledger_shape.task_id
+    text = vault_ledger_shape.text
+
+
+
+    RESULT = record(
+        run=positive,
+        task=task_id,
+        cohort=cohort,
+        category=one_of("single-tool", "composition", "recovery"),
+        verdict=one_of("true", "false", "unknown"),
+        passed=boolean,
+        calls=natural,
+        max_steps=positive,
+        unlisted=natural,
+        saw_error=boolean,
+        skeleton=matching(r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
+    )
+
+    TOTALS = record(
+        run=positive,
+        cohort=cohort,
+        attempted=natural,
+        passed=natural,
+        unknown=natural,
+        efficiency_sum=fraction,
+        calls=natural,
+        unlisted=natural,
+        recovery_seen=natural,
+        recovery_passed=natural,
+    )
+
+    OPENING = record(submitter=text, submission=text, attempt=positive)
+
+    _PLACES = 10_000
+
+
+    def in_order(results: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+        """Put result commitments into the tree's order.
+
+    Args:
+        results: `(the task's commitment, the result's commitment)` a result.
+    """
+        return [result for _, result in sorted(results)]
+
+
+    def results_root(commitments: Sequence[bytes]) -> bytes:
+        """Give the root over result commitments that are in order."""
+        return root([leaf_hash(item) for item in commitments])
+
+
+    def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Sum up the results of one run on one cohort.
+
+    `efficiency_sum` is the sum of calls / max_steps over passed tasks, as an exact fraction in lowest terms;
+    `recovery_seen` counts the recovery tasks in which the agent saw an error, `recovery_passed` those that it passed.
+    """
+        rows = list(results)
+        passed = [row for row in rows if row["passed"]]
+        seen = [row for row in rows if row["category"] == "recovery" and row["saw_error"]]
+        efficiency = sum((Fraction(row["calls"], row["max_steps"]) for row in passed), Fraction(0))
+        return {
+            "run": run,
+            "cohort": cohort,
+            "attempted": len(rows),
+            "passed": len(passed),
+            "unknown": sum(row["verdict"] == "unknown" for row in rows),
+            "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
+            "calls": sum(row["calls"] for row in rows),
+            "unlisted": sum(row["unlisted"] for row in rows),
+            "recovery_seen": len(seen),
+            "recovery_passed": sum(row["passed"] for row in seen),
+        }
+
+
+    def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
+        """Give the four axes of a run on one cohort as decimals with four places, None where nothing can be divided."""
+        return {
+            "success_rate": _rate(totals["passed"], totals["attempted"]),
+            "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
+            "hallucinated_tool_rate": _rate(totals["unlisted"], totals["calls"]),
+            "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
+        }
+
+
+    def _rate(part: Fraction | int, whole: int) -> str | None:
+        if not whole:
+            return None
+        scaled = round(Fraction(part) / whole * _PLACES)
+        return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_results = vault_ledger_results()
+
+
+def vault_ledger_statement():
+    """in-toto Statements (in-toto Attestation Framework, Statement v1) of the log: the kinds, and a strict parser.
+
+    {"_type": "https://in-toto.io/Statement/v1", "subject": [{"name": ..., "digest": {...}}],
+     "predicateType": "urn:quarterturn:<kind>:v1", "predicate": {...}}
+
+Exactly these keys, exactly the shapes of `KINDS`, exactly the canonical bytes, and a subject that agrees with the
+predicate. No statement holds an unsalted function of a live task, nor names a submitter. The formats are described in
+`docs/reference/ledger-formats.md`.
+"""
+
+    Malformed = vault_errors.Malformed
+    jcs = vault_ledger_jcs
+    Shape = vault_ledger_shape.Shape
+    anything = vault_ledger_shape.anything
+    boolean = vault_ledger_shape.boolean
+    cohort = vault_ledger_shape.cohort
+    list_of = vault_ledger_shape.list_of
+    mapping_of = vault_ledger_shape.mapping_of
+    matching = vault_ledger_shape.matching
+    month = vault_ledger_shape.month
+    natural = vault_ledger_shape.natural
+    one_of = vault_ledger_shape.one_of
+    optional = vault_ledger_shape.optional
+    positive = vault_ledger_shape.positive
+    record = vault_ledger_shape.record
+    sha256 = vault_ledger_shape.sha256
+    single = vault_ledger_shape.single
+    task_id = vault_ledger_shape.task_id
+    text = vault_ledger_shape.text
+    version = vault_ledger_shape.version
+    MAX_LEAF = vault_ledger_tiles.MAX_LEAF
+
+
+
+    TYPE = "https://in-toto.io/Statement/v1"
+    _URN = "urn:quarterturn:{}:v1"
+    HMAC = "hmac-sha256"
+    SHA = "sha256"
+
+
+    @dataclass(frozen=True)
+    class Statement:
+        """A leaf that was read.
+
+    Attributes:
+        kind: `commit`, `set`, `run-open`, `score`, `abort`, `retire`, `withdraw`, `key`.
+        name: the subject's name.
+        digest: the subject's digest in hex, by algorithm (`hmac-sha256` or `sha256`).
+        predicate: what it states, of the kind's shape.
+    """
+
+        kind: str
+        name: str
+        digest: Mapping[str, str]
+        predicate: Mapping[str, Any] = field(repr=False)
+
+        @classmethod
+        def parse(cls, data: bytes, what: str = "the leaf") -> Statement:
+            """Read a leaf.
+
+        Raises:
+            Malformed: it is not canonical JSON, or not a statement of one of the kinds; the message says where.
+        """
+            document = jcs.parse_canonical(data, what)
+            try:
+                return cls._checked(document)
+            except Malformed as error:
+                raise Malformed(f"{what} is no statement: {error}") from None
+
+        @classmethod
+        def _checked(cls, document: Any) -> Statement:
+            _ENVELOPE(document, "$")
+            kind = document["predicateType"].split(":")[2]
+            name_shape, algorithm, shape = KINDS[kind]
+            record(name=name_shape, digest=record(**{algorithm: sha256}))(document["subject"][0], "$.subject[0]")
+            shape(document["predicate"], "$.predicate")
+            found = cls(kind, document["subject"][0]["name"], document["subject"][0]["digest"], document["predicate"])
+            found.require_agreement()
+            return found
+
+        def require_agreement(self) -> None:
+            """Refuse a statement whose subject and predicate speak of different things."""
+            says = self.predicate
+            expected = {
+                "set": f"set/{says.get('month')}",
+                "run-open": f"run/{says.get('run')}",
+                "score": f"run/{says.get('run')}",
+                "abort": f"run/{says.get('run')}",
+                "retire": f"Historical-{says.get('month')}",
+            }
+            if self.name != expected.get(self.kind, self.name):
+                raise Malformed(f"$.subject[0].name must be {expected[self.kind]}")
+            if self.kind == "score" and self.digest[SHA] != says["results_root"]:
+                raise Malformed("$.subject[0].digest must be the results_root")
+            if self.kind == "set":
+                _require_counts(says)
+
+        def document(self) -> dict[str, Any]:
+            """Give the statement as JSON values."""
+            return {
+                "_type": TYPE,
+                "subject": [{"name": self.name, "digest": dict(self.digest)}],
+                "predicateType": _URN.format(self.kind),
+                "predicate": dict(self.predicate),
+            }
+
+
+    def statement(kind: str, name: str, digest: str, predicate: Mapping[str, Any]) -> bytes:
+        """Build a leaf of any kind.
+
+    Args:
+        kind: one of `KINDS`.
+        name: the subject's name.
+        digest: the subject's digest in lower-case hex.
+        predicate: JSON values of the kind's shape.
+
+    Raises:
+        Malformed: a part has not the kind's shape, or the leaf would be longer than 65,535 bytes.
+    """
+        if kind not in KINDS:
+            raise Malformed(f"there is no statement {kind!r}; there are {', '.join(KINDS)}")
+        leaf = jcs.canonical(Statement(kind, name, {KINDS[kind][1]: digest}, predicate).document())
+        Statement.parse(leaf, f"the {kind} statement")
+        if len(leaf) > MAX_LEAF:
+            raise Malformed(f"the {kind} statement has {len(leaf)} bytes; a leaf has at most {MAX_LEAF}")
+        return leaf
+
+
+    def schema(kind: str) -> dict[str, Any]:
+        """Give a kind of statement as JSON Schema; that subject and predicate agree (`require_agreement`) is beyond it."""
+        name, algorithm, predicate = KINDS[kind]
+        shape = record(
+            _type=one_of(TYPE),
+            subject=single(record(name=name, digest=record(**{algorithm: sha256}))),
+            predicateType=one_of(_URN.format(kind)),
+            predicate=predicate,
+        )
+        about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": _URN.format(kind)}
+        return {**about, "title": f"The {kind} statement", **shape.schema}
+
+
+    def _require_counts(says: Mapping[str, Any]) -> None:
+        for place, item in enumerate(says["cohorts"]):
+            if item["count"] != len(item["tasks"]) or item["id"] != f"cohort-{item['retires']}":
+                raise Malformed(f"$.predicate.cohorts[{place}] must count its tasks and be named after its month")
+        listed = [task for item in says["cohorts"] for task in item["tasks"]]
+        if len(set(listed)) != len(listed) or says["count"] != len(listed):
+            raise Malformed("$.predicate.count must be the number of tasks, each in one cohort")
+
+
+    _RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")
+    _VKEY = matching(r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key")
+    _STRATUM = matching(r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum as server/category/difficulty")
+    _CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
+
+    # kind: (shape of the subject's name, algorithm of its digest, shape of the predicate)
+    KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
+        "commit": (task_id, HMAC, record(spec=version, provenance=sha256, public_grammar=boolean)),
+        "set": (
+            matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
+            SHA,
+            record(
+                month=month,
+                previous=optional(natural),
+                count=natural,
+                cohorts=list_of(record(id=cohort, retires=month, count=natural, root=sha256, tasks=list_of(task_id))),
+                reserve=mapping_of(_STRATUM, list_of(sha256)),
+                counts=record(unseen=natural, seen=natural),
+                next_draw=sha256,
+                public_grammar=boolean,
+            ),
+        ),
+        "run-open": (
+            _RUN,
+            HMAC,
+            record(
+                run=positive,
+                month=month,
+                track=_CODE,
+                set=sha256,
+                cohorts=list_of(cohort),
+                checkpoint=record(size=positive, root=sha256),
+            ),
+        ),
+        "score": (
+            _RUN,
+            SHA,
+            record(
+                run=positive,
+                month=month,
+                track=_CODE,
+                count=positive,
+                results_root=sha256,
+                totals=list_of(record(cohort=cohort, commitment=sha256)),
+            ),
+        ),
+        "abort": (_RUN, HMAC, record(run=positive, month=month, reason=_CODE)),
+        "retire": (
+            matching(r"Historical-[0-9]{4}-(0[1-9]|1[0-2])", "Historical- and a month"),
+            SHA,
+            record(month=month, cohort=cohort, tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256))),
+        ),
+        "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
+        "key": (text, SHA, record(old=_VKEY, new=_VKEY)),
+    }
+
+    _ENVELOPE = record(
+        _type=one_of(TYPE),
+        subject=single(anything),
+        predicateType=one_of(*(_URN.format(kind) for kind in KINDS)),
+        predicate=anything,
+    )
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_statement = vault_ledger_statement()
+
+
+def vault_ledger_contents():
+    """What lies in a bundle: the names of its files and the shape of every line.
+
+Writer and reader share this module and nothing else. The attestation and the aggregate are functions of what the
+other files open, so a reader makes them again and compares the bytes.
+"""
+
+    tiles = vault_ledger_tiles
+    canonical = vault_ledger_jcs.canonical
+    OPENING = vault_ledger_results.OPENING
+    RESULT = vault_ledger_results.RESULT
+    TOTALS = vault_ledger_results.TOTALS
+    figures = vault_ledger_results.figures
+    anything = vault_ledger_shape.anything
+    cohort = vault_ledger_shape.cohort
+    guid = vault_ledger_shape.guid
+    list_of = vault_ledger_shape.list_of
+    month = vault_ledger_shape.month
+    natural = vault_ledger_shape.natural
+    one_of = vault_ledger_shape.one_of
+    optional = vault_ledger_shape.optional
+    positive = vault_ledger_shape.positive
+    record = vault_ledger_shape.record
+    sha256 = vault_ledger_shape.sha256
+    task_id = vault_ledger_shape.task_id
+    text = vault_ledger_shape.text
+    TYPE = vault_ledger_statement.TYPE
+
+
+
+    FORMAT = "urn:quarterturn:bundle:v1"
+    ATTESTED = "urn:quarterturn:tasks:v1"
+    HEAD, KEPT, LOG = tiles.HEAD, tiles.KEPT, "log"
+    MANIFEST = "manifest.json"
+    README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
+    RUNS, RESULTS = "runs.jsonl", "results.jsonl"
+    AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
+    CONTENT = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
+    PAGE = "verify.html"  # checks the release in a browser; the first releases have none
+
+    _FILE = record(bytes=natural, sha256=sha256)
+
+    MANIFEST_SHAPE = record(
+        format=one_of(FORMAT),
+        month=month,
+        cohort=cohort,
+        origin=text,
+        canary=guid,
+        first=natural,
+        files=record({PAGE: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
+    )
+
+    OPENING_LINE = record(
+        {"variant_key": sha256},  # 32 bytes: of the tasks whose document names its SHA-256, and of no others
+        id=task_id,
+        salt=sha256,  # as long as a hash: 32 bytes
+        commitment=sha256,
+        commit=natural,
+        provenance=optional(anything),
+        provenance_salt=optional(sha256),
+        canary=guid,
+    )
+
+    RUN_LINE = record(
+        run=positive,
+        open=natural,
+        close=natural,
+        opening=OPENING,
+        salt=sha256,
+        totals=optional(TOTALS),
+        totals_salt=optional(sha256),
+    )
+
+    RESULT_LINE = record(run=positive, position=natural, result=RESULT, salt=sha256, proof=list_of(sha256))
+
+
+    def attestation(month: str, cohort: str, tasks: Sequence[tuple[str, str]]) -> bytes:
+        """Make `attestation.json`: an in-toto Statement whose subjects are the tasks with the sha256 of their bytes."""
+        return canonical(
+            {
+                "_type": TYPE,
+                "subject": [{"name": task, "digest": {"sha256": digest}} for task, digest in tasks],
+                "predicateType": ATTESTED,
+                "predicate": {"month": month, "cohort": cohort},
+            }
+        )
+
+
+    def aggregate(month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> bytes:
+        """Make `aggregate.json`: totals and figures of each scored run on the retired cohort.
+
+    Args:
+        month: `YYYY-MM`.
+        cohort: the retired cohort's id.
+        runs: `(opening, totals)` a run, by run number.
+    """
+        rows = [
+            {
+                "run": totals["run"],
+                "submitter": opening["submitter"],
+                "attempt": opening["attempt"],
+                "totals": dict(totals),
+                "figures": figures(totals),
+            }
+            for opening, totals in runs
+        ]
+        return canonical({"month": month, "cohort": cohort, "runs": rows})
+
+
+    def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool) -> str:
+        """Write the README of a bundle, with the page that checks it or without."""
+        row, hint = (_PAGE_ROW, _PAGE_HINT) if page else ("", "")
+        return _README.format(month=month, cohort=cohort, origin=origin, canary=canary, row=row, hint=hint)
+
+
+    _PAGE_ROW = "| `verify.html` | a page that checks this folder in a browser, from a disk and without a network |\n"
+    _PAGE_HINT = """\
+Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what it checks makes the
+same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
+
+"""
+
+    _README = """\
+# Historical-{month}
+
+The tasks of {cohort}, which were private until {month} and count no more. Every one of them was committed to in the
+public log `{origin}` before the first run that used it; this folder opens those commitments.
+
+Benchmark data must not be in training corpora. Canary GUID of this release: {canary}
+
+| file | what it holds |
+|---|---|
+| `tasks.jsonl` | one task a line: exactly the bytes that were committed to, in the promised order |
+| `openings.jsonl` | for each task its salt, its commitment and the index of its `commit` leaf |
+| `runs.jsonl` | every run that was served the cohort: pseudonym, attempt, and its totals on these tasks |
+| `results.jsonl` | every result on these tasks, with its salt and its proof of inclusion in the run's results root |
+| `aggregate.json` | the figures, as they follow from the results |
+| `attestation.json` | an in-toto statement of (task id, sha256) |
+{row}| `manifest.json` | the digest of each of these files; its own digest is in the log's `retire` leaf |
+| `log/` | the log: signed checkpoints, all hash tiles, and the leaves from the cohort's activation on |
+
+Check it offline, with the log's key from somewhere else than this folder:
+
+    quarterturn audit Historical-{month} --key log.vkey
+
+{hint}Open a commitment without any code of ours (line 1 of the two files, without the line's end):
+
+    {{ printf 'quarterturn/commit/v1\\n'; head -n 1 tasks.jsonl | tr -d '\\n'; }} |
+        openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
+"""
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_contents = vault_ledger_contents()
+
+
+def vault_ledger_ed25519():
+    """Ed25519 verification without any package (RFC 8032, section 5.1.7): for the audit as a single file, and nothing else.
+
+It only verifies, and verifies what is public, so it may take its time and need not hide it. Like OpenSSL it compares
+`[S]B - [k]A` with the bytes of R, without a cofactor; it refuses an S that is not below the group's order, and a public
+key that is not the one encoding of its point.
+"""
+
+
+
+    P = 2**255 - 19
+    L = 2**252 + 27742317777372353535851937790883648493
+    D = -121665 * pow(121666, -1, P) % P
+    _ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
+    _BITS, _SIZE, _SIGNATURE = 255, 32, 64
+
+    Point = tuple[int, int, int, int]  # extended coordinates X, Y, Z, T: x = X/Z, y = Y/Z, xy = T/Z
+
+
+    class InvalidSignature(Exception):
+        """The signature is not this key's over this message."""
+
+
+    class Ed25519PublicKey:
+        """A public key, with the two methods of `cryptography`'s that verifying needs."""
+
+        def __init__(self, data: bytes) -> None:
+            self._data, self._point = data, _decoded(data)
+
+        @classmethod
+        def from_public_bytes(cls, data: bytes) -> Ed25519PublicKey:
+            """Read 32 bytes.
+
+        Raises:
+            ValueError: they are no public key.
+        """
+            return cls(data)
+
+        def verify(self, signature: bytes, message: bytes) -> None:
+            """Verify a signature.
+
+        Raises:
+            InvalidSignature: it does not hold.
+        """
+            scalar = int.from_bytes(signature[_SIZE:], "little")
+            if len(signature) != _SIGNATURE or scalar >= L:
+                raise InvalidSignature
+            hashed = hashlib.sha512(signature[:_SIZE] + self._data + message).digest()
+            x, y, z, t = self._point
+            negative = (-x % P, y, z, -t % P)
+            found = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
+            if _encoded(found) != signature[:_SIZE]:
+                raise InvalidSignature
+
+
+    def _sum(a: Point, b: Point) -> Point:
+        """Add two points (RFC 8032, section 5.1.4)."""
+        left, right = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
+        both, twice = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+        e, f, g, h = right - left, twice - both, twice + both, right + left
+        return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+    def _times(scalar: int, point: Point) -> Point:
+        found: Point = (0, 1, 1, 0)
+        while scalar:
+            if scalar & 1:
+                found = _sum(found, point)
+            point, scalar = _sum(point, point), scalar >> 1
+        return found
+
+
+    def _encoded(point: Point) -> bytes:
+        inverse = pow(point[2], -1, P)
+        x, y = point[0] * inverse % P, point[1] * inverse % P
+        return (y | (x & 1) << _BITS).to_bytes(_SIZE, "little")
+
+
+    def _decoded(data: bytes) -> Point:
+        """Decode a point (RFC 8032, section 5.1.3)."""
+        number = int.from_bytes(data, "little")
+        y, odd = number & ((1 << _BITS) - 1), number >> _BITS
+        if len(data) != _SIZE or y >= P:
+            raise ValueError("an Ed25519 public key is 32 bytes of a point")
+        square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+        x = pow(square, (P + 3) // 8, P)
+        if (x * x - square) % P:
+            x = x * _ROOT % P
+        if (x * x - square) % P or (x == 0 and odd):
+            raise ValueError("these 32 bytes are no point of the curve")
+        x = P - x if x & 1 != odd else x
+        return x, y, 1, x * y % P
+
+
+    BASE = _decoded((4 * pow(5, -1, P) % P).to_bytes(_SIZE, "little"))
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_ed25519 = vault_ledger_ed25519()
+
+
+def vault_ledger_note():
+    """Signed notes, C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01).
+
+Keys of other types, those of witnesses, are in `cosignature.py`; whoever has the shape of `Key` can open a note.
+
+A note is a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`. `open_note` is strict: a
+signature by a key that the caller named must verify or the whole note fails, signatures by other keys are ignored and
+listed, and a note with no signature by a named key fails. Base64 must be the one canonical form of its bytes, so that
+no byte of a line that counts can change unnoticed.
+"""
+
+    try:
+        from cryptography.exceptions import InvalidSignature
+    except ImportError:
+        InvalidSignature = getattr(vault_ledger_ed25519, 'InvalidSignature', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    except ImportError:
+        Ed25519PrivateKey = getattr(vault_ledger_ed25519, 'Ed25519PrivateKey', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        Ed25519PublicKey = getattr(vault_ledger_ed25519, 'Ed25519PublicKey', None)
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+
+
+
+
+    ED25519 = b"\x01"
+    KEY_BYTES = 32
+    ID_BYTES = 4
+    MAX_NOTE = 1 << 20
+    MAX_SIGNATURES = 100
+    _DASH = "\u2014 "
+    _FIRST_PRINTABLE = 0x20
+
+
+    class Key(Protocol):
+        """A public key of any type, as far as notes are concerned."""
+
+        @property
+        def name(self) -> str:
+            """Whose it is."""
+            ...
+
+        @property
+        def key_id(self) -> bytes:
+            """The four bytes that stand before its signatures."""
+            ...
+
+        @property
+        def vkey(self) -> str:
+            """The key as text."""
+            ...
+
+        def accepts(self, text: bytes, signature: bytes) -> bool:
+            """Tell whether `signature` is this key's over `text`."""
+            ...
+
+
+    @dataclass(frozen=True)
+    class Verifier:
+        """A public key with its name: what a caller trusts.
+
+    Attributes:
+        name: the key's name; a log's is its origin.
+        public: the 32 bytes of the Ed25519 public key.
+    """
+
+        name: str
+        public: bytes
+
+        def __post_init__(self) -> None:
+            require_name(self.name)
+            if len(self.public) != KEY_BYTES:
+                raise Malformed(f"an Ed25519 public key has {KEY_BYTES} bytes, this one {len(self.public)}")
+
+        @classmethod
+        def parse(cls, vkey: str) -> Verifier:
+            """Read a verifier key `<name>+<key id in hex>+<base64(0x01 || public key)>`.
+
+        Raises:
+            Malformed: it is no such text, names another algorithm, or its key id is not that of its key.
+        """
+            name, kind, public = read_vkey(vkey)
+            if kind != ED25519:
+                raise Malformed(f"the verifier key of {name} is not of type Ed25519 (0x01)")
+            return cls(name, public)
+
+        @property
+        def key_id(self) -> bytes:
+            """The four bytes that stand before its signatures."""
+            return key_id(self.name, ED25519, self.public)
+
+        @property
+        def vkey(self) -> str:
+            """The key as text, to be handed to others."""
+            return write_vkey(self.name, ED25519, self.public)
+
+        def accepts(self, text: bytes, signature: bytes) -> bool:
+            """Tell whether `signature` is this key's over `text`."""
+            try:
+                Ed25519PublicKey.from_public_bytes(self.public).verify(signature, text)
+            except (InvalidSignature, ValueError):
+                return False
+            return True
+
+
+    @dataclass(frozen=True)
+    class Signer:
+        """A private key with its name."""
+
+        name: str
+        key: Ed25519PrivateKey = field(repr=False)
+
+        @property
+        def verifier(self) -> Verifier:
+            """The public half."""
+            return Verifier(self.name, self.key.public_key().public_bytes_raw())
+
+        def sign(self, text: str) -> str:
+            """Sign a text that ends in a newline; gives the whole note."""
+            _require_text(text)
+            return text + "\n" + line(self.name, self.verifier.key_id, self.key.sign(text.encode()))
+
+
+    @dataclass(frozen=True)
+    class Note:
+        """A note that was opened.
+
+    Attributes:
+        text: what was signed, with its final newline.
+        verified: verifier keys (as text) whose signatures verified.
+        ignored: names of keys that signed it too and that the caller did not name: proof of nothing.
+    """
+
+        text: str
+        verified: tuple[str, ...]
+        ignored: tuple[str, ...]
+
+
+    def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
+        """Verify a note.
+
+    Raises:
+        Malformed: it is no signed note.
+        Broken: a named key's signature does not verify, or no named key signed.
+    """
+        text, lines = take_apart(note)
+        verified: list[str] = []
+        ignored: list[str] = []
+        for name, identity, signature in map(read_line, lines):
+            key = next((one for one in keys if one.name == name and one.key_id == identity), None)
+            if key is None:
+                ignored.append(name)
+            elif key.accepts(text.encode(), signature):
+                verified.append(key.vkey)
+            else:
+                raise Broken(f"the signature by {name}+{identity.hex()} does not verify over the text of the note")
+        if not verified:
+            raise Broken(f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}")
+        return Note(text, tuple(verified), tuple(ignored))
+
+
+    def key_id(name: str, kind: bytes, public: bytes) -> bytes:
+        """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
+        return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
+
+
+    def write_vkey(name: str, kind: bytes, public: bytes) -> str:
+        """Write a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
+        return f"{name}+{key_id(name, kind, public).hex()}+{base64.b64encode(kind + public).decode()}"
+
+
+    def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
+        """Read a verifier key as (name, type, public key).
+
+    Raises:
+        Malformed: it is no such text, or its key id is not that of its key.
+    """
+        name, _, rest = vkey.strip().partition("+")
+        said, _, encoded = rest.partition("+")
+        if not (name and said and encoded):
+            raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
+        data = decode_base64(encoded, "the verifier key")
+        kind, public = data[:1], data[1:]
+        require_name(name)
+        if (found := key_id(name, kind, public).hex()) != said:
+            raise Malformed(f"the verifier key of {name} says id {said[:16]}, its key has id {found}")
+        return name, kind, public
+
+
+    def decode_base64(text: str, what: str) -> bytes:
+        """Decode standard base64 (RFC 4648, section 4) and refuse any but the canonical form."""
+        try:
+            data = base64.b64decode(text.encode("ascii"), validate=True)
+        except (UnicodeEncodeError, binascii.Error) as error:
+            raise Malformed(f"{what} is not base64") from error
+        if base64.b64encode(data).decode() != text:
+            raise Malformed(f"{what} is not canonical base64")
+        return data
+
+
+    def take_apart(note: str | bytes) -> tuple[str, list[str]]:
+        """Split a note into its text and its signature lines, and verify nothing.
+
+    Raises:
+        Malformed: it is no signed note.
+    """
+        try:
+            whole = note if isinstance(note, str) else note.decode()
+            size = len(whole.encode())
+        except UnicodeError as error:
+            raise Malformed("a note is UTF-8; this one is not") from error
+        if size > MAX_NOTE:
+            raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
+        text, separator, signatures = whole.rpartition("\n\n")
+        if not separator or not signatures.endswith("\n"):
+            raise Malformed("a signed note is a text, an empty line, and signature lines that end in a newline")
+        _require_text(text + "\n")
+        lines = signatures[:-1].split("\n")
+        if len(lines) > MAX_SIGNATURES:
+            raise Malformed(f"a note has at most {MAX_SIGNATURES} signatures")
+        return text + "\n", lines
+
+
+    def line(name: str, identity: bytes, signature: bytes) -> str:
+        """Write a signature line, with its newline."""
+        return f"{_DASH}{name} {base64.b64encode(identity + signature).decode()}\n"
+
+
+    def read_line(line: str) -> tuple[str, bytes, bytes]:
+        """Read a signature line, without its newline, as (name, key id, signature).
+
+    Raises:
+        Malformed: it is none.
+    """
+        name, space, encoded = line.removeprefix(_DASH).partition(" ")
+        if not line.startswith(_DASH) or not space:
+            raise Malformed("a signature line reads '\u2014 NAME SIGNATURE'; one in the note does not")
+        require_name(name)
+        data = decode_base64(encoded, "a signature in the note")
+        if len(data) <= ID_BYTES:
+            raise Malformed("a signature in the note is too short")
+        return name, data[:ID_BYTES], data[ID_BYTES:]
+
+
+    def require_name(name: str) -> None:
+        """Refuse what cannot stand as a key's name.
+
+    Raises:
+        Malformed: it is empty, has a space, a plus sign or a control character, or is no UTF-8.
+    """
+        if not name or "+" in name or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name):
+            raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
+        if any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise Malformed("a key's name is UTF-8; this one is not")
+
+
+    def _require_text(text: str) -> None:
+        if not text.endswith("\n") or any(ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text):
+            raise Malformed("a note's text ends in a newline and has no other control characters")
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_note = vault_ledger_note()
+
+
+def vault_ledger_checkpoint():
+    """Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-checkpoint@v1.0.0).
+
+The note's text is three lines: the origin, the size in decimal without leading zeros, the root in base64. Extension
+lines may follow; this log writes none and ignores other logs'. A log's own signature counts only where the key's name
+is the origin.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    EMPTY_ROOT = vault_ledger_merkle.EMPTY_ROOT
+    HASH_BYTES = vault_ledger_merkle.HASH_BYTES
+    Note = vault_ledger_note.Note
+    Signer = vault_ledger_note.Signer
+    Verifier = vault_ledger_note.Verifier
+    decode_base64 = vault_ledger_note.decode_base64
+    open_note = vault_ledger_note.open_note
+
+
+
+    _SIZE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+    _MAX_SIZE = 2**63 - 1
+    _LINES = 3
+
+
+    @dataclass(frozen=True)
+    class Checkpoint:
+        """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension lines."""
+
+        origin: str
+        size: int
+        root: bytes
+        extensions: tuple[str, ...] = ()
+
+        @classmethod
+        def empty(cls, origin: str) -> Checkpoint:
+            """Give the head of a log without leaves."""
+            return cls(origin, 0, EMPTY_ROOT)
+
+        @classmethod
+        def parse(cls, text: str) -> Checkpoint:
+            """Read a note's text.
+
+        Raises:
+            Malformed: it is no checkpoint; the message says which line.
+        """
+            if not text.endswith("\n"):
+                raise Malformed("a checkpoint ends in a newline")
+            lines = text[:-1].split("\n")
+            if len(lines) < _LINES or not all(lines):
+                raise Malformed("a checkpoint has at least three lines and none is empty")
+            if not _SIZE.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
+                raise Malformed("line 2 of a checkpoint is its size in decimal, without leading zeros")
+            root = decode_base64(lines[2], "line 3 of the checkpoint")
+            if len(root) != HASH_BYTES:
+                raise Malformed(f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}")
+            if int(lines[1]) == 0 and root != EMPTY_ROOT:
+                raise Malformed("a checkpoint of size 0 has the root of an empty tree")
+            return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
+
+        def format(self) -> str:
+            """Write the note's text."""
+            lines = [self.origin, str(self.size), base64.b64encode(self.root).decode(), *self.extensions]
+            return "\n".join(lines) + "\n"
+
+        def sign(self, signer: Signer) -> str:
+            """Sign it; the signer's name must be the origin."""
+            if signer.name != self.origin:
+                raise Malformed(f"the log {self.origin} is signed by a key of its name, not by {signer.name}")
+            return signer.sign(self.format())
+
+
+    def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+        """Verify a signed checkpoint: at least one given key that bears the origin's name signed it.
+
+    Raises:
+        Malformed: it is no signed checkpoint.
+        Broken: no such signature, or one that does not verify.
+    """
+        opened = open_note(note, verifiers)
+        checkpoint = Checkpoint.parse(opened.text)
+        if not any(vkey.partition("+")[0] == checkpoint.origin for vkey in opened.verified):
+            raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no given key of that name")
+        return checkpoint, opened
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_checkpoint = vault_ledger_checkpoint()
+
+
+def vault_ledger_history():
+    """What the log says, replayed: who was promised, withdrawn, refilled, which runs were opened and closed.
+
+Pure: it takes the statements with their indexes and answers questions about any moment, where a moment is an index in
+the log. Every contradiction between statements is `Broken`, with the indexes that disagree.
+"""
+
+    Broken = vault_errors.Broken
+    set_root = vault_ledger_merkle.set_root
+    Statement = vault_ledger_statement.Statement
+
+
+
+    CLOSING = ("score", "abort")
+
+
+    @dataclass(frozen=True)
+    class Entry:
+        """A statement and its index in the log."""
+
+        index: int
+        statement: Statement = field(repr=False)
+
+        @property
+        def digest(self) -> str:
+            """The subject's digest in hex."""
+            return next(iter(self.statement.digest.values()))
+
+
+    @dataclass(frozen=True)
+    class Run:
+        """A run's two ends; `close` is None while it is open."""
+
+        open: Entry
+        close: Entry | None
+
+
+    class History:
+        """The statements from some index on, replayed.
+
+    Raises:
+        Broken: they contradict each other: a task is committed to twice, a set forgets or changes what was promised, a
+            run opens or closes twice, a cohort retires twice.
+    """
+
+        def __init__(self, entries: Iterable[Entry]) -> None:
+            self.entries = list(entries)
+            self._by_kind: dict[str, list[Entry]] = defaultdict(list)
+            for entry in self.entries:
+                self._by_kind[entry.statement.kind].append(entry)
+            self.commits: dict[str, Entry] = {}
+            self._task_of: dict[str, str] = {}
+            for entry in self.of("commit"):
+                self._admit(entry)
+            self.runs = self._pair_runs()
+            self._withdrawn: list[tuple[Entry, str]] = []
+            self._moments = list(self._replay())
+
+        def of(self, *kinds: str) -> Iterator[Entry]:
+            """Give the statements of some kinds, in order."""
+            return merge(*(self._by_kind[kind] for kind in kinds), key=lambda entry: entry.index)
+
+        def last_set(self, before: int) -> Entry:
+            """Give the last `set` statement before an index."""
+            sets = self._by_kind["set"]
+            place = bisect_left(sets, before, key=lambda entry: entry.index)
+            if not place:
+                raise Broken(f"no set statement stands before leaf {before} in this bundle")
+            return sets[place - 1]
+
+        def commit_of(self, task: str, before: int) -> Entry:
+            """Give the commit of a task, which must stand before an index."""
+            entry = self.commits.get(task)
+            if entry is None:
+                raise Broken(f"no leaf in this bundle commits to {task}")
+            if entry.index >= before:
+                raise Broken(f"{task} was committed to at leaf {entry.index}, which is not before {before}")
+            return entry
+
+        def members(self, cohort: str, at: int) -> list[str]:
+            """Give a cohort's tasks just before an index, in promised order: promised - withdrawn + refills."""
+            place = bisect_left(self._moments, at, key=lambda moment: moment[0])
+            live = self._moments[place - 1][1] if place else {}
+            if cohort not in live:
+                raise Broken(f"no set statement before leaf {at} has {cohort} among the live ones")
+            return live[cohort]
+
+        def withdrawn(self, cohort: str) -> list[Entry]:
+            """Give the withdrawals from a cohort."""
+            return [entry for entry, name in self._withdrawn if name == cohort]
+
+        def require_refills(self, cohort: str) -> None:
+            """Check each withdrawal from a cohort: under the task's commitment, and refilled with the next of a reserve."""
+            for entry in self.withdrawn(cohort):
+                gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
+                if entry.digest != self.commit_of(gone, entry.index).digest:
+                    raise Broken(f"leaf {entry.index} withdraws {gone} under a commitment that is not its own")
+                if refill is not None:
+                    self._require_next_in_reserve(refill, entry)
+
+        def require_roots(self, cohort: str) -> int:
+            """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
+            whole = 0
+            for entry in self.of("set"):
+                says = entry.statement.predicate
+                for item in says["cohorts"]:
+                    if item["id"] == cohort:
+                        self._require_root(item["tasks"], item["root"], entry.index, cohort)
+                tasks = [task for item in says["cohorts"] for task in item["tasks"]]
+                if all(task in self.commits for task in tasks):
+                    self._require_root(tasks, entry.digest, entry.index, entry.statement.name)
+                    whole += 1
+            return whole
+
+        def _require_root(self, tasks: Sequence[str], stated: str, index: int, what: str) -> None:
+            found = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
+            if found != stated:
+                raise Broken(f"the commitments of {what} at leaf {index} give the root {found}, it states {stated}")
+
+        def _replay(self) -> Iterator[tuple[int, dict[str, list[str]]]]:
+            """Give the live cohorts after each statement that changes them."""
+            live: dict[str, list[str]] | None = None
+            gone: set[str] = set()
+            last: Entry | None = None
+            for entry in self.of("set", "withdraw", "retire"):
+                if entry.statement.kind == "set":
+                    _require_chain(last, entry)
+                    live, last = _restated(live, gone, entry), entry
+                elif entry.statement.kind == "retire":
+                    gone.add(_retired(live, gone, entry))
+                    live = {name: tasks for name, tasks in live.items() if name not in gone} if live else live
+                elif live is not None:
+                    live = {name: self._without(name, tasks, entry) for name, tasks in live.items()}
+                yield entry.index, live or {}
+
+        def _without(self, cohort: str, tasks: list[str], entry: Entry) -> list[str]:
+            gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
+            if gone not in tasks:
+                return tasks
+            self._withdrawn.append((entry, cohort))
+            return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
+
+        def _require_next_in_reserve(self, refill: str, entry: Entry) -> None:
+            promised = self.last_set(entry.index)
+            wanted = self.commit_of(refill, promised.index).digest
+            between = [item for item in self.of("withdraw") if promised.index < item.index < entry.index]
+            refills = [item.statement.predicate["replacement"] for item in between]
+            used = {item.digest for item in between} | {
+                self.commits[task].digest for task in refills if task in self.commits
+            }
+            unknown = sum(task is not None and task not in self.commits for task in refills)
+            for stratum, reserve in promised.statement.predicate["reserve"].items():
+                if wanted in reserve:
+                    left = [item for item in reserve if item not in used]
+                    if wanted not in left[: 1 + unknown]:
+                        raise Broken(
+                            f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}"
+                        )
+                    return
+            raise Broken(f"leaf {entry.index} refills with {refill}, which is in no reserve of leaf {promised.index}")
+
+        def _admit(self, entry: Entry) -> None:
+            task = entry.statement.name
+            if task in self.commits:
+                raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
+            other = self._task_of.setdefault(entry.digest, task)
+            if other != task:
+                raise Broken(f"{other} and {task} have the same commitment")
+            self.commits[task] = entry
+
+        def _pair_runs(self) -> dict[int, Run]:
+            opened: dict[int, Entry] = {}
+            closed: dict[int, Entry] = {}
+            for entry in self.of("run-open", *CLOSING):
+                number = entry.statement.predicate["run"]
+                ends = closed if entry.statement.kind in CLOSING else opened
+                if number in ends:
+                    raise Broken(f"run {number} is stated twice, at leaves {ends[number].index} and {entry.index}")
+                ends[number] = entry
+            for number, entry in opened.items():
+                if number in closed and closed[number].index < entry.index:
+                    raise Broken(f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}")
+            return {number: Run(entry, closed.get(number)) for number, entry in opened.items()}
+
+
+    def listed(entry: Entry, cohort: str) -> Mapping[str, Any] | None:
+        """Give what a `set` statement says of a cohort, or None."""
+        return next((item for item in entry.statement.predicate["cohorts"] if item["id"] == cohort), None)
+
+
+    def _require_chain(last: Entry | None, entry: Entry) -> None:
+        previous = entry.statement.predicate["previous"]
+        if last is not None and previous != last.index:
+            raise Broken(f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}")
+        if previous is not None and previous >= entry.index:
+            raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
+
+
+    def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> dict[str, list[str]]:
+        """A set must repeat every live cohort as it is, may add new ones, and never brings one back."""
+        says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
+        for name, tasks in (live or {}).items():
+            if name not in says:
+                raise Broken(f"the set at leaf {entry.index} lists {name} no more, though it has not retired")
+            if says[name] != tasks:
+                strange = next((a for a, b in zip(says[name], tasks, strict=False) if a != b), "its end")
+                raise Broken(
+                    f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}"
+                )
+        if back := sorted(gone & says.keys()):
+            raise Broken(f"the set at leaf {entry.index} lists {back[0]}, which has retired")
+        return says
+
+
+    def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> str:
+        name = str(entry.statement.predicate["cohort"])
+        if name in gone or (live is not None and name not in live):
+            raise Broken(f"leaf {entry.index} retires {name}, which is not live")
+        return name
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_history = vault_ledger_history()
+
+
+def vault_ledger_reading():
+    """Read a bundle that nobody vouches for.
+
+A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
+lists) is refused, and so is a file whose bytes are not those of the manifest. Lines are read one by one, with a cap,
+and each is canonical JSON of its shape. Nothing here decides whether what the files say is true; that is
+`vault.ledger.audit`.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    contents = vault_ledger_contents
+    parse_canonical = vault_ledger_jcs.parse_canonical
+    Shape = vault_ledger_shape.Shape
+    Read = vault_ledger_tiles.Read
+
+
+
+    MAX_LINE = 1 << 20
+    MAX_WHOLE = 64 << 20
+    _CHUNK = 1 << 20
+
+
+    @dataclass(frozen=True)
+    class Bundle:
+        """A bundle whose content files are those of its manifest.
+
+    Attributes:
+        folder: where it lies.
+        manifest: the parsed manifest.
+        manifest_digest: sha256 (hex) of its bytes.
+        log_files: the files below `log/`, relative to it.
+    """
+
+        folder: Path
+        manifest: Mapping[str, Any] = field(repr=False)
+        manifest_digest: str
+        log_files: frozenset[str] = field(repr=False)
+
+        @classmethod
+        def read(cls, folder: Path) -> Bundle:
+            """Read the manifest and compare every content file with it.
+
+        Raises:
+            Malformed: it is no bundle, or holds files that it does not list.
+            Broken: a file's bytes are not those that the manifest lists.
+        """
+            present = frozenset(_walk(folder, ""))
+            data = _whole(folder / contents.MANIFEST, contents.MANIFEST)
+            manifest = parse_canonical(data, contents.MANIFEST)
+            contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
+            in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
+            if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
+                raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list")
+            for name, listed in manifest["files"].items():
+                _require_listed(folder / name, name, listed)
+            prefix = len(contents.LOG) + 1
+            return cls(folder, manifest, hashlib.sha256(data).hexdigest(), frozenset(name[prefix:] for name in in_log))
+
+        @property
+        def read_log(self) -> Read:
+            """Give a reader of the files below `log/`."""
+            return lambda path: _whole(self.folder / contents.LOG / path, f"{contents.LOG}/{path}")
+
+        def whole(self, name: str) -> bytes:
+            """Read one content file."""
+            return _whole(self.folder / name, name)
+
+        def raw_lines(self, name: str) -> Iterator[bytes]:
+            """Read the lines of a content file, without their ends.
+
+        Raises:
+            Malformed: a line is longer than 1 MiB, or the last one has no end.
+        """
+            try:
+                with (self.folder / name).open("rb") as file:
+                    number = 0
+                    while line := file.readline(MAX_LINE):
+                        number += 1
+                        if not line.endswith(b"\n"):
+                            raise Malformed(f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes")
+                        yield line[:-1]
+            except OSError as error:
+                raise Broken(f"{name} cannot be read: {error.strerror}") from error
+
+        def lines(self, name: str, shape: Shape) -> Iterator[dict[str, Any]]:
+            """Read the lines of a content file as canonical JSON of a shape."""
+            for number, line in enumerate(self.raw_lines(name), 1):
+                what = f"line {number} of {name}"
+                value = parse_canonical(line, what)
+                shape(value, what)
+                yield value
+
+
+    def _walk(folder: Path, prefix: str) -> Iterator[str]:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in sorted(entries, key=lambda item: item.name):
+                    name = f"{prefix}{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        yield from _walk(folder / entry.name, f"{name}/")
+                    elif entry.is_file(follow_symlinks=False):
+                        yield name
+                    else:
+                        raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder")
+        except OSError as error:
+            raise Malformed(f"the bundle {prefix or folder} cannot be read: {error.strerror}") from error
+
+
+    def _require_listed(path: Path, name: str, listed: Mapping[str, Any]) -> None:
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    digest.update(chunk)
+                    size += len(chunk)
+        except OSError as error:
+            raise Broken(f"{name} cannot be read: {error.strerror}") from error
+        if size != listed["bytes"]:
+            raise Broken(f"{name} has {size} bytes, the manifest lists {listed['bytes']}")
+        if digest.hexdigest() != listed["sha256"]:
+            raise Broken(f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}")
+
+
+    def _whole(path: Path, name: str) -> bytes:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes")
+                return file.read()
+        except OSError as error:
+            raise Broken(f"{name} cannot be read: {error.strerror}") from error
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_reading = vault_ledger_reading()
+
+
+def vault_ledger_case():
+    """What the steps of an audit hand to each other: the evidence so far."""
+
+    Checkpoint = vault_ledger_checkpoint.Checkpoint
+    Entry = vault_ledger_history.Entry
+    History = vault_ledger_history.History
+    Run = vault_ledger_history.Run
+    Verifier = vault_ledger_note.Verifier
+    Bundle = vault_ledger_reading.Bundle
+    TileTree = vault_ledger_tiles.TileTree
+
+
+
+
+    @dataclass(frozen=True)
+    class Task:
+        """What later steps need of an opened task."""
+
+        sha256: str
+        stratum: str
+        category: str
+        max_steps: int
+
+
+    @dataclass(frozen=True)
+    class OpenedRun:
+        """A line of `runs.jsonl` with the statements that it opens."""
+
+        line: Mapping[str, Any] = field(repr=False)
+        run: Run
+
+        @property
+        def scored(self) -> bool:
+            """Whether the run ended with a score."""
+            return self.run.close is not None and self.run.close.statement.kind == "score"
+
+
+    @dataclass
+    class Case:
+        """An audit under way; each attribute is filled by the step that is named beside it."""
+
+        folder: Path
+        keys: list[str]
+        previous: str | None
+        bundle: Bundle = field(init=False)  # 1 files
+        verifiers: list[Verifier] = field(init=False)  # 2 checkpoint
+        head: Checkpoint = field(init=False)  # 2 checkpoint
+        tree: TileTree = field(init=False)  # 3 root
+        leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
+        history: History = field(init=False)  # 4 statements
+        retired: Entry = field(init=False)  # 6 retirement
+        tasks: dict[str, Task] = field(init=False)  # 7 commitments
+        runs: list[OpenedRun] = field(init=False)  # 10 runs
+        pending: str | None = None  # 14 full score
+
+        @property
+        def cohort(self) -> str:
+            """The cohort that the bundle says it opens."""
+            return str(self.bundle.manifest["cohort"])
+
+        @property
+        def month(self) -> str:
+            """The month that the bundle says it is of."""
+            return str(self.bundle.manifest["month"])
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_case = vault_ledger_case()
+
+
+def vault_ledger_report():
+    """What an audit says: numbered steps, what is pending, and what no audit proves."""
+
+
+
+    State = Literal["proved", "pending", "not asked", "failed", "not reached"]
+
+    CAVEATS = (
+        "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
+        "were measured well",
+        "that no insider showed a task to a friend before it was opened",
+        "that a run made outside the ledger never happened",
+        "order and time against the operator: no witness cosigned these checkpoints, so when they were made is the "
+        "operator's word; compare them with a checkpoint that you or others kept (--previous)",
+    )
+
+
+    @dataclass(frozen=True)
+    class Step:
+        """One step of the argument.
+
+    Attributes:
+        number: its place, from 1.
+        name: what it is about.
+        ok: nothing disagreed. False for the step that failed, and for those after it, which were not reached.
+        proved: a sentence that says what it proved, or what is pending; empty where it failed.
+        detail: for a failure the sentence with the evidence; otherwise remarks, or nothing.
+        state: `proved`, `pending`, `not asked`, `failed` or `not reached`.
+    """
+
+        number: int
+        name: str
+        ok: bool
+        proved: str
+        detail: str = ""
+        state: State = "proved"
+
+        def as_json(self) -> dict[str, Any]:
+            """Give it as JSON values."""
+            return {
+                "number": self.number,
+                "name": self.name,
+                "ok": self.ok,
+                "state": self.state,
+                "proved": self.proved,
+                "detail": self.detail,
+            }
+
+
+    @dataclass(frozen=True)
+    class Report:
+        """The outcome of an audit.
+
+    Attributes:
+        ok: every step that could be made was proved; see `pending` for what could not be made yet.
+        steps: all of them, in order.
+        pending: the month (`YYYY-MM`) at which the last of these runs' full scores can be recomputed, or None.
+        caveats: what this audit does not prove.
+    """
+
+        ok: bool
+        steps: Sequence[Step]
+        pending: str | None = None
+        caveats: Sequence[str] = CAVEATS
+
+        @property
+        def failed(self) -> Step | None:
+            """The step that failed, or None."""
+            return next((step for step in self.steps if step.state == "failed"), None)
+
+        def as_json(self) -> dict[str, Any]:
+            """Give it as JSON values."""
+            return {
+                "ok": self.ok,
+                "steps": [step.as_json() for step in self.steps],
+                "failed": self.failed.number if self.failed else None,
+                "pending": self.pending,
+                "caveats": list(self.caveats),
+            }
+
+        def lines(self) -> Iterator[str]:
+            """Write it for people, one line after another."""
+            for step in self.steps:
+                yield f"{step.number:2}. {step.name}: {step.state}"
+                for sentence in (step.proved, step.detail):
+                    if sentence:
+                        yield f"    {sentence}"
+            yield "yes" if self.ok else f"no: step {self.failed.number} failed" if self.failed else "no"
+            yield "What this audit does not prove:"
+            yield from (f"  - {caveat}" for caveat in self.caveats)
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_report = vault_ledger_report()
+
+
+def vault_ledger_audit_log():
+    """Audit steps 1 to 6 and 13: the bundle's log is whole, signed, and the log that the caller knows.
+
+Each step takes the case, adds its evidence to it, and gives `(state, sentence)`; it raises where bytes disagree.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    contents = vault_ledger_contents
+    Case = vault_ledger_case.Case
+    open_checkpoint = vault_ledger_checkpoint.open_checkpoint
+    Entry = vault_ledger_history.Entry
+    History = vault_ledger_history.History
+    leaf_hash = vault_ledger_merkle.leaf_hash
+    root_from = vault_ledger_merkle.root_from
+    Verifier = vault_ledger_note.Verifier
+    Bundle = vault_ledger_reading.Bundle
+    State = vault_ledger_report.State
+    Statement = vault_ledger_statement.Statement
+    WIDTH = vault_ledger_tiles.WIDTH
+    Frontier = vault_ledger_tiles.Frontier
+    TileTree = vault_ledger_tiles.TileTree
+    bundles_of = vault_ledger_tiles.bundles_of
+    entries_path = vault_ledger_tiles.entries_path
+    split_hashes = vault_ledger_tiles.split_hashes
+    tile_path = vault_ledger_tiles.tile_path
+    tiles_of = vault_ledger_tiles.tiles_of
+    unpack_entries = vault_ledger_tiles.unpack_entries
+
+
+
+    Outcome = tuple[State, str]
+
+
+    def files(case: Case) -> Outcome:
+        """1. The files are those of the manifest, and there are no others."""
+        case.bundle = Bundle.read(case.folder)
+        count = len(case.bundle.manifest["files"])
+        return "proved", f"{count} content files have the digests of the manifest {case.bundle.manifest_digest}"
+
+
+    def checkpoint(case: Case) -> Outcome:
+        """2. A given key signed the log's checkpoint."""
+        if not case.keys:
+            raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
+        case.verifiers = [Verifier.parse(key) for key in case.keys]
+        case.head, note = open_checkpoint(case.bundle.read_log(contents.HEAD), case.verifiers)
+        if case.head.origin != case.bundle.manifest["origin"]:
+            raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
+        ignored = f"; signatures by {', '.join(map(repr, note.ignored))} were not checked" if note.ignored else ""
+        return "proved", f"{case.head.origin} signed a tree of {case.head.size} leaves{ignored}"
+
+
+    def root(case: Case) -> Outcome:
+        """3. The leaves and the tiles rebuild the root that was signed."""
+        first = case.bundle.manifest["first"]
+        if first:
+            raise Broken(
+                f"the manifest begins at leaf {first}: a task committed to twice, or a run left out, could stand before it"
+            )
+        _require_log_files(case, first)
+        case.leaves = []
+        frontier = Frontier()
+        for _, index, width in (tile for tile in tiles_of(case.head.size) if tile[0] == 0):
+            for tile in frontier.extend(_tile_of_leaves(case, index, width, begins=first // WIDTH)):
+                _require_tile(case, *tile)
+        for tile in frontier.partial_tiles():
+            _require_tile(case, *tile)
+        if frontier.root() != case.head.root:
+            raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {case.head.root.hex()}")
+        case.tree = TileTree(case.head.size, case.bundle.read_log)
+        return "proved", f"{len(case.leaves)} leaves and the hashes before them give the signed root {case.head.root.hex()}"
+
+
+    def statements(case: Case) -> Outcome:
+        """4. Every leaf is a statement in canonical bytes, and none contradicts another."""
+        case.history = History(Entry(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves)
+        kinds = [entry.statement.kind for entry in case.history.entries]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        return "proved", f"{len(kinds)} statements were read: {counts}"
+
+
+    def named(case: Case) -> Outcome:
+        """5. Every checkpoint that a run names is signed, and its root is the log's at that size."""
+        sizes = {}
+        for entry in case.history.of("run-open"):
+            says = entry.statement.predicate["checkpoint"]
+            if says["size"] > entry.index:
+                raise Broken(
+                    f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier"
+                )
+            _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
+            sizes[f"{contents.KEPT}/{says['size']}"] = says["size"]
+        kept = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
+        if strangers := sorted(kept ^ sizes.keys()):
+            state = "named by no run" if strangers[0] in kept else "missing"
+            raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
+        for name, size in sizes.items():
+            found, _ = open_checkpoint(case.bundle.read_log(name), case.verifiers)
+            if found.size != size or found.origin != case.head.origin:
+                raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
+            _require_root(case, size, found.root, f"log/{name}")
+        return "proved", f"{len(sizes)} checkpoints that runs name are signed, and each is the beginning of this tree"
+
+
+    def retirement(case: Case) -> Outcome:
+        """6. The one `retire` statement of this cohort names this manifest."""
+        found = [
+            entry
+            for entry in case.history.of("retire")
+            if case.cohort == entry.statement.predicate["cohort"] or case.month == entry.statement.predicate["month"]
+        ]
+        if len(found) != 1:
+            where = ", ".join(str(entry.index) for entry in found) or "nowhere"
+            raise Broken(f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}")
+        case.retired = found[0]
+        says = case.retired.statement.predicate
+        if (says["cohort"], says["month"]) != (case.cohort, case.month):
+            raise Broken(f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
+                         f"the manifest says {case.cohort} in {case.month}")  # fmt: skip
+        if case.retired.digest != case.bundle.manifest_digest:
+            raise Broken(f"leaf {case.retired.index} names the manifest {case.retired.digest}, "
+                         f"this one has {case.bundle.manifest_digest}")  # fmt: skip
+        return "proved", f"leaf {case.retired.index} retires {case.cohort} with exactly this manifest"
+
+
+    def consistency(case: Case) -> Outcome:
+        """13. The log extends the checkpoint that the caller kept."""
+        if case.previous is None:
+            return "not asked", "no older checkpoint was given to compare with"
+        kept, _ = open_checkpoint(case.previous, case.verifiers)
+        if kept.origin != case.head.origin:
+            raise Broken(f"the older checkpoint is of the log {kept.origin}, not of {case.head.origin}")
+        if kept.size > case.head.size:
+            raise Broken(
+                f"the checkpoint that was given has {kept.size} leaves, this bundle's only {case.head.size}: "
+                "compare it with a newer bundle or with the log itself"
+            )
+        _require_root(case, kept.size, kept.root, "the older checkpoint")
+        return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
+
+
+    def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:
+        if size > case.head.size:
+            raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
+        found = root_from(case.tree.node, size)
+        if found != stated:
+            raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {found.hex()}")
+
+
+    def _require_log_files(case: Case, first: int) -> None:
+        size = case.head.size
+        if size > WIDTH * len(case.bundle.log_files):
+            raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
+        wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
+        wanted |= {entries_path(*item) for item in bundles_of(size, first)}
+        there = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
+        if strangers := sorted(there ^ wanted):
+            state = "is no file of this log" if strangers[0] in there else "is missing"
+            raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
+
+
+    def _tile_of_leaves(case: Case, index: int, width: int, *, begins: int) -> Sequence[bytes]:
+        """Give a level-0 tile's hashes; from the bundle's first leaf on they are made from the leaves themselves."""
+        path = tile_path(0, index, width)
+        hashes = split_hashes(case.bundle.read_log(path), width, f"log/{path}")
+        if index < begins:
+            return hashes
+        entries = entries_path(index, width)
+        leaves = list(enumerate(unpack_entries(case.bundle.read_log(entries), width, f"log/{entries}"), index * WIDTH))
+        for (place, leaf), stated in zip(leaves, hashes, strict=True):
+            if leaf_hash(leaf) != stated:
+                raise Broken(f"leaf {place} has the hash {leaf_hash(leaf).hex()}, log/{path} says {stated.hex()}")
+        case.leaves += leaves
+        return hashes
+
+
+    def _require_tile(case: Case, level: int, index: int, hashes: Sequence[bytes]) -> None:
+        path = tile_path(level, index, len(hashes))
+        stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
+        for place, (found, says) in enumerate(zip(hashes, stated, strict=True)):
+            if found != says:
+                raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {found.hex()}")
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit_log = vault_ledger_audit_log()
+
+
+def vault_commitment():
+    """Salted commitments: what is promised now and opened later.
+
+    HMAC-SHA256(salt, "quarterturn/<label>/v1\\n" || payload)
+
+The payload is canonical JSON (or, for `draw-seed`, the seed's bytes). The salt has exactly SALT_SIZE bytes, because
+HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two ways. A salt
+hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a commitment made
+under one never opens under another.
+
+An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
+
+    { printf 'quarterturn/commit/v1\\n'; cat task.json; } | openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
+"""
+
+    Malformed = vault_errors.Malformed
+
+
+
+    SALT_SIZE = 32
+    SIZE = 32
+    LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed"})
+
+
+    def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:
+        """Draw a salt."""
+        return entropy(SALT_SIZE)
+
+
+    def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
+        """Commit to `payload`; gives SIZE bytes.
+
+    Raises:
+        Malformed: the label is not one of LABELS, or the salt is not SALT_SIZE bytes.
+    """
+        if label not in LABELS:
+            raise Malformed(f"There is no commitment label {label!r}; there are {', '.join(sorted(LABELS))}.")
+        if len(salt) != SALT_SIZE:
+            raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
+        return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
+
+
+    def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
+        """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never does."""
+        return len(salt) == SALT_SIZE and hmac.compare_digest(commitment(label, payload, salt), expected)
+
+    return SimpleNamespace(**locals())
+
+
+vault_commitment = vault_commitment()
+
+
+def vault_ledger_audit_results():
+    """Audit steps 10 to 12 and 14: runs are closed and opened, and the figures follow from bound results."""
+
+    commitment = vault_commitment.commitment
+    opens = vault_commitment.opens
+    Broken = vault_errors.Broken
+    contents = vault_ledger_contents
+    Outcome = vault_ledger_audit_log.Outcome
+    Case = vault_ledger_case.Case
+    OpenedRun = vault_ledger_case.OpenedRun
+    Entry = vault_ledger_history.Entry
+    Run = vault_ledger_history.Run
+    canonical = vault_ledger_jcs.canonical
+    leaf_hash = vault_ledger_merkle.leaf_hash
+    verify_inclusion = vault_ledger_merkle.verify_inclusion
+    totals_of = vault_ledger_results.totals_of
+
+
+
+    _SHOWN = 40
+
+
+    def runs(case: Case) -> Outcome:
+        """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym."""
+        for number, run in case.history.runs.items():
+            _require_closed(case, number, run)
+        lines = list(case.bundle.lines(contents.RUNS, contents.RUN_LINE))
+        used = [n for n, run in sorted(case.history.runs.items()) if case.cohort in run.open.statement.predicate["cohorts"]]
+        opened = [line["run"] for line in lines]
+        if opened != used:
+            raise Broken(f"{contents.RUNS} opens the runs {opened}, the log says that {used} were served {case.cohort}")
+        case.runs = [_opened(line, case.history.runs[line["run"]]) for line in lines]
+        scored = sum(run.scored for run in case.runs)
+        later = [number for number, run in case.history.runs.items() if run.close is None]
+        still = f"; opened since and not closed at this checkpoint: {later}" if later else ""
+        return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {len(lines) - scored} aborted{still}"
+
+
+    def results(case: Case) -> Outcome:
+        """11. The retired cohort's results lie under each score's root, are complete, and add up to the totals."""
+        groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda line: line["run"])
+        scored = [run for run in case.runs if run.scored]
+        count = 0
+        for run in scored:
+            number, lines = next(groups, (None, iter(())))
+            rows = list(lines)
+            if number != run.line["run"]:
+                raise Broken(f"{contents.RESULTS} should go on with run {run.line['run']}, it does with {number}")
+            _require_results(case, run, rows)
+            count += len(rows)
+        if stranger := next(groups, None):
+            raise Broken(f"{contents.RESULTS} opens results of run {stranger[0]}, which has no score on {case.cohort}")
+        return "proved", f"{count} results of {len(scored)} runs were bound in time, are all there, and give the totals"
+
+
+    def figures(case: Case) -> Outcome:
+        """12. Aggregate, attestation and README follow from what was opened."""
+        rows = [(run.line["opening"], run.line["totals"]) for run in case.runs if run.scored]
+        subjects = [(name, task.sha256) for name, task in case.tasks.items()]
+        _require_same(case, contents.AGGREGATE, contents.aggregate(case.month, case.cohort, rows))
+        _require_same(case, contents.ATTESTATION, contents.attestation(case.month, case.cohort, subjects))
+        says = case.bundle.manifest
+        text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], page=contents.PAGE in says["files"])
+        _require_same(case, contents.README, text.encode())
+        return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results"
+
+
+    def full_score(case: Case) -> Outcome:
+        """14. A full score needs every cohort of its run: pending until the last one is opened."""
+        last: dict[str, str] = {}
+        for run in case.runs:
+            if run.scored:
+                says = run.run.open.statement.predicate
+                month = max(name.removeprefix("cohort-") for name in says["cohorts"])
+                last[says["month"]] = max(month, last.get(says["month"], ""))
+        waiting = {month: until for month, until in sorted(last.items()) if until > case.month}
+        if not waiting:
+            return "proved", "no cohort of these runs is still private: with the earlier bundles every score is open"
+        case.pending = max(waiting.values())
+        told = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
+        return "pending", f"full scores need cohorts that are still private: {told}"
+
+
+    def _require_closed(case: Case, number: int, run: Run) -> None:
+        if run.close is None or run.close.index > case.retired.index:
+            if run.open.index < case.retired.index:
+                raise Broken(
+                    f"run {number}, opened at leaf {run.open.index}, has neither score nor abort before {case.cohort} "
+                    f"retires at leaf {case.retired.index}"
+                )
+            return
+        opened, closed = run.open.statement.predicate, run.close.statement.predicate
+        if closed["month"] != opened["month"] or closed.get("track", opened["track"]) != opened["track"]:
+            raise Broken(
+                f"run {number} opens and closes in another month or track: leaves {run.open.index}, {run.close.index}"
+            )
+        if run.close.statement.kind == "abort" and run.close.digest != run.open.digest:
+            raise Broken(f"the abort of run {number} at leaf {run.close.index} is not of the run at {run.open.index}")
+
+
+    def _opened(line: Mapping[str, Any], run: Run) -> OpenedRun:
+        number = line["run"]
+        if run.close is None or (line["open"], line["close"]) != (run.open.index, run.close.index):
+            raise Broken(f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own")
+        if not opens("run-open", canonical(line["opening"]), bytes.fromhex(line["salt"]), bytes.fromhex(run.open.digest)):
+            raise Broken(f"the opening of run {number} does not open {run.open.digest} at leaf {run.open.index}")
+        found = OpenedRun(line, run)
+        if (line["totals"] is not None) != found.scored or (line["totals_salt"] is not None) != found.scored:
+            raise Broken(f"run {number} must open totals exactly if it was scored")
+        return found
+
+
+    def _require_results(case: Case, run: OpenedRun, rows: Sequence[Mapping[str, Any]]) -> None:
+        number, score = run.line["run"], _score(run)
+        says, opened = score.statement.predicate, run.run.open
+        named = opened.statement.predicate["cohorts"]
+        _require_count(case, opened, says["count"])
+        if sorted(item["cohort"] for item in says["totals"]) != sorted(named):
+            raise Broken(f"the score of run {number} at leaf {score.index} has not one total for each of its cohorts")
+        members = case.history.members(case.cohort, opened.index)
+        got = [row["result"]["task"] for row in rows]
+        if sorted(got) != sorted(members):
+            wrong = sorted(set(got) ^ set(members)) or ["a task twice"]
+            raise Broken(f"run {number} must open one result for each task of {case.cohort}: see {wrong[0]}")
+        _require_tree_order(case, number, rows)
+        for row in rows:
+            _require_result(case, row, says["count"], bytes.fromhex(says["results_root"]))
+        _require_totals(case, run, score, [row["result"] for row in rows])
+
+
+    def _require_tree_order(case: Case, number: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        places = [(case.history.commits[row["result"]["task"]].digest, row["position"]) for row in rows]
+        if places != sorted(places) or len({place for _, place in places}) != len(places):
+            raise Broken(f"the results of run {number} are not in the order of their tasks' commitments")
+        if [place for _, place in places] != sorted(place for _, place in places):
+            raise Broken(f"the positions of the results of run {number} do not rise with their tasks' commitments")
+
+
+    def _require_result(case: Case, row: Mapping[str, Any], count: int, root: bytes) -> None:
+        result = row["result"]
+        who = f"the result of run {row['run']} on {result['task']}"
+        if result["run"] != row["run"] or result["cohort"] != case.cohort:
+            raise Broken(f"{who} says that it is of run {result['run']} on {result['cohort']}")
+        task = case.tasks.get(result["task"])
+        if task and (result["category"], result["max_steps"]) != (task.category, task.max_steps):
+            raise Broken(f"{who} says {result['category']} with {result['max_steps']} steps, the task {task.category} "
+                         f"with {task.max_steps}")  # fmt: skip
+        if result["passed"] and result["verdict"] != "true":
+            raise Broken(f"{who} is passed with the verdict {result['verdict']}")
+        bound = commitment("result", canonical(result), bytes.fromhex(row["salt"]))
+        try:
+            verify_inclusion(leaf_hash(bound), row["position"], count, [bytes.fromhex(item) for item in row["proof"]], root)
+        except Broken as error:
+            raise Broken(f"{who} is not under the results root {root.hex()}: {error}") from None
+
+
+    def _require_totals(case: Case, run: OpenedRun, score: Entry, rows: Sequence[Mapping[str, Any]]) -> None:
+        number, stated = run.line["run"], run.line["totals"]
+        found = totals_of(number, case.cohort, rows)
+        if found != stated:
+            wrong = next(key for key in found if found[key] != stated[key])
+            raise Broken(f"the results of run {number} give {wrong} = {found[wrong]}, its totals say {stated[wrong]}")
+        promised = next(t["commitment"] for t in score.statement.predicate["totals"] if t["cohort"] == case.cohort)
+        if not opens("totals", canonical(stated), bytes.fromhex(run.line["totals_salt"]), bytes.fromhex(promised)):
+            raise Broken(f"the totals of run {number} do not open {promised} at leaf {score.index}")
+
+
+    def _require_count(case: Case, opened: Entry, count: int) -> None:
+        named = opened.statement.predicate["cohorts"]
+        wanted = sum(len(case.history.members(name, opened.index)) for name in named)
+        if count != wanted:
+            run = opened.statement.predicate["run"]
+            raise Broken(f"run {run} was served {wanted} tasks, its score binds {count} results")
+
+
+    def _score(run: OpenedRun) -> Entry:
+        if run.run.close is None:
+            raise Broken(f"run {run.line['run']} has no score")
+        return run.run.close
+
+
+    def _require_same(case: Case, name: str, expected: bytes) -> None:
+        found = case.bundle.whole(name)
+        if found != expected:
+            at = next(
+                (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), min(len(found), len(expected))
+            )
+            raise Broken(
+                f"{name} differs from what was opened at byte {at}: {found[at : at + 40]!r}, not {expected[at : at + 40]!r}"
+            )
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit_results = vault_ledger_audit_results()
+
+
+def vault_ledger_leaf():
+    """The log's leaves: one builder a kind of statement.
+
+A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it back. The kinds and their shapes are in
+`vault.ledger.statement`, the formats in `docs/reference/ledger-formats.md`.
+"""
+
+    Verifier = vault_ledger_note.Verifier
+    KINDS = vault_ledger_statement.KINDS
+    Statement = vault_ledger_statement.Statement
+    statement = vault_ledger_statement.statement
+
+
+
+    __all__ = [
+        "KINDS",
+        "Statement",
+        "abort",
+        "commit",
+        "key",
+        "retire",
+        "run_open",
+        "score",
+        "set_of_tasks",
+        "sha256_hex",
+        "statement",
+        "withdraw",
+    ]
+
+
+    def commit(task: str, commitment: bytes, *, spec: str, provenance: bytes, public_grammar: bool) -> bytes:
+        """Promise a task: its id, its commitment, and a commitment to where it came from."""
+        predicate = {"spec": spec, "provenance": provenance.hex(), "public_grammar": public_grammar}
+        return statement("commit", task, commitment.hex(), predicate)
+
+
+    def set_of_tasks(
+        *,
+        month: str,
+        root: bytes,
+        previous: int | None,
+        cohorts: Sequence[Mapping[str, Any]],
+        reserve: Mapping[str, Sequence[str]],
+        counts: Mapping[str, int],
+        next_draw: bytes,
+        public_grammar: bool,
+    ) -> bytes:
+        """State which tasks are live, what will retire when, and the order of the reserve.
+
+    Args:
+        month: `YYYY-MM` that the set is for.
+        root: root over all live tasks' commitments (`merkle.set_root`).
+        previous: index of the last `set` leaf, None for the first.
+        cohorts: the live cohorts, `{"id", "retires", "count", "root", "tasks"}` each: `tasks` are ids in the order in
+            which they will retire, `root` (hex) is `merkle.set_root` over their commitments.
+        reserve: commitments (hex) by stratum, in the order in which they will be used.
+        counts: `{"unseen": n, "seen": n}`: live tasks of skeletons that nobody has seen, and of others.
+        next_draw: commitment to the next cohort's draw seed.
+        public_grammar: whether any live task was drawn from a public grammar.
+    """
+        predicate = {
+            "month": month,
+            "previous": previous,
+            "count": sum(item["count"] for item in cohorts),
+            "cohorts": [dict(item) for item in cohorts],
+            "reserve": {stratum: list(items) for stratum, items in reserve.items()},
+            "counts": dict(counts),
+            "next_draw": next_draw.hex(),
+            "public_grammar": public_grammar,
+        }
+        return statement("set", f"set/{month}", root.hex(), predicate)
+
+
+    def run_open(
+        *,
+        run: int,
+        commitment: bytes,
+        month: str,
+        track: str,
+        set_root: bytes,
+        cohorts: Sequence[str],
+        size: int,
+        root: bytes,
+    ) -> bytes:
+        """Announce a run before its first task is served.
+
+    Args:
+        run: its number; `commitment` hides whose it is.
+        commitment: to `{"submitter", "submission", "attempt"}`, label `run-open`.
+        month: `YYYY-MM`.
+        track: `docker`, `endpoint` or `docker-model-gateway`, or another word.
+        set_root: root of the last `set` statement.
+        cohorts: ids of the cohorts that it is served.
+        size: size of an earlier checkpoint that covers the commits of these cohorts and the `set` statement.
+        root: that checkpoint's root.
+    """
+        predicate = {
+            "run": run,
+            "month": month,
+            "track": track,
+            "set": set_root.hex(),
+            "cohorts": list(cohorts),
+            "checkpoint": {"size": size, "root": root.hex()},
+        }
+        return statement("run-open", f"run/{run}", commitment.hex(), predicate)
+
+
+    def score(
+        *, run: int, month: str, track: str, count: int, results_root: bytes, totals: Sequence[tuple[str, bytes]]
+    ) -> bytes:
+        """Bind a run's results: `count` of them under `results_root`, and a commitment to the totals of each cohort."""
+        predicate = {
+            "run": run,
+            "month": month,
+            "track": track,
+            "count": count,
+            "results_root": results_root.hex(),
+            "totals": [{"cohort": name, "commitment": commitment.hex()} for name, commitment in totals],
+        }
+        return statement("score", f"run/{run}", results_root.hex(), predicate)
+
+
+    def abort(*, run: int, month: str, reason: str, commitment: bytes) -> bytes:
+        """Close a run without a score; `commitment` repeats the `run-open` statement's."""
+        return statement("abort", f"run/{run}", commitment.hex(), {"run": run, "month": month, "reason": reason})
+
+
+    def retire(*, month: str, cohort: str, manifest: str, tasks: Sequence[Mapping[str, str]]) -> bytes:
+        """Open a cohort.
+
+    Args:
+        month: `YYYY-MM`.
+        cohort: its id.
+        manifest: sha256 (hex) of the bundle's manifest.
+        tasks: `{"id", "commitment", "sha256"}` (hex; the hash of the canonical task), in the promised order.
+    """
+        predicate = {"month": month, "cohort": cohort, "tasks": [dict(task) for task in tasks]}
+        return statement("retire", f"Historical-{month}", manifest, predicate)
+
+
+    def withdraw(task: str, commitment: bytes, *, month: str, reason: str, replacement: str | None) -> bytes:
+        """Take a task out in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
+        predicate = {"month": month, "reason": reason, "replacement": replacement}
+        return statement("withdraw", task, commitment.hex(), predicate)
+
+
+    def sha256_hex(data: bytes) -> str:
+        """Hash bytes for a digest field."""
+        return hashlib.sha256(data).hexdigest()
+
+
+    def key(*, old: Verifier, new: Verifier) -> bytes:
+        """Announce a change of the log's key."""
+        return statement("key", new.name, sha256_hex(new.public), {"old": old.vkey, "new": new.vkey})
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_leaf = vault_ledger_leaf()
+
+
+def vault_ledger_audit_tasks():
+    """Audit steps 7 to 9: the tasks are those that were promised, before anybody was measured with them."""
+
+    opens = vault_commitment.opens
+    Broken = vault_errors.Broken
+    contents = vault_ledger_contents
+    Outcome = vault_ledger_audit_log.Outcome
+    Case = vault_ledger_case.Case
+    Task = vault_ledger_case.Task
+    Entry = vault_ledger_history.Entry
+    listed = vault_ledger_history.listed
+    canonical = vault_ledger_jcs.canonical
+    parse_canonical = vault_ledger_jcs.parse_canonical
+    sha256_hex = vault_ledger_leaf.sha256_hex
+    Shape = vault_ledger_shape.Shape
+    matching = vault_ledger_shape.matching
+    one_of = vault_ledger_shape.one_of
+    positive = vault_ledger_shape.positive
+
+
+
+    _REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort ask for a review
+    _COHORTS = 4
+
+    _NEEDED: Mapping[str, Shape] = {
+        "id": matching(r"t-[a-z2-7]{16}", "a task's id"),
+        "server": matching(r"[a-z0-9-]{1,64}", "a server's name"),
+        "category": one_of("single-tool", "composition", "recovery"),
+        "difficulty": one_of("easy", "medium", "hard"),
+        "max_steps": positive,
+    }
+
+
+    def commitments(case: Case) -> Outcome:
+        """7. Every retired task opens the commitment that its `commit` leaf made."""
+        case.tasks = {}
+        provenance = variants = 0
+        stated = case.retired.statement.predicate["tasks"]
+        lines = case.bundle.raw_lines(contents.TASKS)
+        openings = case.bundle.lines(contents.OPENINGS, contents.OPENING_LINE)
+        for number, (says, line, opening) in enumerate(zip_longest(stated, lines, openings), 1):
+            if says is None or line is None or opening is None:
+                raise Broken(
+                    f"the retire statement, {contents.TASKS} and {contents.OPENINGS} differ in length from {number}"
+                )
+            _open(case, number, says, line, opening)
+            provenance += _open_provenance(case, opening)
+            variants += "variant_key" in opening
+        told = f"; {provenance} of them open their provenance" if provenance else ""
+        told += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
+        return "proved", f"{len(case.tasks)} tasks open their commitments, byte for byte{told}"
+
+
+    def promise(case: Case) -> Outcome:
+        """8. What retired is what was promised - withdrawn + refills, in that order, and a quarter of the set."""
+        at = case.retired.index
+        members = case.history.members(case.cohort, at)
+        retired = list(case.tasks)
+        if retired != members:
+            place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
+            raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
+        case.history.require_refills(case.cohort)
+        whole = case.history.require_roots(case.cohort)
+        _require_quarter(case)
+        _require_strata(case)
+        gone = case.history.withdrawn(case.cohort)
+        told = f"; {len(gone)} were withdrawn" if gone else ""
+        review = "; more than 5 % were withdrawn: review" if len(gone) * _REVIEW_ONE_IN > len(members) else ""
+        roots = f"; {whole} set roots could be recomputed" if whole else ""
+        return (
+            "proved",
+            f"the {len(members)} retired tasks are the promised ones in the promised order{told}{review}{roots}",
+        )
+
+
+    def order(case: Case) -> Outcome:
+        """9. Every run that used the cohort names a set and a checkpoint that already covered its tasks' commitments."""
+        count = 0
+        for run in case.history.runs.values():
+            if case.cohort in run.open.statement.predicate["cohorts"]:
+                _require_order(case, run.open)
+                count += 1
+        return "proved", f"the commitments stand before each of the {count} runs that used them, and under its checkpoint"
+
+
+    def _open(case: Case, number: int, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> None:
+        what = f"line {number} of {contents.TASKS}"
+        document = parse_canonical(line, what)
+        if not isinstance(document, dict):
+            raise Broken(f"{what} is no task")
+        for key, shape in _NEEDED.items():
+            shape(document.get(key), f"{what}: $.{key}")
+        name = document["id"]
+        if not name == opening["id"] == says["id"]:
+            raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the retire statement names {says['id']}")
+        if name in case.tasks:
+            raise Broken(f"{name} stands twice in {contents.TASKS}")
+        if sha256_hex(line) != says["sha256"]:
+            raise Broken(f"{name} has the sha256 {sha256_hex(line)}, the retire statement says {says['sha256']}")
+        commit = case.history.commit_of(name, case.retired.index)
+        if commit.index != opening["commit"]:
+            raise Broken(f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}")
+        if not commit.digest == opening["commitment"] == says["commitment"]:
+            raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} in the "
+                         f"retire statement, {opening['commitment']} in its opening")  # fmt: skip
+        if not opens("commit", line, bytes.fromhex(opening["salt"]), bytes.fromhex(commit.digest)):
+            raise Broken(f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}")
+        _require_variant_key(document, opening)
+        if opening["canary"] != case.bundle.manifest["canary"]:
+            raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
+        stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
+        case.tasks[name] = Task(says["sha256"], stratum, document["category"], document["max_steps"])
+
+
+    def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
+        """A task's document names the SHA-256 of its variant key, if it has one, so the key was chosen before any run."""
+        stated, key = document.get("variant_key"), opening.get("variant_key")
+        shown = sha256_hex(bytes.fromhex(key)) if key is not None else None
+        if shown != stated:
+            raise Broken(
+                f"{document['id']} was committed to with the variant key of sha256 {stated}, its opening gives one of "
+                f"{shown}"
+            )
+
+
+    def _open_provenance(case: Case, opening: Mapping[str, Any]) -> bool:
+        document, salt = opening["provenance"], opening["provenance_salt"]
+        if document is None and salt is None:
+            return False
+        if document is None or salt is None:
+            raise Broken(f"the provenance of {opening['id']} is opened by half: it needs the document and its salt")
+        stated = case.history.commits[opening["id"]].statement.predicate["provenance"]
+        if not opens("provenance", canonical(document), bytes.fromhex(salt), bytes.fromhex(stated)):
+            raise Broken(f"the provenance of {opening['id']} and its salt do not open the commitment {stated}")
+        return True
+
+
+    def _require_quarter(case: Case) -> None:
+        promised = case.history.last_set(case.retired.index)
+        item = listed(promised, case.cohort)
+        if item is None or item["retires"] != case.month:
+            raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
+        count = promised.statement.predicate["count"]
+        if abs(_COHORTS * item["count"] - count) > _COHORTS:
+            raise Broken(f"{item['count']} tasks retire of {count}: that is not a quarter within one task")
+
+
+    def _require_strata(case: Case) -> None:
+        """A refill must be of the stratum whose reserve it stood in."""
+        stratum_of = {case.history.commits[name].digest: task.stratum for name, task in case.tasks.items()}
+        for entry in case.history.of("set"):
+            for stratum, reserve in entry.statement.predicate["reserve"].items():
+                for item in reserve:
+                    if stratum_of.get(item, stratum) != stratum:
+                        raise Broken(f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}")
+
+
+    def _require_order(case: Case, opened: Entry) -> None:
+        says = opened.statement.predicate
+        who = f"run {says['run']} at leaf {opened.index}"
+        if opened.index > case.retired.index:
+            raise Broken(f"{who} was served {case.cohort} after it retired at leaf {case.retired.index}")
+        promised = case.history.last_set(opened.index)
+        if promised.digest != says["set"]:
+            raise Broken(f"{who} names the set {says['set']}, the last one is {promised.digest} at leaf {promised.index}")
+        covered = says["checkpoint"]["size"]
+        if promised.index >= covered:
+            raise Broken(f"{who} names a checkpoint of size {covered}, which does not cover its set at {promised.index}")
+        for name in says["cohorts"]:
+            if listed(promised, name) is None:
+                raise Broken(f"{who} was served {name}, which the set at leaf {promised.index} does not list")
+        for task in case.history.members(case.cohort, opened.index):
+            case.history.commit_of(task, covered)
+
+
+    def _at(names: list[str], place: int) -> str:
+        return names[place] if place < len(names) else "no task"
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit_tasks = vault_ledger_audit_tasks()
+
+
+def vault_ledger_audit():
+    """Audit a `Historical-YYYY-MM` bundle, trusting nobody but the keys that the caller gives.
+
+The argument, and the attack that each step stops:
+
+ 1. the files are those of the manifest                          a file was edited, added or left out
+ 2. a given key signed the log's checkpoint                      a log of somebody else's
+ 3. the leaves and tiles rebuild the checkpoint's root           a leaf was changed, moved or left out
+ 4. every leaf is a statement in canonical bytes                 one leaf that two readers read differently
+ 5. every checkpoint that a run names is signed and of this log  a history made up afterwards
+ 6. the `retire` statement names this manifest                   another opening than the one that was logged
+ 7. every task opens its commitment                              a task was swapped after the scores
+ 8. retired = promised - withdrawn + refills, a quarter          tasks were chosen when they hurt
+ 9. commits stand before every run that used them                tasks were made to fit an agent
+10. every run is closed, and opened to its pseudonym             bad runs were dropped
+11. the results open and add up to the committed totals          results were edited or left out
+12. aggregate, attestation and README follow from the above      figures that nobody measured
+13. the log extends the checkpoint that the caller kept          history was rewritten since
+14. a month's full score                                         pending until its last cohort is opened
+
+Each step returns a sentence that says what it proved, or raises with the bytes that disagree; the first failure ends
+the argument, because later steps rest on earlier ones. Standard library and `cryptography` only.
+"""
+
+    VaultError = vault_errors.VaultError
+    audit_log = vault_ledger_audit_log
+    audit_results = vault_ledger_audit_results
+    audit_tasks = vault_ledger_audit_tasks
+    Outcome = vault_ledger_audit_log.Outcome
+    Case = vault_ledger_case.Case
+    Report = vault_ledger_report.Report
+    Step = vault_ledger_report.Step
+
+
+
+    STEPS: Mapping[str, Callable[[Case], Outcome]] = {
+        "files": audit_log.files,
+        "checkpoint": audit_log.checkpoint,
+        "root": audit_log.root,
+        "statements": audit_log.statements,
+        "named checkpoints": audit_log.named,
+        "retirement": audit_log.retirement,
+        "commitments": audit_tasks.commitments,
+        "promise": audit_tasks.promise,
+        "order": audit_tasks.order,
+        "runs": audit_results.runs,
+        "results": audit_results.results,
+        "figures": audit_results.figures,
+        "consistency": audit_log.consistency,
+        "full score": audit_results.full_score,
+    }
+
+
+    def audit(folder: Path, keys: Sequence[str], previous: str | None = None) -> Report:
+        """Audit a bundle; whatever is wrong with it becomes a failed step, never an exception.
+
+    Args:
+        folder: the bundle.
+        keys: verifier keys of the log (`NAME+ID+KEY`), from anywhere but the bundle.
+        previous: a signed checkpoint that the caller kept from before, if any.
+    """
+        case = Case(folder, list(keys), previous)
+        steps: list[Step] = []
+        for number, name in enumerate(STEPS, 1):
+            if steps and not steps[-1].ok:
+                steps.append(Step(number, name, ok=False, proved="", state="not reached"))
+            else:
+                steps.append(_step(number, name, case))
+        return Report(all(step.ok for step in steps), steps, case.pending)
+
+
+    def _step(number: int, name: str, case: Case) -> Step:
+        try:
+            state, proved = STEPS[name](case)
+        except VaultError as error:
+            return Step(number, name, ok=False, proved="", detail=str(error), state="failed")
+        return Step(number, name, ok=True, proved=proved, state=state)
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit = vault_ledger_audit()
+
+
+def vault_ledger_command():
+    """The audit as a command of its own, for the single file `audit.py`: what it is given, what it prints, how it ends.
+
+Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
+"""
+
+    Malformed = vault_errors.Malformed
+    NotFound = vault_errors.NotFound
+    VaultError = vault_errors.VaultError
+    audit = vault_ledger_audit.audit
+    Checkpoint = vault_ledger_checkpoint.Checkpoint
+    Verifier = vault_ledger_note.Verifier
+    take_apart = vault_ledger_note.take_apart
+
+
+
+    CODES = {"malformed": 2, "not-found": 3}
+
+
+    def read_key(path: Path) -> str:
+        """Read a file with a log's verifier key.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no such key.
+    """
+        try:
+            return Verifier.parse(_text(path).strip()).vkey
+        except Malformed as error:
+            raise Malformed(f"the key file {path} cannot be used: {error}") from None
+
+
+    def read_checkpoint(path: Path) -> str:
+        """Read a file with a checkpoint that somebody kept.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no checkpoint.
+    """
+        text = _text(path)
+        try:
+            Checkpoint.parse(take_apart(text)[0])
+        except Malformed as error:
+            raise Malformed(f"{path} holds no checkpoint: {error}") from None
+        return text
+
+
+    def main(arguments: Sequence[str] | None = None) -> int:
+        """Audit what the command line names; gives the exit code."""
+        parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
+        parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
+        parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier key")
+        parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        given = parser.parse_args(arguments)
+        try:
+            if not given.bundle.is_dir():
+                raise NotFound(f"there is no release folder {given.bundle}")
+            keys = [read_key(path) for path in given.key]
+            report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None)
+        except VaultError as error:
+            sys.stderr.write(f"audit.py: {error}\n")
+            return CODES.get(error.kind, 2)
+        said = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
+        sys.stdout.write("".join(f"{line}\n" for line in said))
+        return 0 if report.ok else 1
+
+
+    def _text(path: Path) -> str:
+        try:
+            return path.read_text(encoding="utf-8")
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise NotFound(f"there is no file {path}") from error
+        except UnicodeDecodeError as error:
+            raise Malformed(f"{path} is not text") from error
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_command = vault_ledger_command()
+
+if __name__ == "__main__":
+    raise SystemExit(vault_ledger_command.main())

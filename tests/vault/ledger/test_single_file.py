@@ -1,0 +1,82 @@
+"""The audit as one file: it is what the modules make, and says what they say, with the package or without any."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vault.ledger.audit import audit
+from vault.ledger.single_file import write
+
+ROOT = Path(__file__).resolve().parents[3]
+FILE = ROOT / "docs" / "audit.py"
+VECTORS = ROOT / "tests" / "vectors" / "ledger"
+GOOD = VECTORS / "good" / "Historical-2026-12"
+BAD = json.loads((VECTORS / "bad.json").read_text())
+KEY, OLDER = VECTORS / "log.vkey", VECTORS / "older-checkpoint"
+ALONE = ("-I", "-S")  # of what is installed nothing is found
+BOTH = pytest.mark.parametrize("python", [("-I",), ALONE], ids=["with the package", "with none"])
+
+
+def run(python: tuple[str, ...], *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *python, FILE, *arguments]
+    return subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False)
+
+
+def test_the_file_is_what_the_modules_make() -> None:
+    assert FILE.read_text() == write(), "python -m vault.ledger.single_file > docs/audit.py"
+
+
+def test_without_what_is_installed_there_is_no_package() -> None:
+    command = [sys.executable, *ALONE, "-c", "import cryptography"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+
+
+@BOTH
+def test_it_says_of_a_good_release_what_the_modules_say(python: tuple[str, ...]) -> None:
+    said = run(python, GOOD, "--key", KEY, "--previous", OLDER, "--json")
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout) == audit(GOOD, [KEY.read_text().strip()], OLDER.read_text()).as_json()
+    assert run(python, GOOD, "--key", KEY).stdout.splitlines()[-6] == "yes"
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_it_says_of_a_bad_release_what_the_modules_say(name: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(GOOD, tmp_path / "bundle")
+    shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
+    for path in BAD[name]["without"]:
+        (folder / path).unlink()
+    said = run(ALONE, folder, "--key", KEY, "--json")
+    assert said.returncode == 1
+    assert json.loads(said.stdout) == audit(folder, [KEY.read_text().strip()]).as_json()
+
+
+def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path: Path) -> None:
+    folder = shutil.copytree(GOOD, tmp_path / "bundle")
+    checkpoint = folder / "log" / "checkpoint"
+    name, _, signature = checkpoint.read_text().rpartition(" ")
+    other = "B" if signature[20] == "A" else "A"
+    checkpoint.write_text(f"{name} {signature[:20]}{other}{signature[21:]}")
+    said = run(ALONE, folder, "--key", KEY)
+    assert said.returncode == 1
+    assert "does not verify" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ((GOOD,), 2, "--key"),
+        ((GOOD, "--key", OLDER), 2, "cannot be used"),
+        ((GOOD, "--key", "nothing"), 3, "there is no file nothing"),
+        (("nothing", "--key", KEY), 3, "there is no release folder"),
+        ((GOOD, "--key", KEY, "--previous", KEY), 2, "holds no checkpoint"),
+    ],
+)
+def test_what_it_cannot_use_is_named(arguments: tuple[object, ...], code: int, says: str) -> None:
+    said = run(ALONE, *arguments)
+    assert (said.returncode, said.stdout) == (code, "")
+    assert says in said.stderr
+    assert "Traceback" not in said.stderr

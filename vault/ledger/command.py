@@ -1,0 +1,77 @@
+"""The audit as a command of its own, for the single file `audit.py`: what it is given, what it prints, how it ends.
+
+Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vault.errors import Malformed, NotFound, VaultError
+from vault.ledger.audit import audit
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.note import Verifier, take_apart
+
+CODES = {"malformed": 2, "not-found": 3}
+
+
+def read_key(path: Path) -> str:
+    """Read a file with a log's verifier key.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no such key.
+    """
+    try:
+        return Verifier.parse(_text(path).strip()).vkey
+    except Malformed as error:
+        raise Malformed(f"the key file {path} cannot be used: {error}") from None
+
+
+def read_checkpoint(path: Path) -> str:
+    """Read a file with a checkpoint that somebody kept.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no checkpoint.
+    """
+    text = _text(path)
+    try:
+        Checkpoint.parse(take_apart(text)[0])
+    except Malformed as error:
+        raise Malformed(f"{path} holds no checkpoint: {error}") from None
+    return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Audit what the command line names; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
+    parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
+    parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier key")
+    parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args(arguments)
+    try:
+        if not given.bundle.is_dir():
+            raise NotFound(f"there is no release folder {given.bundle}")
+        keys = [read_key(path) for path in given.key]
+        report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None)
+    except VaultError as error:
+        sys.stderr.write(f"audit.py: {error}\n")
+        return CODES.get(error.kind, 2)
+    said = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
+    sys.stdout.write("".join(f"{line}\n" for line in said))
+    return 0 if report.ok else 1
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}") from error
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{path} is not text") from error
