@@ -16,10 +16,16 @@ from quarterturn.launcher.steps import say
 OPTIONS = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-build", "--quiet")
 BARE = ("--no-header", "--no-annotate")
 
-# lock -> what it is resolved from; the tests' lock must agree with the product's.
+# lock -> what it is resolved from; the others must agree with the product's.
 LOCKS: dict[str, tuple[str, ...]] = {
     "requirements/installer.txt": ("requirements/installer.in",),
     "requirements/product.txt": ("pyproject.toml", "--group=build"),
+    "requirements/service.txt": (
+        "pyproject.toml",
+        "--group=build",
+        "--extra=postgres",
+        "--constraints=requirements/product.txt",
+    ),
     "requirements/tests.txt": (
         "pyproject.toml",
         "--group=build",
