@@ -1,11 +1,11 @@
-// Tlog checks a log's folder with the code of Go's module sumdb (golang.org/x/mod/sumdb), and with none of Quarterturn's.
+// Tlog checks a log's folder with the code of Go's module sumdb (golang.org/x/mod/sumdb), and none of Quarterturn's.
 //
-//	tlog [-old FILE -consistency FILE] [-proof FILE -leaf FILE] FOLDER KEY
+//	tlog [-old FILE [-consistency FILE]] [-proof FILE -leaf FILE] FOLDER KEY
 //
 // FOLDER is a log as web servers have it (a release has one in log/), KEY the log's verifier key. The checkpoint's
-// signature is verified, and root and tiles are made anew from the leaves. With -old, an older checkpoint, the tiles have to
-// prove that the log extends it; -consistency names a file with a proof of that, a base64 hash a line. With -proof, a
-// .tlog-proof file, its leaf's bytes are in the file that -leaf names. It ends with 1 where something does not hold.
+// signature is verified, and root and tiles are made anew from the leaves. With -old, an older checkpoint, the tiles
+// have to prove that the log extends it; -consistency names a file with a proof of that, a base64 hash a line. With
+// -proof, a .tlog-proof file, its leaf's bytes are in the file that -leaf names. It ends with 1 where one of these fails.
 package main
 
 import (
@@ -102,8 +102,9 @@ func hashes(lines []string) (found []tlog.Hash) {
 	return found
 }
 
-// rebuild makes every hash anew from the leaves, compares the root and all tiles with them, and proves one leaf of each
-// file from the tiles. Each proof is checked against the root: the TileHashReader of version 0.7.0 leaves full tiles unchecked in some trees.
+// rebuild makes every hash anew from the leaves, compares root and tiles with them, and proves one leaf of each file
+// from the tiles. Each proof is checked against the root, because the TileHashReader of version 0.7.0 lets some full
+// tiles through unchecked.
 func rebuild(log folder, tree tlog.Tree) {
 	var stored []tlog.Hash
 	reader := tlog.HashReaderFunc(func(indexes []int64) (found []tlog.Hash, err error) {
