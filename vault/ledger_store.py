@@ -21,6 +21,7 @@ from vault.errors import Broken, Malformed, NotFound, Refused
 from vault.ledger import merkle
 from vault.ledger.append import LogWriter
 from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.cosigning import Witnesses
 from vault.ledger.tiles import MAX_LEAF
 from vault.tables import LeafRow
 
@@ -34,13 +35,21 @@ class Ledger:
         engine: from `vault.db.open_engine`.
         writer: the log's only writer.
         clock: the present moment, with its time zone.
+        witnesses: who has to cosign a head before it counts, or None.
 
     Raises:
         Refused: the rows are not what the last signed head was signed over.
     """
 
-    def __init__(self, engine: Engine, writer: LogWriter, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        writer: LogWriter,
+        clock: Callable[[], datetime],
+        witnesses: Witnesses | None = None,
+    ) -> None:
         self._engine = engine
+        self._witnesses = witnesses
         self._writer = writer
         self._clock = clock
         self._require_rows_under(writer.recover())
@@ -53,8 +62,8 @@ class Ledger:
 
     @property
     def published(self) -> Checkpoint:
-        """The last signed head."""
-        return self._writer.checkpoint()
+        """The last signed head; where there are witnesses, the last that their quorum cosigned."""
+        return self._witnesses.head() if self._witnesses else self._writer.checkpoint()
 
     def record(self, key: str, leaf: bytes, session: Session | None = None) -> int:
         """Record a leaf and give its index; recording it again under the same key gives the same index.
@@ -81,14 +90,15 @@ class Ledger:
             return known.number
 
     def publish(self) -> Checkpoint:
-        """Put every recorded leaf under a signed and published head, and give that head.
+        """Put every recorded leaf under a signed, published and cosigned head, and give that head.
 
         Raises:
             Refused: the rows contradict what was signed; nothing was signed.
-            Unavailable: the disk failed or another process is writing; call again.
+            Unavailable: the disk failed, another process is writing, or too few witnesses cosigned; call again.
         """
         start = self._writer.size
-        return self._writer.append(self._leaves(start), start)
+        head = self._writer.append(self._leaves(start), start)
+        return self._witnesses.require() if self._witnesses else head
 
     def leaf(self, index: int) -> bytes:
         """Give a leaf's bytes.

@@ -5,8 +5,11 @@ It appends in an order in which a crash at any point loses nothing and says noth
 1. entry bundles and tiles, each whole or absent (write, fsync, rename, fsync folder)
 2. the signed head, in a file outside of the public folder and of the database
 3. the public copy: `checkpoints/<size>`, then `checkpoint`
+4. where there are witnesses, they are asked to cosign (`vault.ledger.cosigning`)
+5. their lines under the public copy, in the order of step 3
 
-Starting again finishes step 3, and `append` with the same leaves finishes step 1 and 2. It refuses to sign a tree that
+Starting again finishes step 3 and 5 and takes no line away, asking again finishes step 4, and `append` with the same
+leaves finishes step 1 and 2. It refuses to sign a tree that
 does not extend the last head that it signed (a database or a folder that was put back from a backup), and a lock file
 beside the head keeps a second process from signing at the same time. So there are never two roots at one size.
 """
@@ -22,7 +25,7 @@ from vault.ledger import fsck as check
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.lock import locked
 from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
-from vault.ledger.note import Signer
+from vault.ledger.note import Signer, Verifier
 from vault.ledger.tiles import (
     HEAD,
     HEIGHT,
@@ -66,6 +69,11 @@ class LogWriter:
         self._patience = patience
 
     @property
+    def verifier(self) -> Verifier:
+        """The log's public key."""
+        return self._signer.verifier
+
+    @property
     def size(self) -> int:
         """The number of leaves under the last signed head."""
         return self.checkpoint().size
@@ -78,6 +86,26 @@ class LogWriter:
     def note(self) -> str | None:
         """Give the last signed head as a note, or None if nothing was ever signed."""
         return _text(self._head_file)
+
+    def notes(self) -> Iterator[str]:
+        """Give every head that was ever published, with the lines under it, the newest first."""
+        sizes = [int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal()]
+        for path in (HEAD, *(f"{KEPT}/{size}" for size in sorted(sizes, reverse=True))):
+            if (note := _text(self.folder / path)) is not None:
+                yield note
+
+    def put_under(self, note: str, lines: str) -> None:
+        """Put witnesses' lines under a head that was published (step 5); others that are there give way to them.
+
+        Raises:
+            Unavailable: the disk failed or another process is writing; nothing is lost, call again.
+        """
+        with self._alone():
+            head = self._finish()
+            size = self._open(note).size
+            self._write(f"{KEPT}/{size}", (note + lines).encode())
+            if size == head.size:
+                self._write(HEAD, (note + lines).encode())
 
     def append(self, leaves: Sequence[bytes], start: int) -> Checkpoint:
         """Append leaves, sign and publish the new head.
@@ -150,15 +178,21 @@ class LogWriter:
                 f"({error}): they were lost, or put back from an older backup. Put the newest copy of the log back, "
                 "and the newest database with it; from an older state nothing is ever signed"
             ) from error
-        if public and public != note:
+        if public and not public.startswith(note):
             shown = self._open(public)
             if shown.size >= head.size:
                 raise Refused(f"the published checkpoint (size {shown.size}) is no older than the last signed head "
                               f"(size {head.size}): the head file was put back from a backup")  # fmt: skip
             self._require_extends(tree, shown, head, "the published checkpoint is not the beginning of the signed tree")
-        if public != note:
-            self._publish(note, head.size)
+        cosigned = self._cosigned(note, head.size)
+        if public != cosigned:
+            self._publish(cosigned, head.size)
         return head
+
+    def _cosigned(self, note: str, size: int) -> str:
+        """Give a head with the lines that were put under it, also where the public copy has them only in part."""
+        shown = (_text(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
+        return max((one for one in shown if one.startswith(note)), key=len, default=note)
 
     def _require_extends(self, tree: TileTree, old: Checkpoint, head: Checkpoint, otherwise: str) -> None:
         found = root_from(tree.node, old.size)

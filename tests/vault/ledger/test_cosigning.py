@@ -1,0 +1,301 @@
+"""A head counts once enough witnesses cosigned it, whatever the others do, and no start takes a line away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+
+from vault.errors import Unavailable
+from vault.ledger.append import LogWriter
+from vault.ledger.cosignature import Cosigner
+from vault.ledger.cosigning import Witnesses
+from vault.ledger.note import Signer
+from vault.ledger.policy import Policy
+from vault.ledger.witness import SIZE, TEXT, LocalWitness, Reply
+
+ORIGIN = "bench.example/log"
+LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+KEYS = {
+    "A": Cosigner("a.example/w", Ed25519PrivateKey.from_private_bytes(b"\1" * 32)),
+    "B": Cosigner("b.example/w", Ed25519PrivateKey.from_private_bytes(b"\2" * 32)),
+    "C": Cosigner("c.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
+}
+TWO_OF_THREE = (
+    "".join(f"witness {name} {one.witness.vkey} https://{name.lower()}.example/\n" for name, one in KEYS.items())
+    + "group any-two 2 A B C\nquorum any-two\n"
+)
+
+Play = Callable[[bytes], Reply]
+
+
+class Stage:
+    """A log and three witnesses in one process; each witness can be made to act a part."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, clock = folder, count(1_700_000_000)
+        self.witnesses = {
+            name: LocalWitness(folder / name, [LOG.verifier], [key], lambda: next(clock)) for name, key in KEYS.items()
+        }
+        self.parts: dict[str, Play] = {name: one.add_checkpoint for name, one in self.witnesses.items()}
+        self.asked: list[tuple[str, bytes]] = []
+        self.told: list[str] = []
+        self.writer = self.open("log")
+
+    def open(self, name: str) -> LogWriter:
+        return LogWriter(self.folder / name, self.folder / f"{name}-head" / "signed", LOG, ORIGIN)
+
+    def ask(self, url: str, body: bytes) -> Reply:
+        name = url.removeprefix("https://")[0].upper()
+        assert url == f"https://{name.lower()}.example/add-checkpoint"
+        self.asked.append((name, body.partition(b"\n")[0]))
+        return self.parts[name](body)
+
+    def client(self, policy: str = TWO_OF_THREE, writer: LogWriter | None = None, **how: float) -> Witnesses:
+        return Witnesses(writer or self.writer, Policy.parse(policy), self.ask, told=self.told.append, **how)
+
+    def grow(self, size: int, writer: LogWriter | None = None, word: str = "leaf") -> None:
+        (writer or self.writer).append([f"{word} {n}".encode() for n in range(size)], 0)
+
+    def shown(self, path: str = "checkpoint") -> str:
+        return (self.folder / "log" / path).read_text()
+
+    def out(self, *names: str) -> None:
+        def nobody(_: bytes) -> Reply:
+            raise Unavailable("does not answer")
+
+        self.parts |= dict.fromkeys(names, nobody)
+
+    def back(self, *names: str) -> None:
+        self.parts |= {name: self.witnesses[name].add_checkpoint for name in names}
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_every_head_is_cosigned_by_all_who_are_there(stage: Stage) -> None:
+    client = stage.client()
+    assert client.require().size == 0
+    for size in (1, 2, 300):
+        stage.grow(size)
+        assert client.head().size < size
+        assert client.require() == client.head() == stage.writer.checkpoint()
+        assert set(client.policy.open(stage.shown()).witnesses) == {"A", "B", "C"}
+        assert stage.shown() == stage.shown(f"checkpoints/{size}")
+    assert stage.writer.fsck() == []
+    assert not stage.told
+
+
+def test_who_is_asked_once_is_not_asked_again(stage: Stage) -> None:
+    stage.grow(3)
+    client = stage.client()
+    client.require()
+    assert sorted(stage.asked) == [("A", b"old 0"), ("B", b"old 0"), ("C", b"old 0")]
+    client.require()
+    stage.client().require()
+    assert len(stage.asked) == 3
+    stage.grow(4)
+    stage.client().require()
+    assert sorted(stage.asked[3:]) == [("A", b"old 3"), ("B", b"old 3"), ("C", b"old 3")]
+
+
+def test_one_may_be_out_and_catches_up_by_itself(stage: Stage) -> None:
+    client = stage.client()
+    stage.grow(3)
+    client.require()
+    stage.out("B")
+    stage.grow(5)
+    assert client.require().size == 5
+    assert set(client.policy.open(stage.shown()).witnesses) == {"A", "C"}
+    assert stage.told == ["witness B does not answer; the others were enough"]
+    stage.back("B")
+    stage.grow(9)
+    client.require()
+    assert set(client.policy.open(stage.shown()).witnesses) == {"A", "B", "C"}
+    again = stage.client()  # which believes that all of them are at 9
+    (stage.folder / "A").rename(stage.folder / "A-was-lost")
+    stage.grow(10)
+    again.require()
+    assert [old for name, old in stage.asked[-4:] if name == "A"] == [b"old 9", b"old 0"]
+
+
+def test_too_few_are_named_and_nothing_counts_until_they_are_back(stage: Stage) -> None:
+    client = stage.client()
+    stage.grow(3)
+    client.require()
+    stage.out("A", "C")
+    stage.grow(5)
+    with pytest.raises(
+        Unavailable, match=r"'any-two': (A|C) does not answer; (A|C) does not answer\. Nothing is lost"
+    ) as no:
+        client.require()
+    assert "B " not in str(no.value)
+    assert client.head().size == 3
+    assert "a.example" not in stage.shown()
+    stage.back("A")
+    assert client.require().size == client.head().size == 5
+
+
+def test_a_restart_strips_nothing_and_finishes_what_was_begun(stage: Stage) -> None:
+    stage.grow(3)
+    stage.client().require()
+    whole = stage.shown()
+    stage.open("log").recover()
+    assert stage.shown() == whole
+    (stage.folder / "log/checkpoint").write_text(stage.writer.note() or "")  # killed between the two copies
+    stage.open("log").recover()
+    assert stage.shown() == whole
+    stage.open("log").append([b"leaf 0"], 0)
+    assert stage.shown() == whole
+
+
+def test_lines_that_were_damaged_are_asked_for_again(stage: Stage) -> None:
+    stage.grow(3)
+    client = stage.client()
+    client.require()
+    for path in ("checkpoint", "checkpoints/3"):
+        (stage.folder / "log" / path).write_text(stage.shown(path).replace("b.example/w ", "b.example/w A", 1))
+    assert client.head().size == 0
+    assert client.require().size == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Reply(200, TEXT, "\u2014 nobody.example AAAAAAAA\n".encode()), "A gave no line of its key"),
+        (Reply(200, TEXT, b""), "A answered nonsense: no signature lines"),
+        (Reply(200, TEXT, b"\xff\xfe\n"), "A answered nonsense: no signature lines"),
+        (Reply(409, SIZE, b"0\n"), "A answered nonsense: a conflict that names no other size"),
+        (Reply(409, SIZE, b"03\n"), "A answered nonsense: a conflict"),
+        (Reply(409, SIZE, b"4"), "A answered nonsense: a conflict"),
+        (Reply(409, SIZE, b"77\n"), "A has cosigned 77 leaves of this log, which has 3: it has seen another history"),
+        (Reply(404, TEXT, b"who?\n"), r"A does not know this log \(404: who\?\)"),
+        (Reply(403, TEXT, b""), r"A does not know this log's key \(403\)"),
+        (Reply(500, "text/html", b"\x1b[2J" * 99), r"A gave no cosignature \(500\)"),
+    ],
+)
+def test_who_answers_nonsense_is_named(stage: Stage, reply: Reply, says: str) -> None:
+    stage.grow(3)
+    stage.parts["A"] = lambda _: reply
+    assert stage.client().require().size == 3
+    assert len(stage.told) == 1
+    stage.out("B")
+    stage.grow(4)
+    stage.told.clear()
+    with pytest.raises(Unavailable, match=says.replace("has 3", "has 4")):
+        stage.client().require()
+
+
+def test_a_size_that_changes_each_time_is_nonsense_too(stage: Stage) -> None:
+    stage.grow(3)
+    sizes = count(1)
+    stage.parts["A"] = lambda _: Reply(409, SIZE, b"%d\n" % (next(sizes) % 3))
+    stage.client().require()
+    assert stage.told == ["witness A named a new size each time that it was asked; the others were enough"]
+
+
+def test_a_line_that_does_not_verify_is_not_put_anywhere(stage: Stage) -> None:
+    stage.grow(2)
+    stage.client().require()
+    old = stage.shown().splitlines(keepends=True)
+    stage.grow(3)
+    stage.parts["A"] = lambda _: Reply(200, TEXT, next(line for line in old if "a.example" in line).encode())
+    stage.client().require()
+    assert stage.told == ["witness A answered with a signature that does not verify; the others were enough"]
+    assert "a.example" not in stage.shown()
+
+
+def test_a_log_that_forked_is_shown(stage: Stage) -> None:
+    stage.grow(5)
+    stage.client().require()
+    fork = stage.open("fork")
+    stage.grow(5, fork, "another")
+    with pytest.raises(Unavailable) as same:
+        stage.client(writer=fork).require()
+    for name in KEYS:
+        assert f"{name} has seen another tree of this size (409: size 5 was cosigned with the root" in str(same.value)
+    stage.grow(7, fork, "another")
+    with pytest.raises(Unavailable) as longer:
+        stage.client(writer=fork).require()
+    for name in KEYS:
+        assert f"{name} has seen another history of this log (422" in str(longer.value)
+    assert all(one.last(ORIGIN) == stage.writer.checkpoint() for one in stage.witnesses.values())
+
+
+def test_a_server_with_two_keys_is_asked_once_and_counts_for_both(stage: Stage, tmp_path: Path) -> None:
+    both = LocalWitness(tmp_path / "both", [LOG.verifier], [KEYS["A"], KEYS["C"]], lambda: 1)
+    stage.parts["A"] = both.add_checkpoint
+    at = "https://a.example"
+    policy = (
+        f"witness A {KEYS['A'].witness.vkey} {at}\nwitness C {KEYS['C'].witness.vkey} {at}\ngroup G all A C\nquorum G\n"
+    )
+    stage.grow(3)
+    stage.client(policy).require()
+    assert [name for name, _ in stage.asked] == ["A"]
+
+
+def test_a_witness_that_hangs_is_not_waited_for_longer_than_it_takes(stage: Stage) -> None:
+    stage.grow(3)
+    free = threading.Event()
+
+    def hangs(_: bytes) -> Reply:
+        free.wait(60)
+        raise Unavailable("too late")
+
+    stage.parts["C"] = hangs
+    try:
+        stage.client(grace=0.01).require()
+        assert stage.told == ["witness C did not answer in time; the others were enough"]
+        stage.out("A")
+        stage.grow(4)
+        with pytest.raises(Unavailable, match="C did not answer in time"):
+            stage.client(patience=0.2).require()
+    finally:
+        free.set()
+
+
+def test_a_witness_without_a_url_is_missing(stage: Stage) -> None:
+    stage.grow(1)
+    with pytest.raises(Unavailable, match="A has no URL in the policy"):
+        stage.client(f"witness A {KEYS['A'].witness.vkey}\nquorum A\n").require()
+
+
+def test_where_nobody_has_to_cosign_nobody_is_asked(stage: Stage) -> None:
+    stage.grow(1)
+    assert stage.client("quorum none\n").require().size == 1
+    assert not stage.asked
+
+
+def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage: Stage) -> None:
+    numbers: Iterator[int] = iter(range(1, 41))
+    lock = threading.Lock()
+    failed: list[BaseException] = []
+
+    def publish() -> None:
+        try:
+            client = stage.client()
+            while True:
+                with lock:
+                    size = next(numbers, None)
+                    if size is None:
+                        return
+                    stage.grow(size)
+                assert client.require().size >= size
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=publish) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert stage.client().head().size == 40
+    assert stage.writer.fsck() == []
