@@ -53,7 +53,7 @@ def test_a_published_task_is_opened(ask, opening):
     said = ask(opening["id"])
     assert f"was fixed in leaf {opening['commit']}, before its first run" in said
     assert f"open the commitment {opening['commitment']}" in said
-    assert "an inclusion proof of" in said
+    assert "its inclusion proof of" in said
     proved, unproved = said.split("What was not")
     assert "The first run that was served it is run 1 of December 2026" in proved
     assert "nobody had seen the task" in unproved

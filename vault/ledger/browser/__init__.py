@@ -28,6 +28,7 @@ LIBRARY = (
     "history.js",
     "log.js",
     "release.js",
+    "tasks.js",
     "results.js",
     "lookup.js",
     "view.js",

@@ -1,8 +1,10 @@
 // The explorer: it asks the service's public routes for the log, and checks everything that it is given.
 
 const OTHERS = "That everybody is shown this log: compare its size and its root with what others were shown.";
-const KEY_FROM_HERE = "That the key is the operator's: it came with this page. Put in one that you have from elsewhere.";
-const CODE_FROM_HERE = "That this page is honest: its script came from the service. verify.html does the same from your disk.";
+const KEY_FROM_HERE =
+  "That the key is the operator's: it came with this page. Put in one that you have from elsewhere.";
+const CODE_FROM_HERE =
+  "That this page is honest: its script came from the service. verify.html does the same from your disk.";
 
 /** @param {string} path @param {RequestCache} cache @returns {Promise<Uint8Array>} */
 async function fetched(path, cache = "default") {
@@ -12,7 +14,8 @@ async function fetched(path, cache = "default") {
   } catch {
     throw new Cannot("The service does not answer, so nothing could be checked.");
   }
-  if (!answer.ok) throw new Cannot(`The service does not give ${path} (status ${answer.status}), so nothing could be checked.`);
+  if (!answer.ok)
+    throw new Cannot(`The service does not give ${path} (status ${answer.status}), so nothing could be checked.`);
   return new Uint8Array(await answer.arrayBuffer());
 }
 
@@ -26,7 +29,13 @@ async function fetched(path, cache = "default") {
 async function openService(note, key, isServed) {
   const { log, history } = await openLog(note, key, (path) => fetched(`/log/${path}`));
   const unproved = [OTHERS, ...(isServed ? [KEY_FROM_HERE] : []), CODE_FROM_HERE];
-  return { log, history, unproved, prove: (index) => proveByProof(log, index), release: (entry) => published(history, entry) };
+  return {
+    log,
+    history,
+    unproved,
+    prove: (index) => proveByProof(log, index),
+    release: (entry) => published(history, entry),
+  };
 }
 
 /** @param {Log} log @param {number} index @returns {Promise<string>} */
@@ -36,7 +45,7 @@ async function proveByProof({ head, hashes }, index) {
   record({ index: natural, size: natural, proof: listOf(anyText) })(found, what);
   const proof = found.proof.map((part) => fromBase64(part, what));
   await verifyInclusion(hashes[index], index, head.size, proof, head.root);
-  return `Leaf ${index} is in it: an inclusion proof of ${proof.length} hashes (RFC 9162) leads from the leaf to that root.`;
+  return `Leaf ${index} is in it: its inclusion proof of ${proof.length} hashes (RFC 9162) leads to that root.`;
 }
 
 /** Give a release whose manifest is the one that the log names. @param {History} history @param {Entry} retired */
@@ -45,7 +54,10 @@ async function published(history, retired) {
   const data = await read(MANIFEST);
   const manifestDigest = hex(await sha256(data));
   if (manifestDigest !== retired.digest) {
-    throw new No(`the manifest of ${retired.name} has the SHA-256 ${manifestDigest}, leaf ${retired.index} names ${retired.digest}`);
+    throw new No(
+      `the manifest of ${retired.name} has the SHA-256 ${manifestDigest}, ` +
+        `leaf ${retired.index} names ${retired.digest}`,
+    );
   }
   const manifest = parseCanonical(data, MANIFEST);
   MANIFEST_SHAPE(manifest, MANIFEST);
@@ -63,7 +75,8 @@ function startExplorer() {
   const book = async () => {
     const note = await fetched("/log/checkpoint", "no-cache");
     const version = `${key.value} ${hex(note)}`;
-    if (version !== known) [kept, known] = [await openService(note, key.value, key.value === key.defaultValue), version];
+    if (version !== known)
+      [kept, known] = [await openService(note, key.value, key.value === key.defaultValue), version];
     return kept;
   };
   form.hidden = false;

@@ -30,7 +30,7 @@ class History {
     return found;
   }
 
-  /** Give a task's commit, which must stand before a leaf. @param {string} task @param {number} before @returns {Entry} */
+  /** Give a task's commit, if it stands before a leaf. @param {string} task @param {number} before @returns {Entry} */
   commitOf(task, before) {
     const found = this.commits.get(task);
     if (!found) throw new No(`no leaf commits to ${task}`);
@@ -55,7 +55,8 @@ class History {
     for (const entry of this.of("commit")) {
       const twice = commits.get(entry.name);
       if (twice) throw new No(`${entry.name} is committed to twice, at leaves ${twice.index} and ${entry.index}`);
-      if (tasks.has(entry.digest)) throw new No(`${tasks.get(entry.digest)} and ${entry.name} have the same commitment`);
+      if (tasks.has(entry.digest))
+        throw new No(`${tasks.get(entry.digest)} and ${entry.name} have the same commitment`);
       commits.set(entry.name, entry);
       tasks.set(entry.digest, entry.name);
     }
@@ -113,7 +114,8 @@ function requireChain(last, entry) {
 function restated(live, gone, entry) {
   const says = new Map(entry.says.cohorts.map((one) => [one.id, one.tasks]));
   for (const [name, tasks] of live ?? []) {
-    if (!says.has(name)) throw new No(`the set at leaf ${entry.index} lists ${name} no more, though it has not retired`);
+    if (!says.has(name))
+      throw new No(`the set at leaf ${entry.index} lists ${name} no more, though it has not retired`);
     if (says.get(name).join() !== tasks.join()) {
       const strange = says.get(name).find((task, place) => task !== tasks[place]) ?? "its end";
       throw new No(`the set at leaf ${entry.index} lists other tasks for ${name} than were promised: see ${strange}`);
@@ -126,6 +128,7 @@ function restated(live, gone, entry) {
 
 function retiring(live, gone, entry) {
   const name = entry.says.cohort;
-  if (gone.has(name) || (live && !live.has(name))) throw new No(`leaf ${entry.index} retires ${name}, which is not live`);
+  if (gone.has(name) || (live && !live.has(name)))
+    throw new No(`leaf ${entry.index} retires ${name}, which is not live`);
   return name;
 }

@@ -23,7 +23,7 @@ const entriesPath = (index, width) => `tile/entries/${numbered(index, width)}`;
 const tilesOver = (count) =>
   Array.from({ length: Math.ceil(count / WIDTH) }, (_, index) => [index, Math.min(WIDTH, count - index * WIDTH)]);
 
-/** List the hash tiles of a tree as [level, index, width]. @param {number} size @returns {[number, number, number][]} */
+/** List a tree's hash tiles as [level, index, width]. @param {number} size @returns {[number, number, number][]} */
 function hashTiles(size) {
   const found = [];
   for (let level = 0, count = size; count > 0; level += 1, count >>= HEIGHT) {
@@ -83,9 +83,12 @@ async function requireTiles(log, read) {
   for (const [level, index, width] of hashTiles(log.head.size)) {
     const path = tilePath(level, index, width);
     const data = await read(path);
-    if (data.length !== width * HASH_BYTES) throw new No(`log/${path} has not the ${width * HASH_BYTES} bytes of its hashes`);
+    if (data.length !== width * HASH_BYTES)
+      throw new No(`log/${path} has not the ${width * HASH_BYTES} bytes of its hashes`);
     const hashes = log.tree.levels[level * HEIGHT].slice(index * WIDTH, index * WIDTH + width);
-    const odd = hashes.findIndex((one, place) => !same(one, data.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES)));
+    const odd = hashes.findIndex(
+      (one, place) => !same(one, data.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES)),
+    );
     if (odd >= 0) throw new No(`hash ${odd} of log/${path} is not what the leaves give`);
   }
 }

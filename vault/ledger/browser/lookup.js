@@ -9,11 +9,16 @@
  * @property {(retired: Entry) => Promise<Case | null>} release gives a release, with its manifest; null: it is not here
  * @property {string[]} unproved what this page proves of no answer
  *
- * @typedef {{verdict: "yes" | "no" | "unknown" | "cannot tell", title: string, proved: string[], unproved: string[]}} Answer
+ * @typedef {object} Answer
+ * @property {"yes" | "no" | "unknown" | "cannot tell"} verdict
+ * @property {string} title
+ * @property {string[]} proved
+ * @property {string[]} unproved
  */
 
 const BEFORE_ANY_EYES = "That nobody had seen the task before it was published, or that every run of it is in the log.";
-const MEASURED = "That agents were measured honestly: a log shows that results were fixed in time, not that they were measured well.";
+const MEASURED =
+  "That agents were measured honestly: a log shows that results were fixed in time, not that they were measured well.";
 const NO_CLOCK =
   "When. That one leaf stands before another is proven; a log has no clock, and its months are the operator's word, " +
   "unless you kept an older checkpoint.";
@@ -44,7 +49,9 @@ async function ask(book, query) {
     const hash = /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1].toLowerCase();
     if (/^t-[a-z2-7]{16}$/.test(text)) return ofTask(book, text, []);
     if (hash) return ofHash(book, hash, []);
-    return unknown("That is neither a task's id nor a hash.", ["An id is t- and 16 letters or digits; a SHA-256 has 64 digits of 0 to 9 and a to f."]);
+    return unknown("That is neither a task's id nor a hash.", [
+      "An id is t- and 16 letters or digits; a SHA-256 has 64 digits of 0 to 9 and a to f.",
+    ]);
   });
 }
 
@@ -55,7 +62,13 @@ async function answered(find) {
   } catch (error) {
     if (error instanceof Cannot) return { verdict: "cannot tell", title: error.message, proved: [], unproved: [] };
     if (error instanceof No) return { verdict: "no", title: `No: ${error.message}.`, proved: [], unproved: [] };
-    throw error;
+    reportError(error); // a mistake of ours: into the console with it
+    return {
+      verdict: "cannot tell",
+      title: `This page failed (${error.message}), so nothing is proven.`,
+      proved: [],
+      unproved: [],
+    };
   }
 }
 
@@ -69,11 +82,13 @@ async function ofFile(book, data) {
   if (!other) return found;
   const again = await ofHash(book, hex(await sha256(other)), []);
   if (again.verdict === "unknown") return found;
-  const differs = "The file itself was not committed to. It says the same as what was, in other bytes (spaces, line ends, the order of keys); this is about those.";
+  const differs =
+    "The file itself was not committed to. It says the same as what was, in other bytes (spaces, line ends, the " +
+    "order of keys); this is about those.";
   return { ...again, proved: [differs, ...again.proved] };
 }
 
-/** Give the canonical bytes of a file that is JSON in other bytes. @param {Uint8Array} data @returns {Uint8Array | null} */
+/** Give the canonical bytes of JSON in other bytes. @param {Uint8Array} data @returns {Uint8Array | null} */
 function rewritten(data) {
   try {
     const found = data.length > MAX_LINE ? null : utf8(canonical(parseJson(data, "the file")));
@@ -114,10 +129,16 @@ async function ofLeaf(book, entry, hash, told) {
 async function inReleases(book, hash, told) {
   for (const entry of book.history.of("retire")) {
     const release = await book.release(entry);
-    const name = release && Object.keys(release.manifest.files).find((one) => release.manifest.files[one].sha256 === hash);
+    const name =
+      release && Object.keys(release.manifest.files).find((one) => release.manifest.files[one].sha256 === hash);
     if (!name) continue;
     const lists = `The manifest of ${entry.name} lists it, and leaf ${entry.index} names that manifest.`;
-    return yes(book, `These are the bytes of ${name} of ${entry.name}.`, [...told, lists, await book.prove(entry.index)], [NO_CLOCK]);
+    return yes(
+      book,
+      `These are the bytes of ${name} of ${entry.name}.`,
+      [...told, lists, await book.prove(entry.index)],
+      [NO_CLOCK],
+    );
   }
   return null;
 }
@@ -126,7 +147,7 @@ const nowhere = (book, told) =>
   unknown("Nothing in this log has this hash.", [
     ...told,
     `None of its ${book.log.head.size} leaves states it, and no manifest of a release that is here lists it.`,
-    "This says nothing about tasks that are still private: their commitments are salted, so no hash of a text finds them.",
+    "This says nothing about tasks that are still private: commitments are salted, so no hash of a text finds them.",
   ]);
 
 async function ofTask(book, id, told) {
@@ -134,7 +155,8 @@ async function ofTask(book, id, told) {
   if (!commit) {
     return unknown(`No leaf of this log commits to ${id}.`, [
       ...told,
-      `None of its ${book.log.head.size} leaves does: up to this checkpoint it never counted. Tasks of the dev set are in no log.`,
+      `None of its ${book.log.head.size} leaves does: up to this checkpoint it never counted.`,
+      "Tasks of the dev set are in no log.",
     ]);
   }
   const { run, stands } = standing(book.history, commit);
@@ -178,9 +200,14 @@ function standing(history, { name: id, index }) {
   const stands = [];
   if (set) stands.push(`The first set with it is that of ${monthInWords(set.says.month)}, at leaf ${set.index}`);
   if (refill) stands.push(`It took a withdrawn task's place at leaf ${refill.index}`);
-  if (run) stands.push(`The first run that was served it is run ${run.says.run} of ${monthInWords(run.says.month)}, opened at leaf ${run.index}`);
+  if (run)
+    stands.push(
+      `The first run that was served it is run ${run.says.run} of ${monthInWords(run.says.month)}, ` +
+        `opened at leaf ${run.index}`,
+    );
   for (const later of [set, refill, run]) {
-    if (later?.index < index) throw new No(`${id} was used at leaf ${later.index} and committed to only at leaf ${index}`);
+    if (later?.index < index)
+      throw new No(`${id} was used at leaf ${later.index} and committed to only at leaf ${index}`);
   }
   if (!stands.length) return { run, stands: ["No set and no run had it yet."] };
   return { run, stands: stands.map((sentence) => `${sentence}: after the commitment.`) };
@@ -188,8 +215,10 @@ function standing(history, { name: id, index }) {
 
 /** @param {Book} book @param {string} title @param {string[]} proved @param {string[]} unproved @returns {Answer} */
 function yes(book, title, proved, unproved) {
-  const { size, by } = book.log.head;
-  const signed = `The key ${by} signed a log of ${size} leaves; all of them were read here, and they give the root that it signed.`;
+  const { size, by, root: signedRoot } = book.log.head;
+  const signed =
+    `The key ${by} signed a log of ${size} leaves; all of them were read here, and they give the root that it ` +
+    `signed, ${hex(signedRoot)}.`;
   return { verdict: "yes", title, proved: [signed, ...proved], unproved: [...unproved, ...book.unproved] };
 }
 

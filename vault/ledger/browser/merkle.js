@@ -9,7 +9,7 @@ const leafHash = (leaf) => sha256(joined(LEAF, leaf));
 /** @param {Uint8Array} left @param {Uint8Array} right @returns {Promise<Uint8Array>} */
 const nodeHash = (left, right) => sha256(joined(NODE, left, right));
 
-/** A tree with all its nodes: `levels[l][i]` is the root of the perfect subtree over the leaves [i 2^l, (i + 1) 2^l). */
+/** A tree with all its nodes: `levels[l][i]` is the root of the perfect subtree over [i 2^l, (i + 1) 2^l). */
 class Tree {
   /** @param {Uint8Array[][]} levels */
   constructor(levels) {

@@ -46,7 +46,8 @@ async function openCheckpoint(note, key, what) {
     else if (await accepts(key, utf8(text), signature)) signed = true;
     else throw new No(`the signature of ${name}+${id} under ${what} does not verify`);
   }
-  if (!signed) throw new No(`${what} is not signed by the given key ${key.name}+${key.id}, but by ${ignored.join(", ")}`);
+  if (!signed)
+    throw new No(`${what} is not signed by the given key ${key.name}+${key.id}, but by ${ignored.join(", ")}`);
   const found = parseCheckpoint(text, what);
   if (found.origin !== key.name) throw new No(`${what} is of ${found.origin}, and signed by a key of another name`);
   return { ...found, by: `${key.name}+${key.id}`, ignored };
@@ -68,7 +69,8 @@ function takeApart(note, what) {
 /** @param {string} line @param {string} what @returns {{name: string, id: string, signature: Uint8Array}} */
 function parseSignature(line, what) {
   const space = line.indexOf(" ", DASH.length);
-  if (!line.startsWith(DASH) || space < 0) throw new No(`a signature line of ${what} does not read '\u2014 NAME SIGNATURE'`);
+  if (!line.startsWith(DASH) || space < 0)
+    throw new No(`a signature line of ${what} does not read '\u2014 NAME SIGNATURE'`);
   const name = line.slice(DASH.length, space);
   requireName(name);
   const data = fromBase64(line.slice(space + 1), `a signature of ${what}`);

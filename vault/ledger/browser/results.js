@@ -56,11 +56,16 @@ async function runs(found) {
   const { history, retired, manifest } = found;
   for (const [number, open] of history.opened) requireClosed(history, number, open, retired.index);
   const lines = await readLines(found, "runs.jsonl", RUN_LINE);
-  const used = [...history.opened].filter(([, { says }]) => says.cohorts.includes(manifest.cohort)).map(([number]) => number);
+  const used = [...history.opened]
+    .filter(([, { says }]) => says.cohorts.includes(manifest.cohort))
+    .map(([number]) => number);
   used.sort((one, other) => one - other);
   const opened = lines.map((line) => line.run);
   if (opened.join() !== used.join()) {
-    throw new No(`runs.jsonl opens the runs ${opened.join(", ")}, the log says that ${used.join(", ")} were served ${manifest.cohort}`);
+    throw new No(
+      `runs.jsonl opens the runs ${opened.join(", ")}, ` +
+        `the log says that ${used.join(", ")} were served ${manifest.cohort}`,
+    );
   }
   found.runs = [];
   for (const line of lines) found.runs.push(await openRun(history, line));
@@ -107,21 +112,37 @@ async function results(found) {
     await requireResults(found, run, own);
     at += own.length;
   }
-  if (at < rows.length) throw new No(`line ${at + 1} of results.jsonl is of run ${rows[at].run}, which has no score here or stands elsewhere`);
+  if (at < rows.length)
+    throw new No(
+      `line ${at + 1} of results.jsonl is of run ${rows[at].run}, which has no score here or stands elsewhere`,
+    );
   return `${rows.length} results of ${scored.length} runs were bound in time, are all there, and give the totals`;
 }
 
 async function requireResults(found, run, rows) {
   const { history, manifest } = found;
-  const { line: { run: number }, open, close } = run;
+  const {
+    line: { run: number },
+    open,
+    close,
+  } = run;
   const cohorts = open.says.cohorts;
   const served = cohorts.reduce((sum, name) => sum + history.members(name, open.index).length, 0);
-  if (close.says.count !== served) throw new No(`run ${number} was served ${served} tasks, its score binds ${close.says.count} results`);
-  const totals = close.says.totals.map((item) => item.cohort).sort().join();
-  if (totals !== [...cohorts].sort().join()) throw new No(`the score of run ${number} has not one total for each of its cohorts`);
-  const [got, wanted] = [rows.map((row) => row.result.task).sort(), [...history.members(manifest.cohort, open.index)].sort()];
+  if (close.says.count !== served)
+    throw new No(`run ${number} was served ${served} tasks, its score binds ${close.says.count} results`);
+  const totals = close.says.totals
+    .map((item) => item.cohort)
+    .sort()
+    .join();
+  if (totals !== [...cohorts].sort().join())
+    throw new No(`the score of run ${number} has not one total for each of its cohorts`);
+  const [got, wanted] = [
+    rows.map((row) => row.result.task).sort(),
+    [...history.members(manifest.cohort, open.index)].sort(),
+  ];
   if (got.join() !== wanted.join()) {
-    const odd = wanted.find((task) => !got.includes(task)) ?? got.find((task) => !wanted.includes(task)) ?? "a task twice";
+    const odd =
+      wanted.find((task) => !got.includes(task)) ?? got.find((task) => !wanted.includes(task)) ?? "a task twice";
     throw new No(`run ${number} must open one result for each task of ${manifest.cohort}: see ${odd}`);
   }
   requireTreeOrder(history, number, rows);
@@ -131,13 +152,20 @@ async function requireResults(found, run, rows) {
 
 function requireTreeOrder(history, number, rows) {
   const places = rows.map((row) => [history.commits.get(row.result.task).digest, row.position]);
-  const rising = places.every(([key, at], place) => place === 0 || (places[place - 1][0] < key && places[place - 1][1] < at));
+  const rising = places.every(
+    ([key, at], place) => place === 0 || (places[place - 1][0] < key && places[place - 1][1] < at),
+  );
   if (!rising) throw new No(`the results of run ${number} are not in the order of their tasks' commitments`);
 }
 
-async function requireResult({ tasks, manifest }, { run, position, result, salt, proof }, { count, results_root: root }) {
+async function requireResult(
+  { tasks, manifest },
+  { run, position, result, salt, proof },
+  { count, results_root: root },
+) {
   const who = `the result of run ${run} on ${result.task}`;
-  if (result.run !== run || result.cohort !== manifest.cohort) throw new No(`${who} says that it is of run ${result.run} on ${result.cohort}`);
+  if (result.run !== run || result.cohort !== manifest.cohort)
+    throw new No(`${who} says that it is of run ${result.run} on ${result.cohort}`);
   const task = tasks.find((one) => one.id === result.task);
   if (task && (result.category !== task.category || result.max_steps !== task.maxSteps)) {
     throw new No(`${who} says ${result.category} with ${result.max_steps} steps, the task says otherwise`);
@@ -152,9 +180,14 @@ async function requireResult({ tasks, manifest }, { run, position, result, salt,
 }
 
 async function requireTotals(cohort, { line, close }, rows) {
-  const sums = totalsOf(line.run, cohort, rows.map((row) => row.result));
+  const sums = totalsOf(
+    line.run,
+    cohort,
+    rows.map((row) => row.result),
+  );
   const odd = Object.keys(sums).find((key) => sums[key] !== line.totals[key]);
-  if (odd) throw new No(`the results of run ${line.run} give ${odd} = ${sums[odd]}, its totals say ${line.totals[odd]}`);
+  if (odd)
+    throw new No(`the results of run ${line.run} give ${odd} = ${sums[odd]}, its totals say ${line.totals[odd]}`);
   const promised = close.says.totals.find((item) => item.cohort === cohort).commitment;
   if (!(await opens("totals", line.totals, line.totals_salt, promised))) {
     throw new No(`the totals of run ${line.run} do not open ${promised} at leaf ${close.index}`);
@@ -211,9 +244,15 @@ function figuresOf(totals) {
 
 async function figures(found) {
   const { month, cohort } = found.manifest;
-  const rows = found.runs.filter((run) => run.scored).map(({ line: { run, opening, totals } }) => ({
-    run, submitter: opening.submitter, attempt: opening.attempt, totals, figures: figuresOf(totals),
-  }));
+  const rows = found.runs
+    .filter((run) => run.scored)
+    .map(({ line: { run, opening, totals } }) => ({
+      run,
+      submitter: opening.submitter,
+      attempt: opening.attempt,
+      totals,
+      figures: figuresOf(totals),
+    }));
   await requireSame(found, "aggregate.json", { month, cohort, runs: rows });
   const stated = found.retired.says.tasks;
   await requireSame(found, "attestation.json", {
@@ -235,7 +274,10 @@ async function requireSame(found, name, document) {
 /** A full score needs every cohort of its run. */
 async function fullScore(found) {
   const months = found.runs.filter((run) => run.scored).flatMap((run) => run.open.says.cohorts);
-  const last = months.map((name) => name.slice("cohort-".length)).sort().at(-1);
+  const last = months
+    .map((name) => name.slice("cohort-".length))
+    .sort()
+    .at(-1);
   if (last === undefined || last <= found.manifest.month) return "no cohort of these runs is still private";
   throw new Pending(`full scores need cohorts that are still private, until ${last}`);
 }

@@ -8,9 +8,11 @@ const matching = (pattern, words) => (value, path) => {
 };
 
 /** @param {...string} words @returns {Shape} */
-const oneOf = (...words) => (value, path) => {
-  if (!words.includes(value)) throw new No(`${path} must be one of ${words.join(", ")}`);
-};
+const oneOf =
+  (...words) =>
+  (value, path) => {
+    if (!words.includes(value)) throw new No(`${path} must be one of ${words.join(", ")}`);
+  };
 
 /** @param {number} least @returns {Shape} */
 const wholeFrom = (least) => (value, path) => {
@@ -43,16 +45,18 @@ const mappingOf = (key, shape) => (value, path) => {
 };
 
 /** @param {Record<string, Shape>} fields @param {Record<string, Shape>} optional @returns {Shape} */
-const record = (fields, optional = {}) => (value, path) => {
-  anything(value, path);
-  const missing = Object.keys(fields).find((name) => !Object.hasOwn(value, name));
-  if (missing !== undefined) throw new No(`${path}.${missing} is missing`);
-  const known = { ...fields, ...optional };
-  for (const [name, item] of Object.entries(value)) {
-    if (!Object.hasOwn(known, name)) throw new No(`${path}: ${JSON.stringify(name.slice(0, 60))} is not a key of it`);
-    known[name](item, `${path}.${name}`);
-  }
-};
+const record =
+  (fields, optional = {}) =>
+  (value, path) => {
+    anything(value, path);
+    const missing = Object.keys(fields).find((name) => !Object.hasOwn(value, name));
+    if (missing !== undefined) throw new No(`${path}.${missing} is missing`);
+    const known = { ...fields, ...optional };
+    for (const [name, item] of Object.entries(value)) {
+      if (!Object.hasOwn(known, name)) throw new No(`${path}: ${JSON.stringify(name.slice(0, 60))} is not a key of it`);
+      known[name](item, `${path}.${name}`);
+    }
+  };
 
 /** @type {Shape} */
 const anyText = (value, path) => {

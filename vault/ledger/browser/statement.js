@@ -101,7 +101,13 @@ function parseLeaf(leaf, index) {
 /** A subject and a predicate must speak of the same thing. @param {Entry} entry @param {string} what */
 function requireAgreement({ kind, name, digest: stated, says }, what) {
   const run = `run/${says.run}`;
-  const expected = { set: `set/${says.month}`, "run-open": run, score: run, abort: run, retire: `Historical-${says.month}` };
+  const expected = {
+    set: `set/${says.month}`,
+    "run-open": run,
+    score: run,
+    abort: run,
+    retire: `Historical-${says.month}`,
+  };
   if (name !== (expected[kind] ?? name)) throw new No(`${what}.subject[0].name must be ${expected[kind]}`);
   if (kind === "score" && stated !== says.results_root) throw new No(`${what}: its digest must be its results_root`);
   if (kind !== "set") return;

@@ -12,7 +12,9 @@ const YOUR_KEY = "That the key is the operator's: it is the one that you gave.";
 function filesOfRelease(found) {
   const manifests = found.map(([path]) => path).filter((path) => path === MANIFEST || path.endsWith(`/${MANIFEST}`));
   if (manifests.length !== 1) {
-    throw new No(`there are ${manifests.length} manifests in what was given: give the folder of one release, Historical-YYYY-MM`);
+    throw new No(
+      `there are ${manifests.length} manifests in what was given: give the folder of one release, Historical-YYYY-MM`,
+    );
   }
   const prefix = manifests[0].slice(0, -MANIFEST.length);
   const strange = found.find(([path]) => !path.startsWith(prefix));
@@ -51,7 +53,9 @@ function bookOf(found) {
 function stepsElement(steps) {
   const bad = steps.find((step) => step.state === "failed" || step.state === "cannot tell");
   const verdict = { failed: "no", "cannot tell": "cannot-tell" }[bad?.state] ?? "yes";
-  const title = bad ? `${bad.state === "failed" ? "No" : "Cannot tell"}, at step ${bad.number}, ${bad.name}: ${bad.told}.` : YES;
+  const title = bad
+    ? `${bad.state === "failed" ? "No" : "Cannot tell"}, at step ${bad.number}, ${bad.name}: ${bad.told}.`
+    : YES;
   return element(
     "div",
     { class: `answer ${verdict}` },
@@ -64,7 +68,12 @@ function stepsElement(steps) {
 
 function stepElement({ number, name, state, told }) {
   const sentence = told ? `: ${told}` : "";
-  return element("li", { value: String(number), class: state.replaceAll(" ", "-") }, element("strong", {}, name), ` \u2013 ${state}${sentence}`);
+  return element(
+    "li",
+    { value: String(number), class: state.replaceAll(" ", "-") },
+    element("strong", {}, name),
+    ` \u2013 ${state}${sentence}`,
+  );
 }
 
 /** Walk what was dropped, folders included. @param {FileSystemEntry} entry @returns {Promise<[string, File][]>} */

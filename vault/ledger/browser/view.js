@@ -43,9 +43,13 @@ const note = (sentence) => element("p", { class: "note" }, sentence);
  * @param {(query: string | Uint8Array) => Promise<Answer>} answer
  */
 function answerQuestions(form, shown, answer) {
+  let newest = 0;
   const say = async (find) => {
+    newest += 1;
+    const mine = newest;
     shown.replaceChildren(note("Reading and checking…"));
-    shown.replaceChildren(answerElement(await answered(async () => answer(await find()))));
+    const found = answerElement(await answered(async () => answer(await find())));
+    if (mine === newest) shown.replaceChildren(found); // an older question may take longer
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
