@@ -24,11 +24,13 @@ FOR_THE_TESTS = FOR_THE_DEMO | {
     "/usr/include/asm-generic/unistd.h": "linux-libc-dev",  # the kernel's own numbers of its calls
     "chromium": "chromium",  # looks at the pages
     "docker": "docker.io",
+    "docker-compose": "docker-compose",
     "go": "golang-go",
     "/usr/share/gocode/src/golang.org/x/mod": "golang-golang-x-mod-dev",  # checks the log and its proofs
     "openssl": "openssl",
     "runsc": "runsc",
     "ssh-keygen": "openssh-client",
+    "systemd-analyze": "systemd",  # reads our unit
     "strace": "strace",  # breaks off the log's writer at each of its calls
 }
 FOR_AN_ENGINE = {"dockerd": "docker.io"}

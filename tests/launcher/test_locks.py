@@ -42,7 +42,7 @@ def test_a_lock_is_pins_and_digests_and_nothing_else(lock: str) -> None:
     assert all(DIGEST.match(lines[number + 1]) for number in pinned)
 
 
-@pytest.mark.parametrize("name", ["product", "tests"])
+@pytest.mark.parametrize("name", ["product", "service", "tests"])
 def test_a_pin_has_the_digests_of_more_than_one_machines_files(name: str) -> None:
     """A lock that was resolved from a folder of one machine's wheels would have a single digest here."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
@@ -51,8 +51,10 @@ def test_a_pin_has_the_digests_of_more_than_one_machines_files(name: str) -> Non
     assert digests > 10
 
 
-def test_the_tests_run_on_what_the_product_runs_on() -> None:
-    assert pins("requirements/product.txt").items() <= pins("requirements/tests.txt").items()
+def test_the_service_and_the_tests_run_on_what_the_product_runs_on() -> None:
+    locks = (pins(f"requirements/{name}.txt") for name in ("product", "service", "tests"))
+    product, service, tests = ({name: pin.partition(" ")[0] for name, pin in lock.items()} for lock in locks)
+    assert product.items() <= service.items() <= tests.items()
 
 
 def test_the_pinned_servers_are_those_that_the_runner_describes() -> None:

@@ -1,0 +1,104 @@
+"""What operators are given to run the service with: each file is read by the program that it is for."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from configparser import RawConfigParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quarterturn.cli import run
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "quarterturn" / "deploy"
+SERVICES = ("web", "worker")
+
+
+def composed(tmp_path: Path) -> dict[str, Any]:
+    """Let docker-compose read its file, and give what it understood."""
+    environment = os.environ | {"DOCKER_GROUP": "101", "QUARTERTURN_PASSPHRASE": "test-phrase"}
+    command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config"]
+    said = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert said.stderr == ""
+    document: dict[str, Any] = yaml.safe_load(said.stdout)
+    return document
+
+
+@pytest.fixture(scope="module")
+def composition(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return composed(tmp_path_factory.mktemp("compose"))
+
+
+def test_the_group_of_the_engines_socket_must_be_named():
+    command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config", "--quiet"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert "the number of the group that owns /var/run/docker.sock" in said.stderr
+
+
+def test_the_services_may_do_little_and_write_nowhere_else(composition):
+    for name in SERVICES:
+        service = composition["services"][name]
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert "privileged" not in service
+
+
+def test_only_workers_may_ask_the_engine_and_only_the_web_is_reached(composition):
+    web, worker, database = (composition["services"][name] for name in ("web", "worker", "database"))
+    assert not any("docker.sock" in str(volume) for volume in (*web["volumes"], *database["volumes"]))
+    assert any("docker.sock" in str(volume) for volume in worker["volumes"])
+    assert (worker.get("ports", []), "ports" in database) == ([], False)
+    assert all("127.0.0.1" in str(port) for port in web["ports"])
+    assert composition["networks"]["inside"]["internal"] is True
+    assert list(worker["networks"]) == list(database["networks"]) or set(worker["networks"]) == {"inside"}
+
+
+def test_no_password_stands_in_what_is_composed(composition):
+    assert "POSTGRES_PASSWORD" not in composition["services"]["database"]["environment"]
+    for name in SERVICES:
+        environment = composition["services"][name]["environment"]
+        assert environment["QUARTERTURN_DATABASE"] == "postgresql://quarterturn@database/quarterturn"
+
+
+def test_what_is_composed_is_what_the_command_line_takes(composition, capsys):
+    for name in SERVICES:
+        verb, *options = composition["services"][name]["command"]
+        assert run([verb, "--help"]) == 0
+        helped = capsys.readouterr().out
+        assert all(option in helped for option in options if option.startswith("--"))
+
+
+def test_the_image_is_built_from_the_lock_and_runs_as_nobody():
+    lines = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    final = lines.rpartition("\nFROM ")[2]
+    assert "--require-hashes" in lines
+    assert "requirements/service.txt" in lines
+    assert re.search(r"^USER 65532:65532$", final, re.MULTILINE)
+    copied = re.findall(r"^COPY (\w+) /opt/quarterturn/rooms/\w+$", lines, re.MULTILINE)
+    assert set(copied) == {"vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn"}
+    assert not re.search(r"^(ADD|COPY) \.", lines, re.MULTILINE), "nothing of a checkout gets in by chance"
+
+
+def test_systemd_understands_the_unit_and_finds_it_hardened(tmp_path):
+    unit = tmp_path / "quarterturn.service"
+    text = (DEPLOY / "quarterturn.service").read_text(encoding="utf-8")
+    unit.write_text(text.replace("/opt/quarterturn/.venv/bin/quarterturn", "/bin/true"))
+    said = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stderr) == (0, "")
+    judge = ["systemd-analyze", "security", "--offline=true", "--threshold=25", unit]  # tenths of its ten points
+    judged = subprocess.run(judge, capture_output=True, text=True, check=False)
+    assert judged.returncode == 0, judged.stdout[-300:]
+    parsed = RawConfigParser(strict=False)
+    parsed.optionxform = str
+    parsed.read_string(text)
+    service = parsed["Service"]
+    assert (service["NoNewPrivileges"], service["ProtectSystem"], service["User"]) == ("yes", "strict", "quarterturn")
+    assert service["ExecStart"].split()[1:] == ["serve"]
