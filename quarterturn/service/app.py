@@ -62,7 +62,7 @@ def openapi(request: Request) -> Response:
 @pages.get("/docs", response_class=HTMLResponse, name="docs")
 def docs(request: Request) -> Response:
     """Show this description; the page loads nothing."""
-    return HTMLResponse(request.app.state.docs, headers={"cache-control": answers.PUBLIC})
+    return HTMLResponse(request.app.state.docs, headers={"cache-control": answers.PUBLIC, **html.PAGE})
 
 
 def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import html
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from quarterturn.pages.templates import render
 from quarterturn.service.access import ACCESS
 from quarterturn.service.auth import OWNERS_SEE_MORE
 from quarterturn.service.problems import MEDIA, PROBLEMS
@@ -42,25 +42,17 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def page(document: dict[str, Any]) -> str:
-    """Write the page: a list of routes, without script, style or anything from elsewhere."""
-    rows = "".join(_rows(document))
-    codes = "".join(f"<tr><td>{status}<td>{code}<td>{title}" for code, (status, title) in PROBLEMS.items())
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(document['info']['title'])}</title><h1>{html.escape(document['info']['title'])}</h1>"
-        f'<p>{html.escape(ABOUT)}<p>The whole description: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1)'
-        f"<h2>Routes</h2><table><tr><th>Route<th>Scope<th>What it does{rows}</table>"
-        f"<h2>Problems</h2><table><tr><th>Status<th>Code<th>Meaning{codes}</table></html>"
-    )
+    """Write the page: a list of routes, without a script or anything from elsewhere."""
+    return render("docs.html.jinja", here="/docs", about=ABOUT, routes=list(_rows(document)), problems=PROBLEMS)
 
 
-def _rows(document: dict[str, Any]) -> Iterator[str]:
+def _rows(document: dict[str, Any]) -> Iterator[dict[str, str]]:
     for path, item in document["paths"].items():
         for method in _METHODS:
             if method in item:
                 scope = item[method].get("x-scope", "everybody")
-                what = html.escape(item[method]["description"].splitlines()[0])
-                yield f"<tr><td><code>{method.upper()} {html.escape(path)}</code><td>{scope}<td>{what}"
+                what = item[method]["description"].splitlines()[0]
+                yield {"method": method.upper(), "path": path, "scope": scope, "what": what}
 
 
 def _complete(operation: dict[str, Any], method: str, path: str) -> None:
