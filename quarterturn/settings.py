@@ -137,6 +137,28 @@ class Notify(Section):
         return url
 
 
+class Oidc(Section):
+    """Maintainers who sign in elsewhere (`quarterturn.oidc`); off unless an issuer is named."""
+
+    issuer: str = Field(
+        default="", description="Whose tokens are believed beside our own, an https URL; empty: nobody's."
+    )
+    audience: str = Field(default="", description="Our client id there.")
+    keys: str = Field(default="", description="Where its keys lie (JWKS); empty: where it says, on its own host.")
+    claim: str = Field(default="groups", description="The claim that says what somebody may.")
+    roles: tuple[Annotated[str, StringConstraints(pattern=r"^.+=(auditor|reviewer|runner|maintainer)$")], ...] = Field(
+        default=(), description="Which of its values has which role, as VALUE=ROLE; the first that fits."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.issuer and not (self.audience and self.roles):
+            raise ValueError("with an issuer, audience and roles must be there")
+        if not all(may_be_sent_to(url) for url in (self.issuer, self.keys) if url):
+            raise ValueError("issuer and keys are https URLs (http on the loopback), without a user or a fragment")
+        return self
+
+
 class Model(Section):
     """A language model that agents may ask, through the operator's account: `[models.NAME]`."""
 
@@ -164,6 +186,7 @@ class Settings(Section):
     run: Run = Run()
     watch: Watch = Watch()
     service: Service = Service()
+    oidc: Oidc = Oidc()
     clock: Clock = Clock()
     notify: Notify = Notify()
     models: Mapping[UpstreamName, Model] = Field(default={}, description="What agents may ask; none unless named.")

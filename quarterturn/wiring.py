@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -14,7 +15,7 @@ from grammars.imported import Imported
 from grammars.load import library, load
 from grammars.store import Drafts
 from quarterturn import clock, migrations, settings
-from quarterturn.accounts import Accounts
+from quarterturn.accounts import Accounts, Caller
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.home import Places, endpoint_sender
@@ -41,6 +42,9 @@ from vault.ledger.note import Signer
 from vault.ledger_store import Ledger
 from vault.store import Vault
 from verifiers.catalogue import CATALOGUE
+
+if TYPE_CHECKING:
+    from quarterturn.oidc import Provider
 
 
 class House:
@@ -190,6 +194,18 @@ class House:
     def accounts(self) -> Accounts:
         """Who may ask the service for what."""
         return Accounts(self.engine, self.now)
+
+    @cached_property
+    def oidc(self) -> Provider | None:
+        """Who else says what maintainers may, if the settings name somebody."""
+        from quarterturn.oidc import Provider  # noqa: PLC0415 - loads slowly, and only the service needs it
+
+        return Provider(self.settings.oidc, self.now) if self.settings.oidc.issuer else None
+
+    def caller(self, text: str) -> Caller | None:
+        """Say who presents a token, ours or the provider's."""
+        ours = self.accounts.caller(text)
+        return ours if ours is not None or self.oidc is None else self.oidc.caller(text)
 
     @cached_property
     def submissions(self) -> Submissions:

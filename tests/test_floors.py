@@ -37,6 +37,7 @@ GATES = {
     "fastapi": ("quarterturn.service",),
     "httpx2": ("sandbox.model_gateway.upstream",),
     "jinja2": ("quarterturn.pages",),
+    "jwt": ("quarterturn.oidc",),
     "mcp": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
     "mcp_types": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
     "numpy": ("rotation.anomaly",),

@@ -11,11 +11,12 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.accounts import Accounts, Caller
+from quarterturn.accounts import Caller
 from quarterturn.service import signin
 from quarterturn.service.access import ACCESS, PAGES
 from quarterturn.service.problems import Problem
 from quarterturn.service.rate import Rate
+from quarterturn.wiring import House
 
 SCHEME = "bearer "
 OWNERS_SEE_MORE = {("GET", "/runs/{id}")}
@@ -50,12 +51,12 @@ async def gate(request: Request) -> None:
 
 def _caller(request: Request, cookie: str | None) -> Caller | None:
     given = request.headers.getlist("authorization")
-    accounts: Accounts = request.app.state.house.accounts
+    house: House = request.app.state.house
     if not given and cookie is not None:
-        return accounts.caller(cookie)
+        return house.caller(cookie)
     if len(given) != 1 or not given[0].lower().startswith(SCHEME):
         return None
-    return accounts.caller(given[0][len(SCHEME) :].strip())
+    return house.caller(given[0][len(SCHEME) :].strip())
 
 
 def caller(request: Request) -> Caller:

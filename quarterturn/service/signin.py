@@ -58,7 +58,7 @@ async def sign_in(request: Request) -> Response:
     """Keep a token that is good in a cookie, and go on to where its owner was kept out."""
     given = parse_qs((await request.body()).decode("ascii", "replace"))
     token = given.get("token", [""])[0].strip()
-    caller: Caller | None = await run_in_threadpool(request.app.state.house.accounts.caller, token)
+    caller: Caller | None = await run_in_threadpool(request.app.state.house.caller, token)
     if caller is None:
         return html.own(signing.page(_secure(request), wrong=True), 422)
     first = next((page for scope, page in FIRST.items() if scope in caller.scopes), "/")
@@ -80,7 +80,8 @@ def sign_out(request: Request) -> Response:
 
 def kept_out(request: Request) -> Response:
     """Answer whoever must sign in first, with the form."""
-    said = html.own(signing.page(_secure(request), to=request.url.path), 401)
+    path = request.url.path
+    said = html.own(signing.page(_secure(request), to=path if _OURS.fullmatch(path) else ""), 401)
     said.headers["www-authenticate"] = 'Bearer realm="quarterturn"'
     return said
 
