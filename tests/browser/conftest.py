@@ -1,7 +1,7 @@
 """A browser that looks at the pages: Debian's chromium, and the service on a loopback port, over a month that is over.
 
 Of every page that a test opens it is asked that it reaches nothing but this machine and that the browser's console
-stays without an error. A page is added to what is walked by its address in `WALKED`.
+stays without an error. A page is added to what is walked by a line in `WALKED`.
 
 The browser's client keeps an event loop running in its thread, so it has a thread of its own, and so have its tests.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -28,13 +29,26 @@ from quarterturn.roles import ROLES
 from quarterturn.service.app import create
 from quarterturn.settings import Service
 from quarterturn.wiring import House
+from rotation.calendar import Month
+from rotation.findings import Found, Look
 from rotation.sets import DEMO
 from vault.canonical import canonical
 
 from ..quarterturn.conftest import make, written  # noqa: TID252 - the tests' own
-from ..quarterturn.service.conftest import NOW, turned_from  # noqa: TID252
+from ..quarterturn.service.conftest import NOW, play, turned_from  # noqa: TID252
 
-WALKED = ["/rotation", "/explorer"]
+# Each page, and whose token opens it; `{made}` is a submission of theirs.
+WALKED = [
+    ("/", None),
+    ("/board/2026-12", None),
+    ("/rotation", None),
+    ("/explorer", None),
+    ("/docs", None),
+    ("/sign-in", None),
+    ("/mine", "submitter"),
+    ("/submission/{made}", "submitter"),
+    ("/watch", "reviewer"),
+]
 
 CHROMIUM = "/usr/bin/chromium"
 QUIET = [
@@ -82,12 +96,14 @@ class Served:
         house: the home.
         public: its public folder.
         tokens: a token for each role.
+        made: a submission of whoever has the role `submitter`.
     """
 
     url: str
     house: House
     public: Path
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
+    made: str = ""
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +114,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = make(templates / "live", tasks=5, live=True)
     turned_from(home, templates)
     house = House(home, None, lambda: NOW)
-    house.settings = house.settings.model_copy(update={"service": Service(requests_per_minute=100_000)})
+    play(house, 9)
+    month = Month.parse("2027-01")
+    found = [Found("leak", name, month, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]
+    house.books.findings.keep([Look(month, NOW, 6, 4, None)], found, NOW)
+    house.settings = house.settings.model_copy(update={"service": Service(images=("",), requests_per_minute=100_000)})
     tokens = {role: house.accounts.create(role, role)[0] for role in ROLES}
     app = create(house, Embedded(house, 0))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
@@ -109,7 +129,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             assert thread.is_alive(), "the service did not start"
             thread.join(0.05)
         port = server.servers[0].sockets[0].getsockname()[1]
-        yield Served(f"http://127.0.0.1:{port}", house, house.public, tokens)
+        served = Served(f"http://127.0.0.1:{port}", house, house.public, tokens)
+        bearer = {"authorization": f"Bearer {tokens['submitter']}"}
+        served.made = httpx2.post(f"{served.url}/submissions", json={"image": "agent:1"}, headers=bearer).json()["id"]
+        yield served
     finally:
         server.should_exit = True
         thread.join()
@@ -141,7 +164,7 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def new_page(browser: Browser, site: Served) -> Iterator[Open]:
-    """Open pages, each in a context of its own: `new_page(java_script_enabled=False, color_scheme="dark", ...)`."""
+    """Open pages, each in a context of its own: `new_page(who="submitter", java_script_enabled=False, ...)`."""
     contexts: list[BrowserContext] = []
     wrong: list[str] = []
 
@@ -149,9 +172,12 @@ def new_page(browser: Browser, site: Served) -> Iterator[Open]:
         return there(made, how)
 
     def made(how: dict[str, Any]) -> Page:
+        who = how.pop("who", None)
         context = browser.new_context(**{"base_url": site.url, "service_workers": "block", **how})
         context.set_default_timeout(WAIT)
         contexts.append(context)
+        if who is not None:
+            context.add_cookies([{"name": "quarterturn", "value": site.tokens[who], "url": site.url}])
         context.on("request", lambda request: _stays(request.url, wrong))
         context.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
         context.on("weberror", lambda error: wrong.append(str(error.error)))
@@ -171,20 +197,29 @@ def page(new_page: Open) -> Page:
     return new_page(viewport={"width": 1200, "height": 900})
 
 
-@pytest.fixture(params=WALKED)
-def address(request: pytest.FixtureRequest) -> str:
-    """Each page in turn."""
-    return request.param
+@pytest.fixture(params=WALKED, ids=lambda param: param[0])
+def walk(request: pytest.FixtureRequest, site: Served, new_page: Open) -> Open:
+    """Open each page in turn, as whoever may."""
+    address, who = request.param
+
+    def open_it(**how: Any) -> Page:
+        page = new_page(who=who, **how)
+        assert page.goto(address.format(made=site.made)).ok
+        return page
+
+    return open_it
 
 
 @pytest.fixture(scope="session")
-def barriers() -> Callable[[Page], list[str]]:
-    """Give what axe-core finds serious or critical in a page as it stands."""
+def barriers() -> Callable[..., list[str]]:
+    """Give what axe-core finds serious or critical in a page as it stands, by all of its rules or by those named."""
     source = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 
-    def find(page: Page) -> list[str]:
-        page.evaluate(source)
-        found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
+    def find(page: Page, *rules: str) -> list[str]:
+        if not page.evaluate("() => 'axe' in window"):
+            page.evaluate(source)
+        how = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+        found = page.evaluate("async (how) => (await axe.run(document, how)).violations", how)
         grave = (one for one in found if one["impact"] in {"serious", "critical"})
         return [f"{one['id']}: {node['target']}: {node['html'][:120]}" for one in grave for node in one["nodes"]]
 

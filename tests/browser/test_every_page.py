@@ -9,22 +9,17 @@ pytestmark = pytest.mark.slow
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_keeps_nobody_out(new_page, barriers, address, scheme):
-    page = new_page(color_scheme=scheme, viewport={"width": 1200, "height": 900})
-    assert page.goto(address).ok
+def test_a_page_keeps_nobody_out_and_fits_a_telephone(walk, barriers):
+    page = walk(color_scheme="light", viewport={"width": 1200, "height": 900})
     assert barriers(page) == []
-
-
-def test_a_page_fits_a_telephone(new_page, address):
-    page = new_page(viewport={"width": 360, "height": 740})
-    page.goto(address)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 360, "height": 740})
     assert page.evaluate(WIDER) == 0
+    assert barriers(page, "color-contrast", "target-size", "scrollable-region-focusable") == []
 
 
-def test_a_page_is_read_without_a_script(new_page, address):
-    page = new_page(java_script_enabled=False)
-    page.goto(address)
+def test_a_page_is_read_without_a_script(walk):
+    page = walk(java_script_enabled=False)
     assert page.locator("h1").inner_text().strip()
     assert len(page.locator("main").inner_text()) > 100
 
