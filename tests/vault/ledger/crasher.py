@@ -1,67 +1,83 @@
-"""Kills a child at each of its calls to the disk in turn, or makes that call fail, and looks at what is left.
+"""Breaks off a child at each of its calls to the disk in turn, or makes that call fail, and looks at what is left.
 
-    crasher.py (append|publish) (kill|fail) FOLDER
+    crasher.py (append|cosign|publish) (kill|fail) FOLDER [STRIDE]
 
-Prints one JSON object: how many calls there were, and one sentence for each that left something wrong. A program of
-its own, so that forking is safe, and so that what it imports is what the ledger needs and nothing more.
+It is strace that strikes: at the Nth `openat`, `write`, `fsync`, `rename`, `mkdir` or `unlink` on a path of the ledger
+(`-P`) it kills the child, or answers EIO. With a STRIDE of 3, only every third call is struck. Prints one JSON object:
+how many calls were struck, by name, and one sentence for each that left something wrong. A program of its own, so that
+forking is safe, and so that what it imports is what the ledger needs and nothing more.
 """
 
-import errno
 import importlib.util
-import itertools
 import json
 import os
+import re
 import shutil
+import signal
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import VaultError
 from vault.ledger.audit import audit
+from vault.ledger.cosignature import Cosigner
+from vault.ledger.cosigning import Witnesses, request
 from vault.ledger.fsck import fsck
 from vault.ledger.merkle import leaf_hash, root
+from vault.ledger.policy import Policy
+from vault.ledger.witness import LocalWitness
 
-CALLS = ("open", "write", "fsync", "rename", "mkdir", "unlink", "close")
+CALLS = ("openat", "write", "fsync", "rename", "mkdir", "unlink")
 BEFORE, FRESH = 250, 10  # across the border of a tile
-NEVER, SURVIVED, KILLED, FAILED = 0, 97, 99, 98
+DONE, FAILED, KILLED = 0, 98, -signal.SIGKILL
+WAYS = {"kill": "signal=SIGKILL", "fail": "error=EIO"}
 
 
-def strike(number: int, way: str) -> list[str]:
-    """From now on, die at the `number`th call to the disk, or let it fail; the list then names the call."""
-    count = itertools.count()
-    struck: list[str] = []
-
-    def wrap(name):
-        real = getattr(os, name)
-
-        def call(*args, **kwargs):
-            if next(count) == number:
-                struck.append(name)
-                if way == "kill":
-                    os._exit(KILLED)
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return real(*args, **kwargs)
-
-        return call
-
-    for name in CALLS:
-        setattr(os, name, wrap(name))
-    return struck
-
-
-def child(number: int, way: str, work) -> int:
-    """Fork, strike, work; gives the exit status: NEVER if the work ended before the blow."""
+def child(work, trace: Path, *options: str) -> int:
+    """Fork, let strace take hold, work; gives the exit status."""
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
-            struck = strike(number, way)
+            os.kill(os.getpid(), signal.SIGSTOP)
             work()
-            status = SURVIVED if struck else NEVER
-        except VaultError as error:
-            status = FAILED if error.kind == "unavailable" else 2
+            status = DONE
+        except VaultError:  # one sentence, whatever the disk did
+            status = FAILED
         finally:
             os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.waitpid(pid, os.WUNTRACED)
+    command = ["strace", "-p", str(pid), "-y", "-o", trace, "-e", f"trace={','.join(CALLS)}", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
+        said = strace.stderr.readline()
+        os.kill(pid, signal.SIGCONT if "attached" in said else signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        said += strace.stderr.read()
+    if "attached" not in said:
+        raise SystemExit(f"strace could not take hold of the child: {said}")
+    return status
+
+
+class Strikes:
+    """Where a piece of work can be struck: it is watched once, and the paths and calls that it makes are kept."""
+
+    def __init__(self, work, folder: Path) -> None:
+        self.work, self.trace = work, folder / "trace"
+        assert child(work, self.trace) == DONE
+        lines = self.trace.read_text().splitlines()
+        ours = re.compile(rf'["<]({re.escape(str(folder))}/[^">]*)[">]')
+        self.paths = sorted({path for line in lines for path in ours.findall(line)})
+        called = [line.partition("(")[0] for line in lines if ours.search(line)]
+        self.all = [(name, number) for name in CALLS for number in range(1, called.count(name) + 1)]
+
+    def strike(self, name: str, number: int, way: str) -> tuple[int, bool]:
+        """Strike at the call `name` of that number; gives the exit status, and whether the blow fell."""
+        only = [word for path in self.paths for word in ("-P", path)]
+        status = child(self.work, self.trace, *only, "-e", f"inject={name}:{WAYS[way]}:when={number}")
+        return status, status == KILLED or "(INJECTED)" in self.trace.read_text()
 
 
 class Append:
@@ -93,6 +109,39 @@ class Append:
         yield from (f"{path.name} was left" for path in log.rglob(".*"))
 
 
+class Cosign(Append):
+    """The same, and a witness that has to cosign; the blow falls on the log's calls or on the witness's."""
+
+    def __init__(self, conftest, folder: Path) -> None:
+        super().__init__(conftest, folder)
+        writer, key = self.month.writer, Cosigner("witness.example/w", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+        self.witness = LocalWitness(self.month.folder / "witness", [writer.verifier], [key], lambda: 1)
+        policy = Policy.parse(f"witness W {key.witness.vkey} https://w.example\nquorum W\n")
+        self.witnesses = Witnesses(writer, policy, lambda _, body: self.witness.add_checkpoint(body))
+        self.witnesses.require()
+        shutil.rmtree(self.kept)
+        shutil.copytree(self.month.folder, self.kept)
+
+    def work(self) -> None:
+        super().work()
+        with suppress(OSError):  # the first answer is lost: given in this thread, so that the blow reaches its making
+            writer = self.month.writer
+            self.witness.add_checkpoint(request(BEFORE, writer.prove_consistency(BEFORE), writer.note()))
+        self.witnesses.require()
+
+    def look(self):
+        counts, seen = self.witnesses.head(), self.witness.last(self.month.signer.name)
+        if counts.size not in {BEFORE, BEFORE + FRESH}:
+            yield f"a head of {counts.size} counts"
+        if seen != counts and seen != self.month.writer.checkpoint():
+            yield f"the witness has cosigned {seen.size} leaves, which are not the log's"
+        yield from super().look()
+        if self.witnesses.require() != self.month.writer.checkpoint():
+            yield "the head is not cosigned after the restart"
+        for path in ("checkpoint", f"checkpoints/{BEFORE + FRESH}"):
+            self.witnesses.policy.open((self.month.folder / "log" / path).read_bytes())
+
+
 class Publish:
     """A month of two tasks to retire, whose release is taken away before each blow."""
 
@@ -121,21 +170,26 @@ class Publish:
 
 def main() -> None:
     what, way, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    stride = int(sys.argv[4]) if sys.argv[4:] else 1
     spec = importlib.util.spec_from_file_location("stage", Path(__file__).with_name("conftest.py"))
     conftest = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conftest)
-    scene = {"append": Append, "publish": Publish}[what](conftest, folder)
-    problems: list[str] = []
-    for number in itertools.count():
+    scene = {"append": Append, "cosign": Cosign, "publish": Publish}[what](conftest, folder)
+    scene.prepare()
+    strikes = Strikes(scene.work, folder)
+    problems = [f"before any blow: {item}" for item in scene.look()]
+    struck = dict.fromkeys(CALLS, 0)
+    for name, number in strikes.all[::stride]:
         scene.prepare()
-        status = child(number, way, scene.work)
-        if status not in (NEVER, SURVIVED, KILLED, FAILED):
-            problems.append(f"call {number}: the child ended with {status}")
-        problems += [f"call {number}: {item}" for item in scene.look()]
-        if status == NEVER:
-            break
+        status, fell = strikes.strike(name, number, way)
+        struck[name] += fell
+        expected = {KILLED} if way == "kill" else {FAILED, DONE}  # a call that fails may be one that is not needed
+        if status not in expected:
+            problems.append(f"{name} {number}: the child ended with {status}")
+        problems += [f"{name} {number}: {item}" for item in scene.look()]
     orm = sorted({"sqlalchemy", "sqlmodel"} & sys.modules.keys())
-    sys.stdout.write(json.dumps({"calls": number, "problems": problems, "orm": orm}))
+    calls = len(strikes.all[::stride])
+    sys.stdout.write(json.dumps({"calls": calls, "struck": struck, "problems": problems, "orm": orm}))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -190,13 +191,22 @@ def test_key_and_places_must_fit(tmp_path):
         LogWriter(tmp_path / "log", tmp_path / "log/head", signer, "other")
 
 
+@pytest.fixture
+def memory():
+    """A folder in memory where there is one: a process that dies leaves the page cache as it is, and a disk is slow."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        yield folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["kill", "fail"])
 @pytest.mark.parametrize("what", ["append", "publish"])
-def test_killed_or_failing_at_each_call_it_finishes_after_a_restart(what, way, tmp_path):
-    done = subprocess.run([sys.executable, CRASHER, what, way, tmp_path], capture_output=True, text=True, check=False)
+def test_killed_or_failing_at_each_call_it_finishes_after_a_restart(what, way, memory):
+    done = subprocess.run([sys.executable, CRASHER, what, way, memory], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["problems"] == []
-    assert found["calls"] > 40
+    assert sum(found["struck"].values()) == found["calls"]
+    assert all(found["struck"][name] >= 8 for name in ("openat", "write", "fsync", "rename"))
     assert found["orm"] == []
