@@ -90,8 +90,16 @@ class Witnesses:
         """Have the newest head cosigned, and give it.
 
         Raises:
-            Unavailable: too few witnesses cosigned it; nothing is lost, call again.
+            Unavailable: too few witnesses cosigned it, or the disk failed; nothing is lost, call again.
         """
+        try:
+            return self._require()
+        except OSError as error:
+            raise Unavailable(
+                f"the log in {self._writer.folder} cannot be read: {error.strerror}; nothing is lost, call again"
+            ) from error
+
+    def _require(self) -> Checkpoint:
         while (note := self._writer.note()) is not None:
             head = Checkpoint.parse(take_apart(note)[0])
             done = self.head()

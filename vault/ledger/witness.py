@@ -29,7 +29,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vault.errors import Broken, Malformed
+from vault.errors import Broken, Malformed, Unavailable
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.cosignature import Cosigner
 from vault.ledger.lock import locked
@@ -120,7 +120,7 @@ class LocalWitness:
         """Answer a log (`POST <prefix>/add-checkpoint`); whatever is wrong with what it asks is a status.
 
         Raises:
-            VaultError, OSError: what was cosigned last cannot be read or replaced; nothing was signed.
+            Unavailable, Malformed, Broken: what was cosigned last cannot be read or replaced; nothing is signed.
         """
         try:
             request = Request.parse(body)  # 1
@@ -136,9 +136,12 @@ class LocalWitness:
             return _no(403, str(error))  # 3
         if request.old > asked.size:
             return _no(400, f"the old size {request.old} is beyond the checkpoint's, {asked.size}")  # 4
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(self._path(asked.origin).with_suffix(".lock"), self._patience):
-            return self._decide(request, _without_strangers(request.note, keys))
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with locked(self._path(asked.origin).with_suffix(".lock"), self._patience):
+                return self._decide(request, _without_strangers(request.note, keys))
+        except OSError as error:
+            raise Unavailable(f"what this witness saw cannot be kept in {self._folder}: {error.strerror}") from error
 
     def last(self, origin: str) -> Checkpoint:
         """Give the last checkpoint of a log that was cosigned (size 0 if none was).
