@@ -16,7 +16,7 @@ from quarterturn import publicview, reading
 from quarterturn.home import create
 from quarterturn.service.access import ACCESS
 from quarterturn.service.answers import sealed
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import Benchmark, Service, Settings
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
 from rotation.calendar import Month
@@ -26,7 +26,12 @@ from vault.task import Task
 
 pytestmark = pytest.mark.slow
 
+FROM_HERE = {"origin": "http://testserver"}
 CANARY = "amaranthine-zephyr"
+TABLES = [f"{name}.{form}" for name in ("docker", "changes", "cohorts", "turns") for form in ("csv", "json")]
+TABLES += [
+    f"{name}.{form}" for name in ("submissions", "quotas", "figures", "tasks", "calls") for form in ("csv", "json")
+]
 SAID = "vermilion-gyroscope"  # what the agent wrote down of a task, and the gateway with it
 
 
@@ -34,7 +39,8 @@ SAID = "vermilion-gyroscope"  # what the agent wrote down of a task, and the gat
 def planted(tmp_path, templates, document, serve, played):
     """A site whose live tasks hold a canary, with a private run on them that is done and one that waits."""
     home = tmp_path / "home"
-    create(home, Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    anybodys = Service(images=("",))
+    create(home, Settings(benchmark=Benchmark(first_month="2026-12"), service=anybodys), None)
     house, tasks = House(home, None), []
     for stratum, number in itertools.product(DEMO.per_cohort, range(4)):
         made = document(stratum, number) | {"goal": f"For {CANARY}-{number}, make the folder number-{number}."}
@@ -86,6 +92,7 @@ def addresses(site, own: str, waits: str, tasks) -> list[tuple[str, str, str]]:
             continue
         slots = re.findall(r"{(\w+)(?::path)?}", path)
         values = {"id": names, "release": ["Historical-2026-12", names[2]], "path": ["tasks.jsonl", "000.p/26"]}
+        values |= {"month": ["2026-12", names[2]], "file": TABLES}
         for filling in itertools.product(*(values.get(slot, ["1", "26"]) for slot in slots)):
             filled = path
             for slot, value in zip(slots, filling, strict=True):
@@ -130,7 +137,7 @@ def test_no_route_of_the_public_or_of_submitters_tells_a_word_of_a_live_task(pla
     for method, path, _ in addresses(site, own, waits, tasks):
         for who in (None, "ada", "submitter"):
             body = {"image": "agent:1"} if method == "POST" else None
-            said = site.ask(method, path, who, json=body)
+            said = site.ask(method, path, who, json=body, headers=FROM_HERE)
             whole = said.content + repr(sorted(said.headers.items())).encode()
             assert not [word for word in secret if word in whole], (method, path, who)
             assert said.status_code < 500
@@ -143,7 +150,8 @@ def test_no_public_route_names_a_live_task(planted):
     site, tasks, own, waits = planted
     ids = {task.id.encode() for task, _ in tasks}
     for method, path, _ in addresses(site, own, waits, tasks):
-        said = site.ask(method, path, "ada", json={"image": "agent:1"} if method == "POST" else None)
+        body = {"image": "agent:1"} if method == "POST" else None
+        said = site.ask(method, path, "ada", json=body, headers=FROM_HERE)
         if "entries" not in path:  # the log names what it commits to, by design
             assert not [name for name in ids if name in said.content], (method, path)
 
@@ -155,7 +163,8 @@ def test_a_live_id_and_an_unknown_one_are_answered_alike_to_the_byte(planted, el
     forms = [
         "/tasks/{}", "/runs/{}", "/submissions/{}", "/releases/{}", "/attestations/{}",
         "/releases/{}/files/tasks.jsonl", "/log/tile/{}", "/log/checkpoints/{}", "/tasks?set={}",
-        "/leaderboard?month={}",
+        "/leaderboard?month={}", "/board/{}", "/board/{}/docker.csv", "/board/2026-12/{}", "/rotation/{}",
+        "/submission/{}", "/static/{}",
     ]  # fmt: skip
     for form in forms:
         for method in ("GET", "HEAD", "DELETE"):
@@ -168,7 +177,7 @@ def test_a_live_id_and_an_unknown_one_are_answered_alike_to_the_byte(planted, el
         said = [elsewhere(site).get(form.format(sealed(name))) for name in (unknown, tasks[0][0].id)]
         assert len({(one.status_code, one.content, tuple(one.headers.items())) for one in said}) == 1
     with_token = {"authorization": f"Bearer {site.tokens['ada']}"}
-    for form in ("/tasks/{}", "/runs/{}", "/submissions/{}"):
+    for form in ("/tasks/{}", "/runs/{}", "/submissions/{}", "/submission/{}/tasks.csv", "/mine/{}"):
         said = [elsewhere(site).get(form.format(name), headers=with_token) for name in (unknown, tasks[0][0].id)]
         assert len({(one.status_code, one.content, tuple(one.headers.items())) for one in said}) == 1
 
@@ -203,7 +212,7 @@ def test_metrics_and_the_houses_routes_show_no_word_of_a_task_either(planted):
     secret = set().union(*map(spellings, (CANARY, SAID, *(task.goal for task, _ in tasks))))
     for (method, path), scope in ACCESS.items():
         if method == "GET" and scope not in (None, "submit"):
-            said = site.get(path, "maintainer")
+            said = site.get(path.replace("{file}", "findings.csv"), "maintainer")
             assert said.status_code == 200
             assert not [word for word in secret if word in said.content], path
 

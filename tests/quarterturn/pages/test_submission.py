@@ -1,0 +1,85 @@
+"""A submission's page says what the desk says, and no more."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from quarterturn.codes import CODES
+from quarterturn.pages import submission
+from quarterturn.pages.figures import NAMES
+
+QUOTAS = {
+    name: {"limit": 5, "used": 2, "left": 3, "until": "2027-01-01T00:00:00+00:00" if name != "waiting" else None}
+    for name in ("private", "dev", "check", "waiting")
+}
+PART = {name: {"value": 0.54, "low": 0.4, "high": 0.6, "n": 20} for name in NAMES} | {"attempted": 24}
+ONE = {
+    "id": "s-" + "a" * 16, "set": "private", "kind": "image", "model": None, "counts": False, "month": "2026-12",
+    "state": "queued", "place": 3, "failure": None, "charged": True, "run": None, "figures": None,
+    "created_at": "2026-12-05T10:00:00+00:00", "agent": "registry.example/<agent>:1",
+}  # fmt: skip
+CALL = {"tool": "filesystem.write_file", "arguments": {"path": "<b>"}, "error": False, "result": "=1+1"}
+RUN = {
+    "task_id": "t-" + "a" * 16, "verdict": "true", "code": "finished", "max_steps": 8, "attempts": 1,
+    "transcript": {"calls": [CALL]},
+}  # fmt: skip
+
+
+def page(waits=None, trace=None, **more):
+    return submission.page("ada", ONE | more, waits, QUOTAS, trace)
+
+
+@pytest.mark.parametrize(
+    ("waits", "says"),
+    [
+        ("next", "as soon as a worker is free"),
+        ("before", "3 submissions before it"),
+        ("own", "Another one of yours runs"),
+    ],
+)
+def test_what_waits_says_why_and_can_be_taken_back(waits, says):
+    shown = page(waits)
+    assert says in shown
+    assert f'<form method="post" action="/submission/{ONE["id"]}/cancel">' in shown
+    assert "Take it back" in shown
+    assert "2 of 5 are used" in shown
+
+
+def test_what_runs_can_be_stopped_and_what_has_ended_cannot():
+    assert "Stop it" in page(state="running", place=None)
+    for state in ("done", "failed", "cancelled"):
+        assert "/cancel" not in page(state=state, place=None)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_has_its_hint_and_says_whether_it_costs_anything(code):
+    failure = {"code": code, "hint": CODES[code].hint, "ours": CODES[code].ours}
+    shown = page(state="failed", place=None, failure=failure, charged=not CODES[code].ours)
+    assert CODES[code].hint in shown
+    assert ("It costs you nothing" in shown) is CODES[code].ours
+
+
+def test_figures_are_drawn_as_they_were_told():
+    shown = page(state="done", place=None, run=7, figures={"whole": PART, "sealed": PART})
+    assert shown.count("<circle") == 8
+    assert "54.0" in shown
+    assert "The first are at the turn" in shown, "and nothing of a task"
+
+
+def test_a_trace_is_shown_call_by_call_and_is_text():
+    shown = page(state="done", place=None, trace={"tasks": [{"run": RUN}]})
+    assert 'href="/tasks/t-aaaaaaaaaaaaaaaa"' in shown
+    assert "&lt;b&gt;" in shown
+    assert not re.search("<b>|<agent>", shown)
+    grids = submission.grids(ONE, QUOTAS, {"tasks": [{"run": RUN}]})
+    assert set(grids) == {"quotas", "tasks", "calls"}
+    assert b"'=1+1" in grids["calls"].as_csv()
+
+
+def test_the_list_is_empty_or_leads_to_each():
+    assert "None yet" in submission.overview("ada", [], QUOTAS, None)
+    shown = submission.overview("ada", [ONE], QUOTAS, "/mine?cursor=x")
+    assert f'href="/submission/{ONE["id"]}"' in shown
+    assert 'href="/mine?cursor=x"' in shown

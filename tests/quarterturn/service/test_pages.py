@@ -1,0 +1,135 @@
+"""Pages for people: drawn from what is public, linked to what is there, and nothing in them runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from quarterturn.service.access import PAGES
+from quarterturn.service.html import PAGE
+
+pytestmark = pytest.mark.slow
+
+PUBLIC = ("/", "/board/2027-01", "/board/2026-12", "/rotation", "/sign-in")
+LINK = re.compile(r'(?:href|action)="([^"]*)"')
+
+
+@pytest.fixture
+def populated(turned, played):
+    """A release, a board with somebody on it, and a submission."""
+    played(turned.house, 9)
+    turned.account("ada")
+    turned.made = turned.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
+    return turned
+
+
+def walked(site):
+    """Every page that anybody, a submitter or a maintainer comes to by following links, as (path, who)."""
+    found, ahead = {}, [("/", None), ("/mine", "ada"), ("/watch", "maintainer")]
+    while ahead:
+        path, who = ahead.pop()
+        if (path, who) in found:
+            continue
+        said = found[path, who] = site.get(path, who)
+        if said.headers["content-type"].startswith("text/html"):
+            ahead += [(link, who) for link in LINK.findall(said.text) if not link.startswith("#")]
+    return found
+
+
+def test_every_link_of_every_page_leads_somewhere_here(populated):
+    found = walked(populated)
+    forms = {"/sign-out", f"/submission/{populated.made}/cancel"}
+    wrong = {(path, who, said.status_code) for (path, who), said in found.items() if said.status_code != 200}
+    assert {(path, who) for path, who, _ in wrong if path not in forms} == {
+        ("/mine", None),
+        ("/watch", None),
+        ("/watch", "ada"),
+    }, "which are for those who may"
+    paths = {path for path, _ in found}
+    assert all(path.startswith("/") and not path.startswith("//") for path in paths)
+    assert {"/board/2026-12", "/board/2027-01/docker.csv", "/rotation/turns.json", "/mine/quotas.csv"} < paths
+    assert f"/submission/{populated.made}" in paths
+
+
+def test_every_page_has_the_policy_and_nothing_that_needs_a_weaker_one(populated):
+    for (path, _), said in walked(populated).items():
+        if not said.headers["content-type"].startswith("text/html") or path in ("/docs", "/explorer", "/verify.html"):
+            continue
+        assert {name: said.headers[name] for name in PAGE} == PAGE, path
+        assert "unsafe" not in said.headers["content-security-policy"]
+        assert not re.findall(r"<script|<style|\sstyle=|\son\w+=|https?://", said.text), path
+
+
+def test_every_table_is_json_and_csv_too_with_as_many_rows(populated):
+    found = walked(populated)
+    tables = [(path.removesuffix(".csv"), who) for path, who in found if path.endswith(".csv")]
+    assert {path.rpartition("/")[2] for path, _ in tables} >= {
+        "docker", "changes", "cohorts", "turns", "submissions", "quotas",
+    }  # fmt: skip
+    for path, who in tables:
+        csv_, json_ = found[f"{path}.csv", who], found[f"{path}.json", who]
+        assert csv_.headers["content-type"].startswith("text/csv")
+        rows = list(csv.reader(io.StringIO(csv_.text, newline=""), strict=True))
+        (listed,) = json_.json().values()
+        assert len(rows) - 1 == len(listed), path
+        assert all(rows[0] == list(row) for row in listed)
+
+
+def test_who_has_a_public_page_is_told_nothing_new_and_nobody_keeps_a_private_one(populated):
+    for path in ("/", "/rotation", "/board/2026-12/docker.csv", "/feeds/releases.atom", "/static/style.css"):
+        first = populated.get(path)
+        assert first.headers["cache-control"].startswith("public")
+        again = populated.get(path, headers={"if-none-match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b""), path
+    for path in ("/mine", "/mine/quotas.csv", f"/submission/{populated.made}"):
+        said = populated.get(path, "ada")
+        assert said.headers["cache-control"] == "no-store"
+        assert "etag" not in said.headers
+
+
+def test_a_public_page_is_the_same_to_everybody(populated):
+    for path in PUBLIC:
+        assert populated.get(path).content == populated.get(path, "maintainer").content
+
+
+def test_what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(populated, problem):
+    said = populated.get("/board/2031-01")
+    assert (said.status_code, said.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    for path in (
+        "/board/2031-01/docker.csv",
+        "/board/2027-01/docker.xml",
+        "/rotation/nothing.csv",
+        "/rotation/cohorts",
+    ):
+        assert problem(populated.get(path)) == "not-found"
+    other = populated.get("/submission/s-" + "b" * 16, "ada")
+    assert (other.status_code, "nothing that you may see" in other.text) == (404, True)
+    assert populated.get(f"/submission/{populated.made}", "submitter").content == other.content
+
+
+def test_a_home_where_nothing_was_ever_live_has_pages(home, serve):
+    with serve(home) as site:
+        assert "No month yet" in site.get("/").text
+        assert "Nothing is live" in site.get("/rotation").text
+        assert ElementTree.fromstring(site.get("/feeds/releases.atom").content) is not None
+
+
+def test_feeds_tell_of_what_is_published(turned):
+    names = {"a": "http://www.w3.org/2005/Atom"}
+    releases = ElementTree.fromstring(turned.get("/feeds/releases.atom").content)
+    assert [link.get("href") for link in releases.findall("a:entry/a:link", names)] == ["/releases/Historical-2026-12"]
+    checkpoints = ElementTree.fromstring(turned.get("/feeds/checkpoints.atom").content)
+    links = [link.get("href") for link in checkpoints.findall("a:entry/a:link", names)]
+    notes = [entry.text for entry in checkpoints.findall("a:entry/a:summary", names)]
+    assert len(links) == len(set(links)) > 1
+    assert [turned.get(link).text for link in links] == notes
+    assert notes[0] == turned.get("/log/checkpoint").text
+
+
+def test_pages_are_for_people_and_not_in_the_description(turned):
+    described = turned.get("/openapi.json").json()["paths"]
+    assert not {path for _, path in PAGES} & set(described)

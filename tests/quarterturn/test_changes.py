@@ -1,0 +1,99 @@
+"""What changed a board: rows of the public log, each with its leaf, and none that is not there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from quarterturn import changes, publicview
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from vault.ledger import leaf
+from vault.ledger.statement import Statement
+
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+FIRST = Month.parse("2026-12")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def house(live):
+    house = House(live, None, lambda: NOW)
+    yield house
+    house.close()
+
+
+def told(house, *leaves):
+    """Publish leaves, and give the indexes at which they stand."""
+    places = [house.ledger.record(f"test/{place}/{len(data)}", data) for place, data in enumerate(leaves)]
+    house.ledger.publish()
+    return places
+
+
+def withdrawn(house, month, why):
+    cohort = next(one for one in house.months.cohorts() if one.state == "live")
+    return leaf.withdraw(cohort.tasks[0], b"c" * 32, month=month, reason=why, replacement=cohort.tasks[1])
+
+
+def test_a_month_begins_with_its_set(house):
+    (row,) = changes.of_month(house.places.log, FIRST)
+    statement = Statement.parse(house.ledger.leaf(row.pop("leaf")))
+    assert (statement.kind, statement.predicate["month"]) == ("set", "2026-12")
+    assert row == {"kind": "set", "subject": "set/2026-12", "tasks": 24, "why": "turn"}
+
+
+def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(house):
+    places = told(
+        house,
+        withdrawn(house, "2026-12", "its goal was wrong"),
+        leaf.abort(run=1, month="2026-12", reason="interrupted", commitment=b"d" * 32),
+    )
+    rows = changes.of_month(house.places.log, FIRST)
+    assert [(row["leaf"], row["kind"], row["tasks"], row["why"]) for row in rows[:2]] == [
+        (places[1], "abort", None, "interrupted"),
+        (places[0], "withdraw", 1, "its goal was wrong"),
+    ]
+    live = next(one for one in house.months.cohorts() if one.state == "live")
+    assert live.tasks[1] not in repr(rows), "of the task in its place nothing is told"
+
+
+def test_a_change_belongs_to_the_board_of_its_month_alone(house):
+    told(house, withdrawn(house, "2026-12", "of december"))
+    house.rotation.run(FIRST)
+    told(house, leaf.abort(run=1, month="2027-01", reason="of-january", commitment=b"d" * 32))
+    december, january = (changes.of_month(house.places.log, FIRST.plus(number)) for number in (0, 1))
+    assert [row["kind"] for row in december] == ["withdraw", "set"]
+    assert [(row["kind"], row["subject"]) for row in january] == [
+        ("abort", "run/1"),
+        ("set", "set/2027-01"),
+        ("retire", "cohort-2026-12"),
+    ]
+    assert january[2]["tasks"] == 6
+
+
+def test_what_is_not_published_yet_is_no_row(house):
+    before = changes.of_month(house.places.log, FIRST)
+    house.ledger.record("test/0", leaf.abort(run=1, month="2026-12", reason="x", commitment=b"d" * 32))
+    assert changes.of_month(house.places.log, FIRST) == before
+
+
+def test_they_are_found_behind_many_other_leaves(house):
+    several = [leaf.abort(run=n, month="2026-12", reason="x", commitment=b"d" * 32) for n in range(1, 302)]
+    told(house, *several)
+    rows = changes.of_month(house.places.log, FIRST)
+    assert [row["leaf"] for row in rows] == sorted((row["leaf"] for row in rows), reverse=True)
+    assert [row["kind"] for row in rows] == ["abort"] * 301 + ["set"]
+
+
+def test_a_log_that_is_not_there_has_none(tmp_path):
+    assert changes.of_month(tmp_path, FIRST) == []
+
+
+def test_the_board_of_a_month_that_ended_has_what_its_turn_did(house):
+    publicview.refresh(house)
+    told(house, withdrawn(house, "2026-12", "late"))
+    house.rotation.run(FIRST)
+    publicview.after(house)
+    assert b'"why":"late"' in (house.places.view / "board" / "2026-12.json").read_bytes()
