@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -299,3 +302,18 @@ def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage: Stage) -> N
     assert not failed
     assert stage.client().head().size == 40
     assert stage.writer.fsck() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["kill", "fail"])
+def test_killed_or_failing_at_a_call_of_the_logs_or_the_witnesss_it_finishes_after_a_restart(
+    way: str, tmp_path: Path
+) -> None:
+    crasher = Path(__file__).with_name("crasher.py")
+    done = subprocess.run(
+        [sys.executable, crasher, "cosign", way, tmp_path, "3"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["problems"] == []
+    assert found["calls"] > 30
