@@ -6,24 +6,23 @@ the same home may work beside it; the claims keep them apart.
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import threading
-import traceback
+import time
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy import event
 from sqlmodel import Session
 
 from quarterturn import jobs
 from quarterturn.queue import Claim
+from quarterturn.steady import Steady
 from quarterturn.wiring import House
 
-POLL, REAP = 1.0, 15  # seconds between looks; looks between reaps
+POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
 Work = Callable[[House, Claim, threading.Event], None]
-
-log = logging.getLogger("quarterturn.worker")
 
 
 class Embedded:
@@ -37,7 +36,7 @@ class Embedded:
 
     def __init__(self, house: House, workers: int = 1, work: Work = jobs.work) -> None:
         self._house, self._work, self._count = house, work, workers
-        self._name = f"{socket.gethostname()[:60]}:{os.getpid()}"
+        self._name, self._reap_at = named(), 0.0
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -48,8 +47,10 @@ class Embedded:
     def start(self) -> None:
         """Begin to work."""
         self._stopping.clear()
+        steady = Steady(self._stopping)
         self._threads = [
-            threading.Thread(target=self._loop, args=(place,), name=f"worker {place}") for place in range(self._count)
+            threading.Thread(target=steady.make, args=(partial(self._look, place),), name=f"worker {place}")
+            for place in range(self._count)
         ]
         for thread in self._threads:
             thread.start()
@@ -61,19 +62,22 @@ class Embedded:
         for thread in self._threads:
             thread.join()
 
-    def _loop(self, place: int) -> None:
-        looks = 0
-        while not self._stopping.is_set():
-            try:
-                if place == 0 and looks % REAP == 0:
-                    self._house.queue.reap()
-                claim = self._house.queue.claim(f"{self._name}/{place}")
-                if claim is not None:
-                    self._work(self._house, claim, self._stopping)
-                    continue
-            except Exception as error:  # a worker that ends would leave all that comes after it waiting
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                log.error("%s in %s (%s)", type(error).__name__, last.name, last.filename.rpartition("/")[2])  # noqa: TRY400 - its words may quote a task
-            looks += 1
-            self._wake.wait(POLL)
-            self._wake.clear()
+    def _look(self, place: int) -> None:
+        """Work until nothing may be taken, then wait to be woken, or a moment."""
+        if place == 0 and time.monotonic() >= self._reap_at:
+            self._reap_at = time.monotonic() + REAP
+            self._house.queue.reap()
+        take(self._house, f"{self._name}/{place}", self._work, self._stopping)
+        self._wake.wait(POLL)
+        self._wake.clear()
+
+
+def take(house: House, worker: str, work: Work, stopping: threading.Event) -> None:
+    """Take job after job and play them, until nothing may be taken or this worker stops."""
+    while not stopping.is_set() and (claim := house.queue.claim(worker)) is not None:
+        work(house, claim, stopping)
+
+
+def named() -> str:
+    """Name this process as a worker."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}"

@@ -7,8 +7,8 @@
 4. It is fair between parties: what comes first is what has the fewest of its own party before it.
 5. An executor carries numbers of rows and nothing else; the row is the truth.
 
-The embedded executor is this database alone: a job is there once its transaction is committed. What carries jobs in
-another way has the same three methods and enqueues within the caller's transaction.
+The embedded executor is this database alone: a job is there once its transaction is committed. On PostgreSQL bells are
+carried to other machines (`quarterturn.bells`), rung within the caller's transaction.
 """
 
 from __future__ import annotations
@@ -71,12 +71,25 @@ class Queue:
         with Session(self._engine) as session:
             return [number for number, _ in self._order(session)]
 
+    def place(self, session: Session, number: int) -> int:
+        """Say which place a row that was just written has in its party's own backlog, from 1."""
+        own = select(AccountRow.party).join(SubmissionRow).where(SubmissionRow.number == number).scalar_subquery()
+        backlog = (
+            select(func.count())
+            .select_from(SubmissionRow)
+            .join(AccountRow)
+            .where(AccountRow.party == own, col(SubmissionRow.state).in_(UNFINISHED))
+        )
+        return session.exec(backlog).one()
+
+    def claimable(self, session: Session) -> list[tuple[int, int]]:
+        """Give what may be claimed now, as (number, place in its party's own backlog), the next one first."""
+        return [(number, place) for number, place in self._order(session) if place <= self._at_once]
+
     def claim(self, worker: str) -> Claim | None:
         """Take the next job, or None where nothing may be taken now (rules 1, 2 and 4)."""
         with transaction(self._engine) as session:
-            for number, place in self._order(session):
-                if place > self._at_once:
-                    continue
+            for number, _ in self.claimable(session):
                 row, now = session.get_one(SubmissionRow, number), self._now()
                 claim = Claim(number, row.id, row.attempt + 1)
                 taken = {

@@ -35,7 +35,10 @@ GATES = {
     "cel": ("grammars.expressions",),
     "docker": ("sandbox.docker.engine",),
     "fastapi": ("quarterturn.service",),
-    "httpx2": ("sandbox.model_gateway.upstream",),
+    "httpx2": (
+        "quarterturn.witnesses",
+        "sandbox.model_gateway.upstream",
+    ),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.oidc",),
     "mcp": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
@@ -199,7 +202,8 @@ def test_only_the_command_line_prints_or_exits() -> None:
 
 def test_what_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in project["dependencies"]}
+    lines = [*project["dependencies"], *project["optional-dependencies"]["postgres"]]
+    declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in lines}
     carriers = packages_distributions()
     for item in imports():
         if not is_ours(item) and not is_standard(item) and not within(item.module, ELSEWHERE):

@@ -109,6 +109,12 @@ def with_password(url: str, password: bytes) -> str:
     return (address if address.password else address.set(password=text)).render_as_string(hide_password=False)
 
 
+def driver_address(engine: Engine) -> tuple[str, dict[str, Any]]:
+    """Give what psycopg needs to reach the same PostgreSQL: an address with its password, and options."""
+    address = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    return address, dict(_ON_POSTGRES["connect_args"])
+
+
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
     """Write: all of the block is committed, or none of it.

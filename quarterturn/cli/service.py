@@ -29,8 +29,8 @@ def serve(
 ) -> None:
     """Serve a home over HTTP, run what is submitted to it and turn its months, until interrupted."""
     from quarterturn import logs
+    from quarterturn.bells import executor
     from quarterturn.cli.secrets import open_house
-    from quarterturn.embedded import Embedded
     from quarterturn.monthly import Clock
     from quarterturn.service.serve import Together
     from quarterturn.service.serve import serve as run
@@ -38,8 +38,8 @@ def serve(
     out = Output(as_json=False)
     with open_house(home) as house:
         logs.configure()
-        embedded = Embedded(house, workers)
-        works = Together(embedded, Clock(house)) if clock else embedded
+        works = executor(house, workers)
+        works = Together(works, Clock(house)) if clock else works
         run(house, works, host, port, ready=lambda url: out.say(f"serving {house.home} at {url}"))
 
 
@@ -49,17 +49,17 @@ def worker(workers: Workers = 1, home: Home = HOME) -> None:
     import threading
 
     from quarterturn import logs
+    from quarterturn.bells import executor
     from quarterturn.cli.secrets import open_house
-    from quarterturn.embedded import Embedded
 
     out, ended = Output(as_json=False), threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     with open_house(home) as house:
         logs.configure()
-        embedded = Embedded(house, workers)
-        embedded.start()
+        works = executor(house, workers)
+        works.start()
         out.say(f"working on {house.home}")
         ended.wait()
         out.say("stopping; what is being run is given back")
-        embedded.stop()
+        works.stop()

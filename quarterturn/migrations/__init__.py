@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, text
 
 from quarterturn.errors import Refused
+from quarterturn.migrations import bells
 from vault.db import transaction
 
 FOLDER = Path(__file__).parent
@@ -25,7 +26,7 @@ def upgrade(engine: Engine, revision: str = "head") -> None:
         Refused: a newer version of this software has changed the database.
     """
     with engine.connect() as connection:
-        if revision == "head" and current(connection) == NEWEST:
+        if revision == "head" and current(connection) == NEWEST and _has_bells(connection):
             return
     _migrate(engine, "upgrade", revision)
 
@@ -43,6 +44,10 @@ def current(connection: Connection) -> str | None:
     return revision
 
 
+def _has_bells(connection: Connection) -> bool:
+    return connection.dialect.name != "postgresql" or bells.installed(connection)
+
+
 def _migrate(engine: Engine, direction: str, revision: str) -> None:
     from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
     from alembic.config import Config  # noqa: PLC0415 - likewise
@@ -55,3 +60,5 @@ def _migrate(engine: Engine, direction: str, revision: str) -> None:
             raise Refused(f"the database is at revision {at} and this version knows {NEWEST}: use the newer version")
         config.attributes["connection"] = connection
         getattr(command, direction)(config, revision)
+        if connection.dialect.name == "postgresql":
+            (bells.install if direction == "upgrade" else bells.remove)(connection)

@@ -1,58 +1,60 @@
-"""The embedded executor: threads that take each job once, go on after errors, and lose nothing when they are killed."""
+"""Executors, the embedded one and the one with bells: each job is taken once, and an error ends no worker."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from datetime import timedelta
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Protocol
 
 import pytest
 
-from quarterturn import clock, desk
-from quarterturn.embedded import Embedded
-from quarterturn.queue import LEASE
+from quarterturn import bells, desk
+from quarterturn.bells import Bells
+from quarterturn.embedded import Embedded, Work
+from quarterturn.queue import Executor
 from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
+from vault.errors import Unavailable
+
+pytestmark = pytest.mark.both_databases
 
 WISH = Wish("dev", image="agent:1")
 WAIT = 120
 
-WORKER = """
-import sys, threading, time
-from pathlib import Path
-from quarterturn.embedded import Embedded
-from quarterturn.wiring import House
 
-home, ledger = map(Path, sys.argv[1:])
+class Workers(Protocol):
+    """Makes the executor of the database that is played on."""
 
-def work(house, claim, stopping):
-    time.sleep(0.02)
-    if house.queue.finish(claim, None):
-        with ledger.open("a") as file:
-            file.write(f"{claim.number}\\n")
-
-house = House(home, None)
-Embedded(house, 3, work).start()
-print("ready", flush=True)
-threading.Event().wait()
-"""
+    def __call__(self, count: int, work: Work = ...) -> Executor: ...
 
 
 @pytest.fixture
 def house(home):
     house = House(home, None)
-    house.settings = house.settings.model_copy(update={"service": Service(at_once=16, waiting=1000, dev_per_day=1000)})
+    house.settings = house.settings.model_copy(
+        update={"service": Service(images=("",), at_once=16, waiting=1000, dev_per_day=1000)}
+    )
     house.submissions = Submissions(house.engine, house.runs, house.settings.service, house.now)
     for name in ("ada", "bob"):
         house.accounts.create(name, "submitter")
     yield house
     house.close()
+
+
+@pytest.fixture
+def workers(house) -> Iterator[Workers]:
+    kind, made = Bells if house.engine.dialect.name == "postgresql" else Embedded, []
+
+    def make(*how):
+        made.append(kind(house, *how))
+        return made[-1]
+
+    yield make
+    for executor in made:
+        executor.stop()
 
 
 def submit(house, executor, account="ada"):
@@ -68,14 +70,14 @@ def until(holds) -> bool:
     return False
 
 
-def test_a_job_is_taken_once_it_is_there(house):
+def test_a_job_is_taken_once_it_is_there(house, workers):
     done: Counter[int] = Counter()
 
     def work(house, claim, _stopping):
         done[claim.number] += 1
         house.queue.finish(claim, None)
 
-    executor = Embedded(house, 2, work)
+    executor = workers(2, work)
     executor.start()
     made = [submit(house, executor).number for _ in range(10)]
     assert until(lambda: not house.submissions.unfinished())
@@ -83,13 +85,13 @@ def test_a_job_is_taken_once_it_is_there(house):
     assert done == dict.fromkeys(made, 1)
 
 
-def test_a_job_that_fails_ends_no_worker(house, caplog):
+def test_a_job_that_fails_ends_no_worker(house, workers, caplog):
     def work(house, claim, _stopping):
         if claim.number == 1:
             raise ValueError("a word of a task")
         house.queue.finish(claim, None)
 
-    executor = Embedded(house, 1, work)
+    executor = workers(1, work)
     executor.start()
     first, second = submit(house, executor), submit(house, executor)
     assert until(lambda: house.submissions.get(second.id).state == "done")
@@ -99,15 +101,15 @@ def test_a_job_that_fails_ends_no_worker(house, caplog):
     assert "word" not in caplog.text
 
 
-def test_without_workers_jobs_are_only_taken_in(house):
-    executor = Embedded(house, 0)
+def test_without_workers_jobs_are_only_taken_in(house, workers):
+    executor = workers(0)
     executor.start()
     made = submit(house, executor)
     executor.stop()
     assert house.submissions.get(made.id).state == "queued"
 
 
-def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house):
+def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers):
     begun = threading.Event()
 
     def work(house, claim, stopping):
@@ -115,7 +117,7 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house):
         assert stopping.wait(WAIT)
         house.queue.give_back(claim)
 
-    executor = Embedded(house, 1, work)
+    executor = workers(1, work)
     first, second = submit(house, executor), submit(house, executor, "bob")
     executor.start()
     assert begun.wait(WAIT)
@@ -123,36 +125,31 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house):
     assert {house.submissions.get(one.id).state for one in (first, second)} == {"queued"}
 
 
-@pytest.mark.slow
-def test_a_worker_that_is_killed_amid_its_jobs_loses_none_and_none_is_ended_twice(house, home, tmp_path):
-    ledger, idle = tmp_path / "ended", Embedded(house, 0)
-    made = [submit(house, idle, ("ada", "bob")[n % 2]).number for n in range(60)]
-    program = tmp_path / "worker.py"
-    program.write_text(WORKER)
+def test_the_database_says_which_executor_a_home_has(house):
+    assert type(bells.executor(house, 1)) is (Bells if house.engine.dialect.name == "postgresql" else Embedded)
 
-    def ended() -> list[int]:
-        return [int(line) for line in ledger.read_text().split()] if ledger.exists() else []
 
-    for target in (15, 40):
-        worker = subprocess.Popen([sys.executable, program, home, ledger], cwd=Path(__file__).parents[2])
-        try:
-            assert until(lambda: len(ended()) >= target)  # noqa: B023 - asked in this turn of the loop alone
-        finally:
-            worker.send_signal(signal.SIGKILL)
-            worker.wait()
-    later = House(home, None, lambda: clock.now() + 2 * LEASE + timedelta(seconds=1))
-    again: Counter[int] = Counter()
+def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, caplog):
+    caplog.set_level("INFO")
+    tries = threading.Semaphore(0)
+    claim = house.queue.claim
+    monkeypatch.setattr("quarterturn.steady.LONGEST", 0.01)
+    monkeypatch.setattr("quarterturn.bells.POLL", 0.02)
 
-    def work(house, claim, _stopping):
-        if house.queue.finish(claim, None):
-            again[claim.number] += 1
+    def fails(_worker):
+        tries.release()
+        raise Unavailable("The database is away.")
 
-    later.queue.reap()
-    last = Embedded(later, 2, work)
-    last.start()
-    assert until(lambda: not later.submissions.unfinished())
-    last.stop()
-    later.close()
-    states = Counter(one.state for name in ("ada", "bob") for one in house.submissions.of(name, limit=100))
-    assert states == {"done": len(made)}
-    assert max(Counter([*ended(), *again.elements()]).values()) == 1
+    monkeypatch.setattr(house.queue, "claim", fails)
+    executor = workers(2, lambda house, claim, _: house.queue.finish(claim, None))
+    executor.start()
+    made = submit(house, executor)
+    for _ in range(3):
+        assert tries.acquire(timeout=WAIT)
+        submit(house, executor)
+    monkeypatch.setattr(house.queue, "claim", claim)
+    submit(house, executor)
+    assert until(lambda: house.submissions.get(made.id).state == "done")
+    executor.stop()
+    said = [record.getMessage() for record in caplog.records if record.name == "quarterturn.worker"]
+    assert said == ["The database is away; trying again.", "It works again."]

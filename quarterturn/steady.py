@@ -1,0 +1,54 @@
+"""Going on: steps that threads make again and again, whatever they raise.
+
+1. A step that raises is made again after a pause that doubles, up to half a minute.
+2. Trouble is said once, in one sentence, and so is its end; never by the words of an error of somebody else's, which
+   may quote a task.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from quarterturn.errors import where
+from vault.errors import VaultError
+
+LONGEST = 30.0  # seconds between two tries
+
+log = logging.getLogger("quarterturn.worker")
+
+
+class Steady:
+    """Makes the steps of several threads, until it is told to stop."""
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping, self._troubled = stopping, False
+
+    def make(self, step: Callable[[], None]) -> None:
+        """Make a step again and again."""
+        failed = 0
+        while not self._stopping.is_set():
+            try:
+                step()
+            except Exception as error:  # a worker that ends would leave all that comes after it waiting
+                self.say(error)
+                self._stopping.wait(min(LONGEST, 2.0**failed))
+                failed = min(failed + 1, 10)
+            else:
+                failed = 0
+                if self._troubled:
+                    self._troubled = False
+                    log.info("It works again.")
+
+    def say(self, error: Exception) -> None:
+        """Say what is wrong, unless that was said already."""
+        if not self._troubled:
+            self._troubled = True
+            log.error("%s; trying again.", _sentence(error))
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, VaultError):
+        return str(error).rstrip(".")
+    return where(error)

@@ -1,0 +1,116 @@
+"""Bells: rung with their row, lost and doubled without harm, and made anew by whoever tends them."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+import pytest
+from sqlalchemy import inspect, text
+
+from quarterturn import desk, migrations
+from quarterturn.bells import Bells
+from quarterturn.settings import Service
+from quarterturn.submitting import Submissions, Wish
+from quarterturn.wiring import House
+from vault.db import transaction
+
+WISH = Wish("dev", image="agent:1")
+RUNG = "SELECT queueing_lock, priority FROM procrastinate_jobs WHERE status = 'todo' ORDER BY priority DESC, id"
+
+
+@pytest.fixture
+def backend() -> str:
+    return "postgresql"
+
+
+@pytest.fixture
+def house(home):
+    house = House(home, None)
+    service = Service(images=("",), at_once=2, waiting=1000, dev_per_day=1000)
+    house.settings = house.settings.model_copy(update={"service": service})
+    house.submissions = Submissions(house.engine, house.runs, service, house.now)
+    for name in ("ada", "bob"):
+        house.accounts.create(name, "submitter")
+    yield house
+    house.close()
+
+
+def submit(house, account="ada") -> int:
+    return desk.submit(house, account, WISH, once=None, enqueue=Bells(house).enqueue)[0].number
+
+
+def rung(house) -> list[tuple[int, int]]:
+    with house.engine.connect() as connection:
+        return [(int(number), priority) for number, priority in connection.execute(text(RUNG))]
+
+
+def sql(house, statement: str) -> None:
+    with transaction(house.engine) as session:
+        session.connection().exec_driver_sql(statement)
+
+
+def tend(house) -> None:
+    bells = Bells(house, 1)
+    bells._stopping.set()  # once, and without a pause
+    bells._tend()
+
+
+def test_a_bell_says_which_row_waits_and_comes_the_later_the_more_of_its_party_wait(house):
+    house.accounts.link("bob", "ada")
+    house.accounts.create("carl", "submitter")
+    numbers = [submit(house, name) for name in ("ada", "ada", "bob", "carl")]
+    assert rung(house) == [(numbers[0], -1), (numbers[3], -1), (numbers[1], -2), (numbers[2], -3)]
+
+
+def test_a_bell_is_rung_with_its_row_or_not_at_all(house):
+    with suppress(ZeroDivisionError):
+        house.submissions.take(
+            "ada", WISH, month="2026-12", enqueue=lambda session, n: (Bells(house).enqueue(session, n), 1 // 0)
+        )
+    assert (rung(house), house.submissions.unfinished()) == ([], [])
+
+
+def test_what_has_no_bell_is_rung_for_once_however_many_tend(house):
+    numbers = [submit(house) for _ in range(4)]
+    sql(house, "DELETE FROM procrastinate_jobs")
+    threads = [threading.Thread(target=tend, args=(house,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert rung(house) == [(numbers[0], -1), (numbers[1], -2)], "no more of one party may be taken at once"
+
+
+def test_a_bell_that_a_dead_worker_had_is_taken_away_and_rung_again(house):
+    number = submit(house)
+    sql(house, "UPDATE procrastinate_jobs SET status = 'doing'")
+    tend(house)
+    assert rung(house) == [(number, -1)]
+    with house.engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM procrastinate_jobs").scalar() == 1
+
+
+def test_a_bell_of_a_row_that_waits_no_more_is_answered_with_what_does(house):
+    first, second = submit(house), submit(house)
+    sql(house, f"DELETE FROM procrastinate_jobs WHERE queueing_lock = '{second}'")
+    house.queue.finish(house.queue.claim("somebody"), None)
+    taken = []
+    bells = Bells(house, 1, lambda house, claim, _: taken.append(claim.number) or house.queue.finish(claim, None))
+    bells._answer(first)
+    assert taken == [second]
+    bells._answer(first)
+    assert taken == [second]
+
+
+def test_tables_of_another_version_are_made_anew_and_taken_away_with_ours(house):
+    number = submit(house)
+    sql(house, "COMMENT ON TABLE procrastinate_jobs IS '0.1'; DROP FUNCTION procrastinate_fetch_job_v2 CASCADE")
+    migrations.upgrade(house.engine)
+    assert rung(house) == []
+    tend(house)
+    assert rung(house) == [(number, -1)]
+    migrations.downgrade(house.engine)
+    assert set(inspect(house.engine).get_table_names()) == {"alembic_version"}
+    migrations.upgrade(house.engine)
+    assert "procrastinate_jobs" in inspect(house.engine).get_table_names()
