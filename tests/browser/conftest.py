@@ -226,6 +226,23 @@ def barriers() -> Callable[..., list[str]]:
     return find
 
 
+@pytest.fixture(scope="session")
+def drop() -> Callable[[Page, str, Path], None]:
+    """Drop a file or a folder onto an element, as a person's hand does."""
+
+    def do(page: Page, onto: str, what: Path) -> None:
+        page.locator(onto).scroll_into_view_if_needed()
+        box = page.locator(onto).bounding_box()
+        assert box is not None
+        at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + 5}
+        data = {"items": [], "files": [str(what)], "dragOperationsMask": 1}
+        hand = page.context.new_cdp_session(page)
+        for kind in ("dragEnter", "dragOver", "drop"):
+            hand.send("Input.dispatchDragEvent", {"type": kind, "data": data, **at})
+
+    return do
+
+
 def _stays(url: str, wrong: list[str]) -> None:
     parts = urlsplit(url)
     if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname not in HERE:

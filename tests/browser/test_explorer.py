@@ -75,6 +75,13 @@ def test_a_file_is_hashed_in_the_page_and_sent_nowhere(page, ask, tmp_path, open
     assert "Nothing in this log has this hash" in ask(file=tmp_path / "other.json")
 
 
+def test_a_file_may_be_dropped(page, drop, release):
+    page.goto("/explorer")
+    drop(page, "#ask", release / "tasks.jsonl")
+    page.wait_for_selector("#answer .answer.yes")
+    assert "These are the bytes of tasks.jsonl" in page.locator("#answer").inner_text()
+
+
 def test_files_hashes_and_ids_that_the_log_knows(site, ask, release, opening):
     assert f"These are the bytes of results.jsonl of {release.name}." in ask(file=release / "results.jsonl")
     assert f"These are the bytes of verify.html of {release.name}." in ask(file=release / "verify.html")

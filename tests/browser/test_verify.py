@@ -58,6 +58,26 @@ def test_the_good_release_is_proved_as_by_the_audit(desk):
         assert here[step.number] == step.state.replace(" ", "-"), step
 
 
+def test_a_folder_may_be_dropped(desk, drop, tmp_path):
+    page = desk(GOOD)
+    folder = put_together("unlisted-file", tmp_path / "release")
+    drop(page, "#release", folder)
+    page.wait_for_selector("#steps .answer.no")
+    assert "step 1, files" in page.locator("#steps h2").inner_text()
+    drop(page, "#release", GOOD)
+    page.wait_for_selector("#steps .answer.yes")
+    assert len(states(page)) == 14
+
+
+def test_a_folder_may_be_dropped_where_a_browser_has_the_older_interface_alone(page, drop):
+    page.add_init_script("delete DataTransferItem.prototype.getAsFileSystemHandle")
+    page.route("**/page", lambda route: route.fulfill(body=sources.page(), content_type="text/html; charset=utf-8"))
+    page.goto("/page")
+    page.fill("#key", KEY)
+    drop(page, "#release", GOOD)
+    page.wait_for_selector("#steps .answer.yes")
+
+
 def put_together(name, folder):
     """Lay a bad release out in a folder."""
     shutil.copytree(GOOD, folder)

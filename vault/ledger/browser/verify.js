@@ -76,15 +76,35 @@ function stepElement({ number, name, state, told }) {
   );
 }
 
-/** Walk what was dropped, folders included. @param {FileSystemEntry} entry @returns {Promise<[string, File][]>} */
-async function walk(entry) {
+/**
+ * Read what was dropped, folders included. Chromium refuses its older interface to pages from a disk, and others have
+ * only that one.
+ * @param {DataTransferItem} item
+ * @returns {Promise<[string, File][]>}
+ */
+async function dropped(item) {
+  if (!item.getAsFileSystemHandle) return walkEntry(item.webkitGetAsEntry());
+  const handle = await item.getAsFileSystemHandle();
+  return walkHandle(handle, handle.name);
+}
+
+/** @param {FileSystemHandle} handle @param {string} path @returns {Promise<[string, File][]>} */
+async function walkHandle(handle, path) {
+  if (handle.kind === "file") return [[path, await handle.getFile()]];
+  const found = [];
+  for await (const [name, child] of handle.entries()) found.push(...(await walkHandle(child, `${path}/${name}`)));
+  return found;
+}
+
+/** @param {FileSystemEntry} entry @returns {Promise<[string, File][]>} */
+async function walkEntry(entry) {
   const path = entry.fullPath.replace(/^\//, "");
   if (entry.isFile) return [[path, await new Promise((give, fail) => entry.file(give, fail))]];
   const [reader, found] = [entry.createReader(), []];
   for (;;) {
     const some = await new Promise((give, fail) => reader.readEntries(give, fail));
     if (!some.length) return found;
-    for (const one of some) found.push(...(await walk(one)));
+    for (const one of some) found.push(...(await walkEntry(one)));
   }
 }
 
@@ -113,8 +133,12 @@ function startVerifier() {
     check();
   });
   onDrop(form, async (_, items) => {
-    const entries = items.map((item) => item.webkitGetAsEntry()).filter(Boolean);
-    given = (await Promise.all(entries.map(walk))).flat();
+    try {
+      given = (await Promise.all(items.map(dropped))).flat();
+    } catch {
+      shown.replaceChildren(note("This browser does not let a page read what was dropped: choose the folder instead."));
+      return;
+    }
     check();
   });
   form.elements.check.addEventListener("click", check);
