@@ -1,0 +1,77 @@
+"""Following a log, ours or anybody's: where it is read from, and what is kept between two looks.
+
+The log is a folder, or what a web server shows of one; every file is fetched once a look. What is kept is one JSON
+file, written whole or not at all; of a log that is no longer the one that was followed it keeps what it had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import httpx2
+
+from quarterturn.errors import Malformed, Unavailable
+from quarterturn.report import Report
+from vault.canonical import parse
+from vault.errors import Broken
+from vault.ledger.monitor import Look, Seen, look
+from vault.ledger.note import Verifier
+from vault.ledger.tiles import Read, folder_reader, write_atomically
+
+SECONDS = 30.0
+LONGEST = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it
+
+
+def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], datetime]) -> Report:
+    """Look at a log once more.
+
+    Args:
+        source: its folder, or the address below which it is served.
+        keys: its verifier keys.
+        kept: the file of what is kept between looks; made by the first.
+        clock: the present moment, with its time zone.
+
+    Raises:
+        Unavailable: it cannot be reached.
+        Malformed: the kept file is none.
+    """
+    read = _served(source) if source.startswith(("http://", "https://")) else folder_reader(Path(source))
+    try:
+        found = look(read, [Verifier.parse(key) for key in keys], _read(kept), clock())
+    except Broken as error:
+        return Report({"size": None, "alarms": [str(error)], "news": []}, (str(error),), ok=False)
+    _keep(kept, found)  # of a fork that is what was kept before
+    said = [*found.alarms, *found.news] or [f"{found.size} leaves, all that was promised is kept"]
+    return Report(found.as_json(), tuple(said), ok=not found.alarms)
+
+
+def _served(address: str) -> Read:
+    def read(path: str) -> bytes:
+        url = f"{address.rstrip('/')}/{path}"
+        try:
+            with httpx2.Client(timeout=SECONDS, follow_redirects=False, trust_env=False) as client:
+                answer = client.get(url)
+        except httpx2.HTTPError as error:
+            raise Unavailable(f"{address} cannot be reached ({type(error).__name__}); try again") from error
+        if answer.status_code != httpx2.codes.OK or len(answer.content) > LONGEST:
+            raise Broken(f"the log's file {path} cannot be read: {address} answers {answer.status_code}")
+        return answer.content
+
+    return read
+
+
+def _read(kept: Path) -> Seen | None:
+    if not kept.exists():
+        return None
+    document = parse(kept.read_bytes(), str(kept))
+    if not isinstance(document, dict) or set(document) != {"head", "open_since"}:
+        raise Malformed(f"{kept} is no file of `log monitor`; name another one with --state")
+    return Seen(document["head"], document["open_since"])
+
+
+def _keep(kept: Path, found: Look) -> None:
+    data = {"head": found.seen.head, "open_since": dict(found.seen.open_since)}
+    write_atomically(kept, json.dumps(data, indent=2).encode(), kept.with_name(f".{kept.name}.new"))
