@@ -161,11 +161,11 @@ def _clock(house: House) -> Finding:
     coming, now = monthly.coming(house, month, due), house.now()
     overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
     said = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
-    said += [*coming.lacks, *coming.notes] or ["nothing is missing for it"]
+    said += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
     if overdue and not coming.lacks:
-        said.append("does a `quarterturn serve` run, with its clock?")
+        said.append("Does a `quarterturn serve` run, with its clock?")
     failed = [one for one in monthly.outbox(house).posted() if one.error and not one.sent]
     if failed:
         last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it is tried again"
         said.append(f"{last.key} was not told by {last.channel} ({last.error}); {rest}")
-    return not (overdue or failed or (soon and coming.lacks)), "; ".join(line.rstrip(".") for line in said)
+    return not (overdue or failed or (soon and coming.lacks)), ". ".join(line.rstrip(".") for line in said)

@@ -57,6 +57,15 @@ class Database(Section):
     )
 
 
+class Ledger(Section):
+    """Who has to cosign the log's heads before they count."""
+
+    policy: str = Field(
+        default="",
+        description="A tlog-policy with the witnesses' URLs; a relative path lies in the home. Empty: nobody has to.",
+    )
+
+
 class Run(Section):
     """How submissions are run."""
 
@@ -183,6 +192,7 @@ class Settings(Section):
 
     benchmark: Benchmark
     database: Database = Database()
+    ledger: Ledger = Ledger()
     run: Run = Run()
     watch: Watch = Watch()
     service: Service = Service()

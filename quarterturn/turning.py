@@ -7,11 +7,11 @@ each other's errors; that no turn is made twice is kept by the rows (`rotation.s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from quarterturn import clock, publicview, stock, watching
+from quarterturn import clock, publicview, watching
 from quarterturn.errors import Unavailable
 from quarterturn.report import Report
 from quarterturn.running import Progress
@@ -78,17 +78,13 @@ def coming(house: House) -> Coming:
 
 
 def _lacking(house: House, month: Month) -> Iterator[str]:
-    with suppress(Refused):
+    try:
         house.rotation.plan(month)
-        return
-    missing, waiting = stock.wanted(house), len(house.vault.records(State.ADMITTED))
-    if missing:
-        which = ", ".join(f"{stratum} {count}" for stratum, count in sorted(missing.items()))
-        yield f"{sum(missing.values())} tasks are missing ({which}): `quarterturn task admit`."
-    if waiting:
-        yield f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
-    if not missing and not waiting:
-        yield "The cohort cannot be put together from what is reviewed: `quarterturn turn plan` says why."
+    except Refused as refused:  # its words are strata and counts
+        words = str(refused)
+        yield f"{words[:1].upper()}{words[1:]}."
+        if waiting := len(house.vault.records(State.ADMITTED)):
+            yield f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
 
 
 def plan(house: House) -> Report:

@@ -38,6 +38,7 @@ from vault import signing
 from vault.db import open_engine
 from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.append import LogWriter
+from vault.ledger.cosigning import Witnesses
 from vault.ledger.note import Signer
 from vault.ledger_store import Ledger
 from vault.store import Vault
@@ -118,7 +119,16 @@ class House:
     @cached_property
     def ledger(self) -> Ledger:
         """The rows and tiles of the log."""
-        return Ledger(self.engine, self.writer, self.now)
+        return Ledger(self.engine, self.writer, self.now, self.witnesses)
+
+    @cached_property
+    def witnesses(self) -> Witnesses | None:
+        """Who has to cosign the log's heads, or None where the settings name no policy."""
+        if not self.settings.ledger.policy:
+            return None
+        from quarterturn import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
+
+        return witnesses.of(self.writer, self.home / self.settings.ledger.policy)
 
     # -- grammars and sandbox -----------------------------------------------------------------------------------------
 

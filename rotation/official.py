@@ -121,15 +121,14 @@ class Official:
         Raises:
             Refused: the submission is the reference agent.
             NotAllowed: nothing is live, or a turn is under way.
+            Unavailable: the log cannot be written, or too few witnesses cosigned its head; no run was opened.
         """
         must_be_submittable(submission)
         month = self.month()
         track = track_of(submission, box, upstream)
         cohorts = track.cohorts(self._books.months.cohorts("live"), month)
         facts = self._books.months.turn(month.plus(-1)).facts
-        head = self._books.ledger.published
-        if head.size <= int(facts["set_leaf"]):
-            raise Refused("the set is not under a published checkpoint yet; run the turn again to publish it")
+        head = self._books.ledger.publish()  # whatever was recorded, and by whom it has to be cosigned since
         size = sum(len(cohort.tasks) for cohort in cohorts)
         with transaction(self._books.engine) as session:
             if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from quarterturn.cli import witness
 from quarterturn.cli.options import HOME, Home, Json
 from quarterturn.cli.output import Output
 from quarterturn.errors import Malformed, NotFound
@@ -19,6 +20,7 @@ def register(app: typer.Typer) -> None:
     log.command("checkpoint")(checkpoint)
     log.command("proof")(proof)
     log.command("fsck")(fsck)
+    witness.register(log)
     app.add_typer(log, name="log")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 
 import uvicorn
@@ -11,6 +10,7 @@ from sqlmodel import Session
 from quarterturn.monthly import Clock
 from quarterturn.queue import Executor
 from quarterturn.service.app import create
+from quarterturn.service.listening import Listening
 from quarterturn.wiring import House
 
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
@@ -36,7 +36,7 @@ def serve(house: House, executor: Executor, host: str, port: int, *, ready: Call
         lifespan="on",
         log_config=None,
     )
-    _Server(config, ready).run()
+    Listening(config, ready).run()
 
 
 class Together:
@@ -58,18 +58,3 @@ class Together:
         """Look no more, then put back what was begun."""
         self._clock.stop()
         self._executor.stop()
-
-
-class _Server(uvicorn.Server):
-    """Says where it answers."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say where."""
-        await super().startup(sockets)
-        if self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            self._ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")

@@ -67,24 +67,3 @@ def test_a_service_turns_what_is_due_and_says_so_in_its_log(stocked):
     house = House(stocked, None)
     assert [str(turn.month) for turn in house.months.turns()] == ["2026-08", "2026-09"]
     house.close()
-
-
-@pytest.mark.slow
-def test_without_its_clock_a_service_turns_nothing(stocked):
-    started_over(stocked, "2026-09")
-    command = [QUARTERTURN, "serve", "--home", stocked, "--port", "0", "--workers", "0", "--no-clock"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    alarm = threading.Timer(300, process.kill)
-    alarm.start()
-    try:
-        assert "serving" in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.stderr.read().strip().startswith("quarterturn: interrupted")
-    finally:
-        process.kill()
-        process.wait()
-        alarm.cancel()
-        process.stderr.close()
-    house = House(stocked, None)
-    assert house.months.turns() == []
-    house.close()

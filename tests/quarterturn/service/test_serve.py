@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def started(live) -> Iterator[tuple[str, subprocess.Popen[str], House]]:
-    command = [QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0"]
+    command = [QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     house, alarm = House(live, None), threading.Timer(WAIT, process.kill)
     alarm.start()
