@@ -174,7 +174,7 @@ async function ofTask(book, id, told) {
     `Its text (${task.line.length} bytes) and its salt, as ${retired.name} publishes them, open the commitment ` +
       `${commit.digest} in leaf ${commit.index}: not a byte of it has changed since.`,
   );
-  const runs = run ? "before its first run" : "and no run used it";
+  const runs = run ? "before its first run" : "used by no run";
   const title = `The text of ${id} was fixed in leaf ${commit.index}, ${runs}, and published in ${month}.`;
   return yes(book, title, proved, [BEFORE_ANY_EYES, MEASURED, NO_CLOCK]);
 }

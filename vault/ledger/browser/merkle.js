@@ -66,7 +66,7 @@ async function verifyInclusion(leaf, index, size, proof, root) {
     [place, last] = [place >> 1, last >> 1];
   }
   if (last !== 0) throw new No(`${what} is too short`);
-  if (!same(found, root)) throw new No(`${what} gives the root ${hex(found)}, not the signed one`);
+  if (!same(found, root)) throw new No(`${what} gives the root ${hex(found)} instead`);
 }
 
 /**

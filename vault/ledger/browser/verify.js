@@ -52,10 +52,10 @@ function bookOf(found) {
 /** @param {{number: number, name: string, state: string, told: string}[]} steps @returns {HTMLElement} */
 function stepsElement(steps) {
   const bad = steps.find((step) => step.state === "failed" || step.state === "cannot tell");
-  const verdict = { failed: "no", "cannot tell": "cannot-tell" }[bad?.state] ?? "yes";
-  const title = bad
-    ? `${bad.state === "failed" ? "No" : "Cannot tell"}, at step ${bad.number}, ${bad.name}: ${bad.told}.`
-    : YES;
+  const [verdict, word] = { failed: ["no", "No"], "cannot tell": ["cannot-tell", "Cannot tell"] }[bad?.state] ?? [
+    "yes",
+  ];
+  const title = bad ? `${word}, at step ${bad.number}, ${bad.name}` : YES;
   return element(
     "div",
     { class: `answer ${verdict}` },
