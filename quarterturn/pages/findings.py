@@ -33,13 +33,13 @@ def _findings(found: Item) -> Grid:
         Column("number", "Finding"),
         Column("month", "Month"),
         Column("status", "Status", lambda status: f"{words.SIGNS[status]} {status}"),
+        Column("state", "Review"),
         Column("kind", "Kind", lambda kind: words.KINDS.get(kind, kind)),
         Column("subject", "Subject"),
         Column("p_value", "p", chance),
         Column("p_adj", "Holm", chance),
-        Column("q", "Benjamini-Hochberg", chance),
+        Column("q", "q", chance),
         Column("detail", "What was counted"),
-        Column("state", "Review"),
         Column("computed_at", "Computed", minute),
     )
     return Grid("findings", "Findings", columns, found["findings"])

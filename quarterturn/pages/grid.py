@@ -50,7 +50,7 @@ def plainly(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as people see it, where it leads to, and whether it is a number."""
+    """A cell as people see it, where it leads to, and whether it stands among numbers."""
 
     text: str
     href: str
@@ -73,10 +73,10 @@ class Column:
     write: Callable[[Any], str] = plainly
     href: str = ""
 
-    def cell(self, row: Row) -> Cell:
+    def cell(self, row: Row, *, number: bool) -> Cell:
         """Write a cell for people."""
         value = row[self.name]
-        return Cell(self.write(value), self.href.format_map(row) if value is not None else "", _is_number(value))
+        return Cell(self.write(value), self.href.format_map(row) if value is not None else "", number)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ class Grid:
 
     def cells(self) -> list[list[Cell]]:
         """Give the rows for people."""
-        return [[column.cell(row) for column in self.columns] for row in self.rows]
+        heads = self.heads()
+        pairs = list(zip(self.columns, heads, strict=True))
+        return [[column.cell(row, number=head.number) for column, head in pairs] for row in self.rows]
 
     def heads(self) -> list[Cell]:
         """Give the titles; one above numbers stands as they do."""

@@ -37,8 +37,8 @@ QUOTAS = {
 }
 PARTS = {"sealed": "The three sealed cohorts", "whole": "All cohorts"}
 LATER = {
-    "private": "A run on the live set shows nothing of a task until that task is published. The first are at the turn.",
-    "dev": "Nothing of it can be shown yet: it comes when the run is done.",
+    "private": "A run on the live set shows nothing of a task before it is published: the first ones are at the turn.",
+    "dev": "It is shown, call by call, when the run is done.",
 }
 
 Item = Mapping[str, Any]
@@ -75,11 +75,11 @@ def page(account: str, one: Item, waits: str | None, quotas: Item, trace: Item |
         sign=SIGNS[one["state"]],
         of=SETS[one["set"]],
         waits=WAITS[waits].format(counted(one["place"] or 0, "submission")) if waits else "",
-        unfinished=one["state"] in ("queued", "running"),
+        unfinished=_lasts(one),
         charged=_charged(one, quotas),
         told=_told(one),
         grids=grids(one, quotas, trace),
-        later=LATER["private" if one["set"] == "private" else "dev"],
+        later=_later(one),
     )
 
 
@@ -124,9 +124,22 @@ def grids(one: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]:
 
 
 def _charged(one: Item, quotas: Item) -> str:
-    name, quota = QUOTAS[one["set"]], quotas[one["set"]]
-    words = "counts against" if one["charged"] else "costs nothing of"
-    return f"It {words} “{name}”: {quota['used']} of {quota['limit']} are used."
+    """Say what it costs, and while it lasts how much is used; later that quota may have begun anew."""
+    if not one["charged"]:
+        return "It costs nothing."
+    used = f": {quotas[one['set']]['used']} of {quotas[one['set']]['limit']} are used" if _lasts(one) else ""
+    return f"It counts against the quota of runs on {SETS[one['set']]}{used}."
+
+
+def _lasts(one: Item) -> bool:
+    return one["state"] in ("queued", "running")
+
+
+def _later(one: Item) -> str:
+    """Say when there is something to be shown of what it did."""
+    if one["state"] in ("failed", "cancelled"):
+        return "It came to nothing, and nothing of it is kept."
+    return LATER["private" if one["set"] == "private" else "dev"]
 
 
 def _told(one: Item) -> list[tuple[str, list[figures.Shown]]]:

@@ -127,7 +127,7 @@ def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, problems.Problem)  # noqa: S101 - registered for it
     if not html.is_page(request):
         return problems.answer(error.code, error.headers)
-    return signin.kept_out(request) if error.code == "unauthenticated" else html.problem(error.code)
+    return signin.kept_out(request) if error.code == "unauthenticated" else html.problem(error.code, error.headers)
 
 
 def _status(_: Request, error: Exception) -> Response:

@@ -79,9 +79,11 @@ def is_page(request: Request) -> bool:
     return route is not None and (request.method, route.path) in PAGES and not route.path.endswith("/{file}")
 
 
-def problem(code: str) -> Response:
-    """Say for people what went wrong."""
-    return own(signing.problem(*PROBLEMS[code]), PROBLEMS[code][0])
+def problem(code: str, headers: Mapping[str, str]) -> Response:
+    """Say for people what went wrong; `headers` go with the answer."""
+    found = own(signing.problem(*PROBLEMS[code]), PROBLEMS[code][0])
+    found.headers.update(headers)
+    return found
 
 
 def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:

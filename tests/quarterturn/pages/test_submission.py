@@ -65,7 +65,7 @@ def test_figures_are_drawn_as_they_were_told():
     shown = page(state="done", place=None, run=7, figures={"whole": PART, "sealed": PART})
     assert shown.count("<circle") == 8
     assert "54.0" in shown
-    assert "The first are at the turn" in shown, "and nothing of a task"
+    assert "nothing of a task before it is published" in shown
 
 
 def test_a_trace_is_shown_call_by_call_and_is_text():
