@@ -1,0 +1,256 @@
+"""Workers as processes of their own that are killed, cut off from the database, or see it restart: nothing is lost, and
+nothing is ended twice."""
+
+from __future__ import annotations
+
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from quarterturn import desk
+from quarterturn.settings import Service
+from quarterturn.submitting import Submissions, Wish
+from quarterturn.wiring import House
+from vault.errors import Unavailable
+
+pytestmark = pytest.mark.slow
+
+WISH = Wish("dev", image="agent:1")
+WAIT = 180
+ROOT = Path(__file__).parents[2]
+
+WORKER = """
+import logging, sys, threading, time
+from datetime import timedelta
+from pathlib import Path
+from quarterturn import bells, embedded, queue
+from quarterturn.wiring import House
+from vault import db
+
+home, ledger, pause, database = sys.argv[1:]
+queue.LEASE, queue.TRIES = timedelta(seconds=2), 100
+bells.REAP = embedded.REAP = 0.5
+bells.POLL, db.IDLE = 0.5, 4
+logging.basicConfig(filename=f"{ledger}.log", format="%(name)s %(message)s")
+
+def work(house, claim, stopping):
+    time.sleep(float(pause))
+    if house.queue.finish(claim, None):
+        with open(ledger, "a") as file:
+            file.write(f"{claim.number}\\n")
+
+house = House(Path(home), None, database=database or None)
+executor = bells.Bells if house.engine.dialect.name == "postgresql" else embedded.Embedded
+executor(house, 2, work).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+
+
+class Crowd:
+    """Workers on one home, each with its own list of what it ended."""
+
+    def __init__(self, house: House, folder: Path) -> None:
+        self.house, self.folder = house, folder
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, pause: float = 0.0, database: str = "") -> int:
+        number = len(self.processes)
+        command = [sys.executable, "-c", WORKER, self.house.home, self.folder / str(number), str(pause), database]
+        self.processes.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True))
+        assert self.processes[-1].stdout.readline() == "ready\n"
+        return number
+
+    def kill(self, number: int) -> None:
+        self.processes[number].send_signal(signal.SIGKILL)
+        self.processes[number].wait()
+        self.processes[number].stdout.close()
+
+    def ended(self, number: int) -> list[int]:
+        file = self.folder / str(number)
+        return [int(line) for line in file.read_text().split("\n")[:-1]] if file.exists() else []
+
+    def all_ended(self) -> list[int]:
+        return [job for number in range(len(self.processes)) for job in self.ended(number)]
+
+    def said(self, number: int) -> list[str]:
+        lines = (self.folder / f"{number}.log").read_text().splitlines()
+        return [line for line in lines if line.startswith("quarterturn.worker ")]
+
+    def submit(self, count: int) -> None:
+        for number in range(count):
+            desk.submit(self.house, ("ada", "bob", "carl")[number % 3], WISH, once=None, enqueue=self.enqueue)
+
+    def enqueue(self, session, number) -> None:
+        from quarterturn import bells
+
+        bells.executor(self.house, 0).enqueue(session, number)
+
+    def waiting(self) -> int:
+        with suppress(Unavailable):
+            return len(self.house.submissions.unfinished())
+        return -1
+
+    def nothing_is_lost_or_ended_twice(self, count: int) -> None:
+        assert until(lambda: self.waiting() == 0)
+        rows = [one for name in ("ada", "bob", "carl") for one in self.house.submissions.of(name, limit=1000)]
+        assert Counter(one.state for one in rows) == {"done": count}
+        times = Counter(self.all_ended())
+        assert max(times.values()) == 1
+        assert set(times) <= {one.number for one in rows}
+        assert len(times) >= count - 2 * len(self.processes), "only who was killed between its two words may lack one"
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + WAIT
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture
+def house(home) -> Iterator[House]:
+    house = House(home, None)
+    service = Service(images=("",), at_once=16, waiting=1000, dev_per_day=1000)
+    house.settings = house.settings.model_copy(update={"service": service})
+    (home / "quarterturn.toml").write_text(
+        (home / "quarterturn.toml").read_text().replace("at_once = 1\n", "at_once = 16\n")
+    )
+    house.submissions = Submissions(house.engine, house.runs, service, house.now)
+    for name in ("ada", "bob", "carl"):
+        house.accounts.create(name, "submitter")
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def crowd(house, tmp_path) -> Iterator[Crowd]:
+    crowd = Crowd(house, tmp_path)
+    yield crowd
+    for number, process in enumerate(crowd.processes):
+        if process.poll() is None:
+            crowd.kill(number)
+
+
+@pytest.mark.both_databases
+def test_of_three_hundred_runs_none_is_lost_and_none_ended_twice_though_workers_are_killed(crowd):
+    crowd.submit(300)
+    for _ in range(2):
+        crowd.start()
+    for target in (60, 120, 180):
+        assert until(lambda: len(crowd.all_ended()) >= target)  # noqa: B023 - asked in this turn of the loop alone
+        crowd.kill(len(crowd.processes) - 2)
+        crowd.start()
+    crowd.nothing_is_lost_or_ended_twice(300)
+
+
+# -- PostgreSQL that goes away ------------------------------------------------------------------------------------
+
+
+class Wire:
+    """A wire to PostgreSQL that can be held (nothing comes through, nobody is told) or cut."""
+
+    def __init__(self, target: Path) -> None:
+        self._target, self._open, self._ended = target, threading.Event(), threading.Event()
+        self._listener: socket.socket | None = None
+        self._pairs: list[socket.socket] = []
+        self._open.set()
+        self.mend(0)
+
+    def mend(self, port: int | None = None) -> None:
+        listener = socket.create_server(("127.0.0.1", self.port if port is None else port))
+        self.port, self._listener = listener.getsockname()[1], listener
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def hold(self) -> None:
+        self._open.clear()
+
+    def let_go(self) -> None:
+        self._open.set()
+
+    def cut(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for end in self._pairs:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(str(self._target))
+                self._pairs += [near, far]
+                threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
+
+    def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        with near, far, suppress(OSError):
+            while True:
+                for end in select.select([near, far], [], [])[0]:
+                    data = end.recv(65536)
+                    if not data:
+                        return
+                    self._open.wait()
+                    (far if end is near else near).sendall(data)
+
+
+@pytest.fixture
+def wire(postgres) -> Iterator[Wire]:
+    wire = Wire(postgres.folder / ".s.PGSQL.5432")
+    yield wire
+    wire.let_go()
+    wire.cut()
+
+
+def through(wire: Wire, house: House) -> str:
+    return f"postgresql://postgres@127.0.0.1:{wire.port}/{house.engine.url.database}?sslmode=disable"
+
+
+class TestPostgres:
+    @pytest.fixture
+    def backend(self) -> str:
+        return "postgresql"
+
+    def test_who_is_cut_off_from_the_database_writes_nothing_and_goes_on_when_it_is_back(self, crowd, wire, house):
+        crowd.submit(100)
+        apart = crowd.start(0.05, through(wire, house))
+        other = crowd.start(0.05)
+        assert until(lambda: crowd.ended(apart) and crowd.ended(other))
+        wire.hold()
+        crowd.nothing_is_lost_or_ended_twice(100)  # the other took over what the one held
+        wire.let_go()
+        crowd.kill(other)
+        before = len(crowd.ended(apart))
+        crowd.submit(20)
+        assert until(lambda: len(crowd.ended(apart)) >= before + 10)
+        wire.cut()
+        assert until(lambda: any("does not answer" in line for line in crowd.said(apart)))
+        time.sleep(3)
+        wire.mend()
+        crowd.submit(20)
+        crowd.nothing_is_lost_or_ended_twice(140)
+        assert len([line for line in crowd.said(apart) if "trying again" in line]) <= 3, "said once for each trouble"
+
+    @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
+    def test_workers_go_on_after_the_database_was_restarted_amid_their_work(self, crowd, postgres, how):
+        crowd.submit(100)
+        for _ in range(2):
+            crowd.start(0.02)
+        assert until(lambda: len(crowd.all_ended()) >= 20)
+        postgres.stop(how)
+        time.sleep(1)
+        postgres.start()
+        crowd.nothing_is_lost_or_ended_twice(100)
