@@ -1,7 +1,7 @@
 """A backup: a folder with all that cannot be made again, taken while the service runs, and a manifest of it.
 
     manifest.json   what is here, with the SHA-256 of each file
-    quarterturn.toml, rows.db, head/signed, public/…, and on request keys/…
+    quarterturn.toml and the witnesses' policy, rows.db, head/signed, public/…, and on request keys/…
 
 The log is written row first, then tiles, then the signed head, then the public copy. So a backup reads the other way
 round, and of any two things that it holds the one that must be there first is never the older:
@@ -31,8 +31,8 @@ from quarterturn.wiring import House
 from vault import private_files
 from vault.canonical import canonical
 from vault.keys import protected
-from vault.ledger.checkpoint import open_checkpoint
-from vault.ledger.note import Verifier
+from vault.ledger.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.note import Verifier, read_line, take_apart
 from vault.ledger.tiles import HEAD, sync_folder
 
 FORMAT = "quarterturn/backup/v1"
@@ -60,6 +60,9 @@ def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
         for path in _public(house):  # 4
             _copy(path, folder / "public" / path.relative_to(places.public))
         _copy(places.settings, folder / places.settings.name)  # 5
+        policy = (house.home / house.settings.ledger.policy).resolve()
+        if policy != house.home and policy.is_relative_to(house.home):
+            _copy(policy, folder / policy.relative_to(house.home))
         if with_keys:
             for path in files(places.ring.parent):
                 _copy(path, folder / "keys" / path.relative_to(places.ring.parent))
@@ -105,14 +108,17 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def head_of(folder: Path, note: bytes) -> Any:
-    """Check a signed head with the public key of a home or a backup, and give it.
+def head_of(folder: Path, note: bytes) -> tuple[Checkpoint, bytes]:
+    """Check a signed head with the public key of a home or a backup, and give it without witnesses' lines.
 
     Raises:
         Malformed, Broken: it is none, or another log's.
     """
-    vkey = (folder / "public" / "log.vkey").read_text(encoding="utf-8").strip()
-    return open_checkpoint(note, [Verifier.parse(vkey)])[0]
+    key = Verifier.parse((folder / "public" / "log.vkey").read_text(encoding="utf-8").strip())
+    head, _ = open_checkpoint(note, [key])
+    text, lines = take_apart(note)
+    own = next(line for line in lines if read_line(line)[:2] == (key.name, key.key_id))
+    return head, f"{text}\n{own}\n".encode()
 
 
 def _public(house: House) -> list[Path]:
@@ -123,7 +129,7 @@ def _public(house: House) -> list[Path]:
 
 def _manifest(house: House, folder: Path, revision: str) -> dict[str, Any]:
     note = folder / "head" / house.places.head.name
-    head = head_of(folder, note.read_bytes()) if note.exists() else None
+    head = head_of(folder, note.read_bytes())[0] if note.exists() else None
     return {
         "format": FORMAT,
         "made_at": house.now().isoformat(),

@@ -110,7 +110,7 @@ def _newest(source: Path, manifest: Any, newest: Path | None) -> tuple[bytes | N
         note = newest.read_bytes()
     except OSError as error:
         raise NotFound(f"{newest} cannot be read: {error.strerror}") from None
-    head = head_of(source, note)
+    head, plain = head_of(source, note)
     held = own["size"] if own else 0
     if head.size < held:
         raise Refused(f"{newest} has {head.size} leaves, and the backup itself {held}: name the newest head there is")
@@ -118,7 +118,7 @@ def _newest(source: Path, manifest: Any, newest: Path | None) -> tuple[bytes | N
         raise Refused(f"{newest} and the backup are two logs of one size, {held}: somebody signed twice; keep both")
     if head.size == held:
         return None, ""
-    return note, OLDER.format(held=held, signed=head.size)
+    return plain, OLDER.format(held=held, signed=head.size)
 
 
 def _write(source: Path, folder: Path, manifest: Any) -> None:
