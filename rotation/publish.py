@@ -26,7 +26,7 @@ def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
         first=0,  # all of it: what a release leaves out, its auditor could not judge
         tasks=tasks,
         runs=openings.of_cohort(books, cohort, why=f"publish {turn.month.release}"),
-        page=page.encode() if page is not None else None,
+        page=books.months.page(page).encode() if page is not None else None,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
@@ -18,7 +19,7 @@ from sqlmodel import Session, col, select
 from rotation.calendar import Month
 from rotation.cohort import Candidate
 from rotation.errors import NotAllowed, NotFound
-from rotation.tables import CohortRow, MemberRow, SeenRow, TurnRow, UnsettledRow
+from rotation.tables import CohortRow, MemberRow, PageRow, SeenRow, TurnRow, UnsettledRow
 from vault.db import transaction
 
 
@@ -181,6 +182,26 @@ class Months:
             raise NotAllowed(f"the turn of {month} is run by another process, which has done '{step}' already")
         row.done = [*row.done, step]
         row.facts = {**row.facts, **facts}
+
+    def keep_page(self, page: str) -> str:
+        """Keep a page that a release will carry, and give the sha256 (hex) that it is known by."""
+        digest = sha256(page.encode()).hexdigest()
+        with suppress(IntegrityError), transaction(self._engine) as session:  # another machine was faster
+            if session.get(PageRow, digest) is None:
+                session.add(PageRow(sha256=digest, body=page))
+        return digest
+
+    def page(self, digest: str) -> str:
+        """Give a page that was kept.
+
+        Raises:
+            NotFound: none has this hash.
+        """
+        with Session(self._engine) as session:
+            row = session.get(PageRow, digest)
+            if row is None:
+                raise NotFound(f"the page {digest} that a turn named is not kept here; put the newest database back")
+            return row.body
 
     def finish_turn(self, session: Session, month: Month, now: datetime) -> None:
         """Close the turn."""

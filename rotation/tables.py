@@ -48,6 +48,15 @@ class TurnRow(SQLModel, table=True):
     facts: dict[str, str] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
 
 
+class PageRow(SQLModel, table=True):
+    """A page that checks a release, as some version of the software made it; turns name theirs by its hash."""
+
+    __tablename__ = "rotation_page"
+
+    sha256: str = Field(primary_key=True, max_length=64)
+    body: str
+
+
 class SeenRow(SQLModel, table=True):
     """A skeleton that was published, or served to somebody who could read it."""
 

@@ -110,8 +110,8 @@ class Rotation:
         if all(turn.month != month for turn in self._books.months.turns()):
             self.plan(month)  # refuses before anything is stopped
         canary = uuid.UUID(bytes=self._books.entropy(16), version=4)
-        facts = {"canary": str(canary), "page": browser.page().decode()}  # a later version's page is another one
-        return self._books.months.begin_turn(month, self._books.clock(), facts)
+        page = self._books.months.keep_page(browser.page().decode())  # a later version's is another one
+        return self._books.months.begin_turn(month, self._books.clock(), {"canary": str(canary), "page": page})
 
     def _entering(self, month: Month) -> list[Month]:
         """Name the months at whose turns the entering cohorts will retire."""

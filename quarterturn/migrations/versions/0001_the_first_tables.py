@@ -96,6 +96,12 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.PrimaryKeyConstraint("skeleton_tag", name=op.f("pk_rotation_seen")),
     )
     op.create_table(
+        "rotation_page",
+        sa.Column("sha256", sa.String(length=64), nullable=False),
+        sa.Column("body", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("sha256", name=op.f("pk_rotation_page")),
+    )
+    op.create_table(
         "rotation_turn",
         sa.Column("month", sa.String(), nullable=False),
         sa.Column("started_at", UTCDateTime(), nullable=False),
@@ -445,6 +451,7 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
 
     op.drop_table("sandbox_run")
     op.drop_table("rotation_turn")
+    op.drop_table("rotation_page")
     op.drop_table("rotation_seen")
     with op.batch_alter_table("rotation_unsettled", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_rotation_unsettled_submitter"))

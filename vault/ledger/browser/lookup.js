@@ -93,8 +93,9 @@ function rewritten(data) {
   try {
     const found = data.length > MAX_LINE ? null : utf8(canonical(parseJson(data, "the file")));
     return found && !same(found, data) ? found : null;
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof No) return null; // it is no JSON
+    throw error;
   }
 }
 
