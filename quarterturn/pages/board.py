@@ -124,8 +124,8 @@ def _line(line: Item, ranks: Sequence[int | None]) -> Line:
     shared = "=" if rank is not None and ranks.count(rank) > 1 else ""
     drawn = [figures.shown(title, of[name]) for name, title in figures.NAMES.items()]
     if line["track"] not in READ:
-        beside = line["sunset"]["success_rate"] if line["sunset"] else None
-        drawn.insert(1, figures.shown("Success, sunset", beside, "beside"))
+        beside = line.get("sunset") or {}
+        drawn.insert(1, figures.shown("Success, sunset", beside.get("success_rate"), "beside"))
     name = legible(line["name"])
     return Line(NONE if rank is None else f"{rank}{shared}", name, line["note"], drawn, str(line["runs"]))
 

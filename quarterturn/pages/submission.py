@@ -44,14 +44,15 @@ LATER = {
 Item = Mapping[str, Any]
 
 
-def overview(account: str, found: Sequence[Item], quotas: Item, more: str | None) -> str:
-    """Draw the page of all submissions of an account; `more` is where the older ones are."""
+def overview(account: str, found: Sequence[Item], quotas: Item, query: str = "", more: str = "") -> str:
+    """Draw a page of an account's submissions: that of `query`, and `more` is the query of the older ones."""
     return render(
         "submissions.html.jinja",
         here=HERE,
         account=account,
         grid=submissions(found),
         quota=budget(quotas),
+        query=query,
         more=more,
     )
 

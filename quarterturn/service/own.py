@@ -30,8 +30,8 @@ Everything = Annotated[bool, Query(alias="all")]
 def mine(house: Home, who: Who, cursor: Cursor = None) -> Response:
     """Show one's submissions and quotas."""
     found, more = _mine(house, who.account, cursor)
-    page = submission.overview(who.account, found, desk.quotas(house, who.account), more and f"/mine?cursor={more}")
-    return html.own(page)
+    queries = [f"?cursor={one}" if one else "" for one in (cursor, more)]
+    return html.own(submission.overview(who.account, found, desk.quotas(house, who.account), *queries))
 
 
 @router.get("/mine/{file}", name="submissions_table")

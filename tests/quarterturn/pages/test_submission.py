@@ -79,7 +79,8 @@ def test_a_trace_is_shown_call_by_call_and_is_text():
 
 
 def test_the_list_is_empty_or_leads_to_each():
-    assert "None yet" in submission.overview("ada", [], QUOTAS, None)
-    shown = submission.overview("ada", [ONE], QUOTAS, "/mine?cursor=x")
+    assert "None yet" in submission.overview("ada", [], QUOTAS)
+    shown = submission.overview("ada", [ONE], QUOTAS, "?cursor=w", "?cursor=x")
     assert f'href="/submission/{ONE["id"]}"' in shown
     assert 'href="/mine?cursor=x"' in shown
+    assert 'href="/mine/submissions.csv?cursor=w"' in shown
