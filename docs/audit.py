@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from fractions import Fraction
+from hashlib import sha256
 from heapq import merge
 from itertools import groupby
 from itertools import zip_longest
@@ -125,19 +126,19 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
 
 
     HASH_BYTES = 32
-    EMPTY_ROOT = hashlib.sha256().digest()
+    EMPTY_ROOT = sha256().digest()
 
     Nodes = Callable[[int, int], bytes]
 
 
     def leaf_hash(leaf: bytes) -> bytes:
         """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
-        return hashlib.sha256(b"\0" + leaf).digest()
+        return sha256(b"\0" + leaf).digest()
 
 
     def node_hash(left: bytes, right: bytes) -> bytes:
         """Hash two subtrees into their parent (0x01 before a pair)."""
-        return hashlib.sha256(b"\1" + left + right).digest()
+        return sha256(b"\1" + left + right).digest()
 
 
     def level_up(hashes: Sequence[bytes]) -> list[bytes]:
@@ -322,8 +323,9 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
 
 
     def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-        for level, other in enumerate(proof):
-            seed = node_hash(other, seed) if index >> level & 1 else node_hash(seed, other)
+        for other in proof:
+            seed = sha256(b"\1" + other + seed if index & 1 else b"\1" + seed + other).digest()
+            index >>= 1
         return seed
 
 
@@ -336,12 +338,12 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
 
     def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
         for other in proof:
-            seed = node_hash(other, seed)
+            seed = sha256(b"\1" + other + seed).digest()
         return seed
 
 
     def _require_hashes(hashes: Iterable[bytes]) -> None:
-        if any(len(item) != HASH_BYTES for item in hashes):
+        if set(map(len, hashes)) != {HASH_BYTES}:
             raise Broken(f"a hash in a proof has exactly {HASH_BYTES} bytes")
 
 
@@ -650,8 +652,12 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
 
     MAX_DEPTH = 64
     MAX_INTEGER = 2**53 - 1
+    _SHORT = 15  # digits of a whole number that is below it for certain
     _POINT_AFTER, _POINT_BEFORE = 21, -6  # ECMAScript writes an exponent outside of these (Number::toString, steps 6 to 10)
 
+    _SIMPLE = frozenset({str, bool, type(None)})  # always plain
+    _ASTRAL = re.compile(rb"[\xf0-\xff]")  # begins a character above U+FFFF in UTF-8
+    _UNSURE = object()
     _plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False).encode
 
 
@@ -697,6 +703,8 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
     Raises:
         Malformed: as `parse`, or the bytes differ from the canonical ones; the message says from which byte on.
     """
+        if (value := _surely_canonical(data)) is not _UNSURE:
+            return value
         value = parse(data, what)
         expected = canonical(value)
         if expected != data:
@@ -705,13 +713,31 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
         return value
 
 
+    def _surely_canonical(data: bytes) -> Any:
+        """Read what the standard library alone shows to be canonical, or give _UNSURE.
+
+    1. what it reads and writes again to the very same bytes has no key twice, and its own order, spacing and escapes
+    2. these are the canonical ones, and so are its numbers, where there is no fraction, no exponent, no number of more
+       than 15 digits and no character above U+FFFF (up to there, UTF-16 sorts keys as code points do)
+    3. with at most MAX_DEPTH brackets in all, it is nested no deeper
+    """
+        if data.count(b"{") + data.count(b"[") > MAX_DEPTH or not (data.isascii() or _ASTRAL.search(data) is None):
+            return _UNSURE
+        try:
+            text = data.decode()
+            value = _read(text)
+        except ValueError:
+            return _UNSURE
+        return value if _plain(value) == text else _UNSURE
+
+
     def _is_plain(value: Any, depth: int) -> bool:
         """Refuse what has no form; tell whether the standard encoder already writes it canonically.
 
     It does where there is no float and every key is ASCII. Every item is looked at, even after the answer is known.
     """
         kind = type(value)
-        if kind is str or value is None or kind is bool:
+        if kind in _SIMPLE:
             return True
         if kind is int:
             return _require_exact(value)
@@ -719,14 +745,16 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
             return _require_finite(value)
         if depth >= MAX_DEPTH:
             raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
+        plain = True
         if kind is dict:
-            keys = [_require_text(key) for key in value]
-            items = [_is_plain(item, depth + 1) for item in value.values()]
-            return all(keys) and all(items)
-        if kind is list or kind is tuple:
-            items = [_is_plain(item, depth + 1) for item in value]
-            return all(items)
-        raise Malformed(f"JSON has no form for {kind.__name__}")
+            plain = _require_texts(value)
+            value = value.values()
+        elif kind is not list and kind is not tuple:
+            raise Malformed(f"JSON has no form for {kind.__name__}")
+        for item in value:
+            if type(item) not in _SIMPLE:  # a call an item would take most of the time
+                plain &= _is_plain(item, depth + 1)
+        return plain
 
 
     def _require_exact(number: int) -> bool:
@@ -741,10 +769,11 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
         return False
 
 
-    def _require_text(key: object) -> bool:
-        if type(key) is not str:
-            raise Malformed(f"a key is {type(key).__name__} and not text")
-        return key.isascii()
+    def _require_texts(keys: Mapping[Any, Any]) -> bool:
+        """Refuse keys that are not text; tell whether all are ASCII."""
+        if strange := [key for key in keys if type(key) is not str]:
+            raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
+        return "".join(keys).isascii()
 
 
     def _write(value: Any) -> str:
@@ -797,6 +826,17 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
         raise Malformed(f"{name} is no JSON number")
 
 
+    def _refuse(number: str) -> Any:
+        raise ValueError(number)
+
+
+    def _short(digits: str) -> int:
+        return int(digits) if len(digits) <= _SHORT else _refuse(digits)
+
+
+    _read = json.JSONDecoder(parse_int=_short, parse_float=_refuse, parse_constant=_refuse).decode
+
+
     def _integer(digits: str) -> int:
         if len(digits) > len(str(MAX_INTEGER)) + 1:
             raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
@@ -829,7 +869,7 @@ that what a parser lets through needs no second look.
         """What a value has to be.
 
     Attributes:
-        check: raises `Malformed` with the path where a value is not that.
+        check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
         schema: the same as JSON Schema.
     """
 
@@ -837,8 +877,12 @@ that what a parser lets through needs no second look.
         schema: Mapping[str, Any]
 
         def __call__(self, value: Any, path: str) -> None:
-            """Check a value."""
-            self.check(value, path)
+            """Check a value; paths are spelled out only where something is wrong."""
+            try:
+                self.check(value, "")
+            except Malformed:
+                self.check(value, path)
+                raise
 
 
     def matching(pattern: str, words: str) -> Shape:
@@ -874,7 +918,9 @@ that what a parser lets through needs no second look.
     positive = _plain(
         lambda value: type(value) is int and value >= 1, "a whole number, one or more", type="integer", minimum=1
     )
-    anything = _plain(lambda value: isinstance(value, Mapping), "an object", type="object")  # somebody else's format
+    anything = _plain(
+        lambda value: isinstance(value, (dict, Mapping)), "an object", type="object"
+    )  # somebody else's format
 
 
     def optional(shape: Shape) -> Shape:
@@ -882,7 +928,7 @@ that what a parser lets through needs no second look.
 
         def check(value: Any, path: str) -> None:
             if value is not None:
-                shape(value, path)
+                shape.check(value, path)
 
         return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]})
 
@@ -894,7 +940,7 @@ that what a parser lets through needs no second look.
             if not isinstance(value, list):
                 raise Malformed(f"{path} must be a list")
             for index, item in enumerate(value):
-                shape(item, f"{path}[{index}]")
+                shape.check(item, path and f"{path}[{index}]")
 
         return Shape(check, {"type": "array", "items": shape.schema})
 
@@ -905,7 +951,7 @@ that what a parser lets through needs no second look.
         def check(value: Any, path: str) -> None:
             if not isinstance(value, list) or len(value) != 1:
                 raise Malformed(f"{path} must be a list of exactly one item")
-            shape(value[0], f"{path}[0]")
+            shape.check(value[0], path and f"{path}[0]")
 
         return Shape(check, {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1})
 
@@ -914,11 +960,11 @@ that what a parser lets through needs no second look.
         """An object with free keys: each key of one shape, each value of another."""
 
         def check(value: Any, path: str) -> None:
-            if not isinstance(value, Mapping):
+            if not isinstance(value, (dict, Mapping)):
                 raise Malformed(f"{path} must be an object")
             for name, item in value.items():
-                key(name, f"a key of {path}")
-                shape(item, f"{path}.{name}")
+                key.check(name, path and f"a key of {path}")
+                shape.check(item, path and f"{path}.{name}")
 
         return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
 
@@ -928,15 +974,15 @@ that what a parser lets through needs no second look.
         known = {**fields, **optional}
 
         def check(value: Any, path: str) -> None:
-            if not isinstance(value, Mapping):
+            if not isinstance(value, (dict, Mapping)):
                 raise Malformed(f"{path} must be an object")
-            if missing := sorted(fields.keys() - value.keys()):
-                raise Malformed(f"{path}.{missing[0]} is missing")
-            if unknown := sorted(map(str, value.keys() - known.keys())):
-                raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
-            for name, shape in known.items():
-                if name in value:
-                    shape(value[name], f"{path}.{name}")
+            if value.keys() != fields.keys():
+                if missing := sorted(fields.keys() - value.keys()):
+                    raise Malformed(f"{path}.{missing[0]} is missing")
+                if unknown := sorted(map(str, value.keys() - known.keys())):
+                    raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
+            for name, item in value.items():
+                known[name].check(item, path and f"{path}.{name}")
 
         properties = {name: shape.schema for name, shape in known.items()}
         return Shape(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -17,8 +19,12 @@ from vault.errors import Malformed
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
+_SHORT = 15  # digits of a whole number that is below it for certain
 _POINT_AFTER, _POINT_BEFORE = 21, -6  # ECMAScript writes an exponent outside of these (Number::toString, steps 6 to 10)
 
+_SIMPLE = frozenset({str, bool, type(None)})  # always plain
+_ASTRAL = re.compile(rb"[\xf0-\xff]")  # begins a character above U+FFFF in UTF-8
+_UNSURE = object()
 _plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False).encode
 
 
@@ -64,6 +70,8 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
     Raises:
         Malformed: as `parse`, or the bytes differ from the canonical ones; the message says from which byte on.
     """
+    if (value := _surely_canonical(data)) is not _UNSURE:
+        return value
     value = parse(data, what)
     expected = canonical(value)
     if expected != data:
@@ -72,13 +80,31 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
     return value
 
 
+def _surely_canonical(data: bytes) -> Any:
+    """Read what the standard library alone shows to be canonical, or give _UNSURE.
+
+    1. what it reads and writes again to the very same bytes has no key twice, and its own order, spacing and escapes
+    2. these are the canonical ones, and so are its numbers, where there is no fraction, no exponent, no number of more
+       than 15 digits and no character above U+FFFF (up to there, UTF-16 sorts keys as code points do)
+    3. with at most MAX_DEPTH brackets in all, it is nested no deeper
+    """
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH or not (data.isascii() or _ASTRAL.search(data) is None):
+        return _UNSURE
+    try:
+        text = data.decode()
+        value = _read(text)
+    except ValueError:
+        return _UNSURE
+    return value if _plain(value) == text else _UNSURE
+
+
 def _is_plain(value: Any, depth: int) -> bool:
     """Refuse what has no form; tell whether the standard encoder already writes it canonically.
 
     It does where there is no float and every key is ASCII. Every item is looked at, even after the answer is known.
     """
     kind = type(value)
-    if kind is str or value is None or kind is bool:
+    if kind in _SIMPLE:
         return True
     if kind is int:
         return _require_exact(value)
@@ -86,14 +112,16 @@ def _is_plain(value: Any, depth: int) -> bool:
         return _require_finite(value)
     if depth >= MAX_DEPTH:
         raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
+    plain = True
     if kind is dict:
-        keys = [_require_text(key) for key in value]
-        items = [_is_plain(item, depth + 1) for item in value.values()]
-        return all(keys) and all(items)
-    if kind is list or kind is tuple:
-        items = [_is_plain(item, depth + 1) for item in value]
-        return all(items)
-    raise Malformed(f"JSON has no form for {kind.__name__}")
+        plain = _require_texts(value)
+        value = value.values()
+    elif kind is not list and kind is not tuple:
+        raise Malformed(f"JSON has no form for {kind.__name__}")
+    for item in value:
+        if type(item) not in _SIMPLE:  # a call an item would take most of the time
+            plain &= _is_plain(item, depth + 1)
+    return plain
 
 
 def _require_exact(number: int) -> bool:
@@ -108,10 +136,11 @@ def _require_finite(number: float) -> bool:
     return False
 
 
-def _require_text(key: object) -> bool:
-    if type(key) is not str:
-        raise Malformed(f"a key is {type(key).__name__} and not text")
-    return key.isascii()
+def _require_texts(keys: Mapping[Any, Any]) -> bool:
+    """Refuse keys that are not text; tell whether all are ASCII."""
+    if strange := [key for key in keys if type(key) is not str]:
+        raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
+    return "".join(keys).isascii()
 
 
 def _write(value: Any) -> str:
@@ -162,6 +191,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> Any:
     raise Malformed(f"{name} is no JSON number")
+
+
+def _refuse(number: str) -> Any:
+    raise ValueError(number)
+
+
+def _short(digits: str) -> int:
+    return int(digits) if len(digits) <= _SHORT else _refuse(digits)
+
+
+_read = json.JSONDecoder(parse_int=_short, parse_float=_refuse, parse_constant=_refuse).decode
 
 
 def _integer(digits: str) -> int:

@@ -10,25 +10,25 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
 
 from vault.errors import Broken, Malformed
 
 HASH_BYTES = 32
-EMPTY_ROOT = hashlib.sha256().digest()
+EMPTY_ROOT = sha256().digest()
 
 Nodes = Callable[[int, int], bytes]
 
 
 def leaf_hash(leaf: bytes) -> bytes:
     """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
-    return hashlib.sha256(b"\0" + leaf).digest()
+    return sha256(b"\0" + leaf).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
     """Hash two subtrees into their parent (0x01 before a pair)."""
-    return hashlib.sha256(b"\1" + left + right).digest()
+    return sha256(b"\1" + left + right).digest()
 
 
 def level_up(hashes: Sequence[bytes]) -> list[bytes]:
@@ -213,8 +213,9 @@ def _join(nodes: Nodes, start: int, end: int) -> bytes:
 
 
 def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-    for level, other in enumerate(proof):
-        seed = node_hash(other, seed) if index >> level & 1 else node_hash(seed, other)
+    for other in proof:
+        seed = sha256(b"\1" + other + seed if index & 1 else b"\1" + seed + other).digest()
+        index >>= 1
     return seed
 
 
@@ -227,12 +228,12 @@ def _chain_inner_right(seed: bytes, proof: Sequence[bytes], index: int) -> bytes
 
 def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
     for other in proof:
-        seed = node_hash(other, seed)
+        seed = sha256(b"\1" + other + seed).digest()
     return seed
 
 
 def _require_hashes(hashes: Iterable[bytes]) -> None:
-    if any(len(item) != HASH_BYTES for item in hashes):
+    if set(map(len, hashes)) != {HASH_BYTES}:
         raise Broken(f"a hash in a proof has exactly {HASH_BYTES} bytes")
 
 

@@ -24,7 +24,7 @@ class Shape:
     """What a value has to be.
 
     Attributes:
-        check: raises `Malformed` with the path where a value is not that.
+        check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
         schema: the same as JSON Schema.
     """
 
@@ -32,8 +32,12 @@ class Shape:
     schema: Mapping[str, Any]
 
     def __call__(self, value: Any, path: str) -> None:
-        """Check a value."""
-        self.check(value, path)
+        """Check a value; paths are spelled out only where something is wrong."""
+        try:
+            self.check(value, "")
+        except Malformed:
+            self.check(value, path)
+            raise
 
 
 def matching(pattern: str, words: str) -> Shape:
@@ -69,7 +73,9 @@ natural = _plain(
 positive = _plain(
     lambda value: type(value) is int and value >= 1, "a whole number, one or more", type="integer", minimum=1
 )
-anything = _plain(lambda value: isinstance(value, Mapping), "an object", type="object")  # somebody else's format
+anything = _plain(
+    lambda value: isinstance(value, (dict, Mapping)), "an object", type="object"
+)  # somebody else's format
 
 
 def optional(shape: Shape) -> Shape:
@@ -77,7 +83,7 @@ def optional(shape: Shape) -> Shape:
 
     def check(value: Any, path: str) -> None:
         if value is not None:
-            shape(value, path)
+            shape.check(value, path)
 
     return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]})
 
@@ -89,7 +95,7 @@ def list_of(shape: Shape) -> Shape:
         if not isinstance(value, list):
             raise Malformed(f"{path} must be a list")
         for index, item in enumerate(value):
-            shape(item, f"{path}[{index}]")
+            shape.check(item, path and f"{path}[{index}]")
 
     return Shape(check, {"type": "array", "items": shape.schema})
 
@@ -100,7 +106,7 @@ def single(shape: Shape) -> Shape:
     def check(value: Any, path: str) -> None:
         if not isinstance(value, list) or len(value) != 1:
             raise Malformed(f"{path} must be a list of exactly one item")
-        shape(value[0], f"{path}[0]")
+        shape.check(value[0], path and f"{path}[0]")
 
     return Shape(check, {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1})
 
@@ -109,11 +115,11 @@ def mapping_of(key: Shape, shape: Shape) -> Shape:
     """An object with free keys: each key of one shape, each value of another."""
 
     def check(value: Any, path: str) -> None:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, (dict, Mapping)):
             raise Malformed(f"{path} must be an object")
         for name, item in value.items():
-            key(name, f"a key of {path}")
-            shape(item, f"{path}.{name}")
+            key.check(name, path and f"a key of {path}")
+            shape.check(item, path and f"{path}.{name}")
 
     return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
 
@@ -123,15 +129,15 @@ def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Sh
     known = {**fields, **optional}
 
     def check(value: Any, path: str) -> None:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, (dict, Mapping)):
             raise Malformed(f"{path} must be an object")
-        if missing := sorted(fields.keys() - value.keys()):
-            raise Malformed(f"{path}.{missing[0]} is missing")
-        if unknown := sorted(map(str, value.keys() - known.keys())):
-            raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
-        for name, shape in known.items():
-            if name in value:
-                shape(value[name], f"{path}.{name}")
+        if value.keys() != fields.keys():
+            if missing := sorted(fields.keys() - value.keys()):
+                raise Malformed(f"{path}.{missing[0]} is missing")
+            if unknown := sorted(map(str, value.keys() - known.keys())):
+                raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
+        for name, item in value.items():
+            known[name].check(item, path and f"{path}.{name}")
 
     properties = {name: shape.schema for name, shape in known.items()}
     return Shape(
