@@ -13,12 +13,14 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections import defaultdict
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from heapq import merge
@@ -42,6 +44,7 @@ import os
 import re
 import stat
 import sys
+import time
 
 
 
@@ -2197,6 +2200,415 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
 vault_ledger_history = vault_ledger_history()
 
 
+def vault_ledger_cosignature():
+    """Cosignatures: witnesses say what a log showed them, and when. C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
+
+A cosignature is one more signature line under a checkpoint: a key id, eight bytes of POSIX time (big-endian), and a
+signature over what the type of the key says:
+
+- Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the whole text of the checkpoint;
+- ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
+
+One public key belongs to one witness name: the Ed25519 message does not hold the name.
+"""
+
+    try:
+        from cryptography.exceptions import InvalidSignature
+    except ImportError:
+        InvalidSignature = getattr(vault_ledger_ed25519, 'InvalidSignature', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    except ImportError:
+        Ed25519PrivateKey = getattr(vault_ledger_ed25519, 'Ed25519PrivateKey', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        Ed25519PublicKey = getattr(vault_ledger_ed25519, 'Ed25519PublicKey', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+    except ImportError:
+        MLDSA44PrivateKey = getattr(vault_ledger_ed25519, 'MLDSA44PrivateKey', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+    except ImportError:
+        MLDSA44PublicKey = getattr(vault_ledger_ed25519, 'MLDSA44PublicKey', None)
+    Malformed = vault_errors.Malformed
+    Checkpoint = vault_ledger_checkpoint.Checkpoint
+    LOG = vault_ledger_note.ED25519
+    Key = vault_ledger_note.Key
+    Verifier = vault_ledger_note.Verifier
+    key_id = vault_ledger_note.key_id
+    line = vault_ledger_note.line
+    read_line = vault_ledger_note.read_line
+    read_vkey = vault_ledger_note.read_vkey
+    require_name = vault_ledger_note.require_name
+    take_apart = vault_ledger_note.take_apart
+    write_vkey = vault_ledger_note.write_vkey
+
+
+
+
+    ED25519, MLDSA44 = b"\x04", b"\x06"
+    KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
+    SIGNATURE_BYTES: Mapping[bytes, int] = {ED25519: 64, MLDSA44: 2420}
+    TIME_BYTES = 8
+    LATEST = 2**63 - 1
+    _LABEL = b"subtree/v1\n\0"
+    _LONGEST_NAME = 255
+
+
+    @dataclass(frozen=True)
+    class Witness:
+        """A witness's public key with its name.
+
+    Attributes:
+        name: the key's name.
+        kind: its type, 0x04 or 0x06.
+        public: its bytes, 32 or 1,312.
+    """
+
+        name: str
+        kind: bytes
+        public: bytes
+
+        def __post_init__(self) -> None:
+            require_name(self.name)
+            if self.kind not in KEY_BYTES:
+                raise Malformed(f"the key of witness {self.name} is neither of type 0x04 (Ed25519) nor 0x06 (ML-DSA-44)")
+            if len(self.public) != KEY_BYTES[self.kind]:
+                raise Malformed(
+                    f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
+                )
+
+        @classmethod
+        def parse(cls, vkey: str) -> Witness:
+            """Read a verifier key.
+
+        Raises:
+            Malformed: it is none, is of a type that does not cosign, or its key id is not that of its key.
+        """
+            return cls(*read_vkey(vkey))
+
+        @property
+        def key_id(self) -> bytes:
+            """The four bytes that stand before its signatures."""
+            return key_id(self.name, self.kind, self.public)
+
+        @property
+        def vkey(self) -> str:
+            """The key as text."""
+            return write_vkey(self.name, self.kind, self.public)
+
+        @property
+        def verifiable(self) -> bool:
+            """Whether its signatures can be verified here: without the package `cryptography` those of ML-DSA-44 cannot."""
+            return self.kind == ED25519 or MLDSA44PublicKey is not None
+
+        def accepts(self, text: bytes, signature: bytes) -> bool:
+            """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
+            if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:
+                return False
+            try:
+                message = _message(self.name, self.kind, text, time_of(signature))
+                if self.kind == ED25519:
+                    Ed25519PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+                else:
+                    MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+            except (InvalidSignature, ValueError, Malformed):
+                return False
+            return True
+
+
+    @dataclass(frozen=True)
+    class Cosigner:
+        """A witness's private key with its name."""
+
+        name: str
+        key: Ed25519PrivateKey | MLDSA44PrivateKey = field(repr=False)
+
+        @property
+        def witness(self) -> Witness:
+            """The public half."""
+            kind = ED25519 if isinstance(self.key, Ed25519PrivateKey) else MLDSA44
+            return Witness(self.name, kind, self.key.public_key().public_bytes_raw())
+
+        def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
+            """Give the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
+            if not 0 <= seconds <= LATEST:
+                raise Malformed("a cosignature's time is in seconds from 1970 on")
+            witness = self.witness
+            message = _message(self.name, witness.kind, checkpoint.format().encode(), seconds)
+            return line(self.name, witness.key_id, seconds.to_bytes(TIME_BYTES, "big") + self.key.sign(message))
+
+
+    def parse_key(vkey: str) -> Key:
+        """Read a verifier key of any type that signs checkpoints: a log's or a witness's.
+
+    Raises:
+        Malformed: it is none.
+    """
+        return Verifier.parse(vkey) if read_vkey(vkey)[1] == LOG else Witness.parse(vkey)
+
+
+    def time_of(signature: bytes) -> int:
+        """Give the POSIX time, in seconds, that a cosignature names."""
+        return int.from_bytes(signature[:TIME_BYTES], "big")
+
+
+    def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
+        """Give when the witnesses say that they saw a checkpoint, by their vkeys; nothing is verified here.
+
+    Raises:
+        Malformed: it is no signed note.
+    """
+        known = {(one.name, one.key_id): one.vkey for one in witnesses}
+        lines = map(read_line, take_apart(note)[1])
+        return {known[name, identity]: time_of(signed) for name, identity, signed in lines if (name, identity) in known}
+
+
+    def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
+        if kind == ED25519:
+            return f"cosignature/v1\ntime {seconds}\n".encode() + text
+        checkpoint = Checkpoint.parse(text.decode())
+        return b"".join(
+            (
+                _LABEL,
+                _vector(name),
+                seconds.to_bytes(TIME_BYTES, "big"),
+                _vector(checkpoint.origin),
+                (0).to_bytes(8, "big"),
+                checkpoint.size.to_bytes(8, "big"),
+                checkpoint.root,
+            )
+        )
+
+
+    def _vector(text: str) -> bytes:
+        """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
+        data = text.encode()
+        if not 0 < len(data) <= _LONGEST_NAME:
+            raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
+        return bytes([len(data)]) + data
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_cosignature = vault_ledger_cosignature()
+
+
+def vault_ledger_policy():
+    """Whom to believe: logs, witnesses, and how many of these it takes. C2SP tlog-policy (https://c2sp.org/tlog-policy).
+
+    log <vkey> [<url>]
+    witness <name> <vkey> [<url>]
+    group <name> all|any|<k> <member>...
+    quorum <name>|none
+
+Lines end in a newline, parts are set apart by spaces and tabs, `#` begins a comment line. A name is defined before it
+is used and is the member of one group at most, so that a witness counts once. One public key stands once.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    Checkpoint = vault_ledger_checkpoint.Checkpoint
+    Witness = vault_ledger_cosignature.Witness
+    times = vault_ledger_cosignature.times
+    Key = vault_ledger_note.Key
+    Verifier = vault_ledger_note.Verifier
+    open_note = vault_ledger_note.open_note
+
+
+
+    NONE = "none"
+    MOST_LINES = 4096
+    _TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
+
+
+    @dataclass(frozen=True)
+    class Named:
+        """A log or a witness of a policy: its key, and where it is reached."""
+
+        key: Verifier | Witness
+        url: str | None = None
+
+
+    @dataclass(frozen=True)
+    class Cosigned:
+        """A checkpoint that a policy accepts.
+
+    Attributes:
+        checkpoint: the head.
+        log: the vkey of the log that signed it.
+        witnesses: the policy's names of those that cosigned it, with the POSIX time (seconds) that each says.
+    """
+
+        checkpoint: Checkpoint
+        log: str
+        witnesses: dict[str, int]
+
+
+    @dataclass
+    class Policy:
+        """What a policy file says.
+
+    Attributes:
+        logs: those that are known.
+        witnesses: by the name that the file gives them.
+        groups: how many of which members it takes.
+        quorum: the witness or group that has to have cosigned; None where nobody has to.
+    """
+
+        logs: list[Named] = field(default_factory=list)
+        witnesses: dict[str, Named] = field(default_factory=dict)
+        groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+        quorum: str | None = None
+
+        @classmethod
+        def parse(cls, data: str | bytes) -> Policy:
+            """Read a policy file.
+
+        Raises:
+            Malformed: the message names the line.
+        """
+            return _Reader().read(data if isinstance(data, bytes) else data.encode())
+
+        def satisfied(self, cosigned: Collection[str]) -> bool:
+            """Tell whether the witnesses of these names are enough."""
+            return self.quorum is None or self._witnessed(self.quorum, cosigned)
+
+        def open(self, note: str | bytes) -> Cosigned:
+            """Verify a checkpoint against the policy.
+
+        Raises:
+            Malformed: it is no signed checkpoint.
+            Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
+        """
+            able = {n: one.key for n, one in self.witnesses.items() if isinstance(one.key, Witness) and one.key.verifiable}
+            keys: list[Key] = [*(one.key for one in self.logs), *able.values()]
+            opened = open_note(note, keys)
+            checkpoint = Checkpoint.parse(opened.text)
+            signed = [one.key.vkey for one in self.logs if one.key.name == checkpoint.origin]
+            log = next((vkey for vkey in signed if vkey in opened.verified), None)
+            if log is None:
+                raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
+            said = times(note, able.values())
+            seen = {name: said[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
+            if not self.satisfied(seen):
+                by = ", ".join(seen) or "no witness of the policy"
+                unread = ", ".join(name for name in self.witnesses if name not in able)
+                lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
+                raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}")
+            return Cosigned(checkpoint, log, seen)
+
+        def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
+            if name in self.witnesses:
+                return name in cosigned
+            least, members = self.groups[name]
+            return sum(self._witnessed(member, cosigned) for member in members) >= least
+
+
+    class _Reader:
+        """Reads a policy file line by line."""
+
+        def __init__(self) -> None:
+            self._policy = Policy()
+            self._publics: set[bytes] = set()
+            self._members: set[str] = set()
+            self._quorum: str | None = None
+            self._verbs: dict[str, Callable[[list[str]], None]] = {
+                "log": self._log,
+                "witness": self._witness,
+                "group": self._group,
+                "quorum": self._of_quorum,
+            }
+
+        def read(self, data: bytes) -> Policy:
+            if data and not data.endswith(b"\n"):
+                raise Malformed("a policy's lines end in a newline; its last one does not")
+            lines = data.split(b"\n")[:-1]
+            if len(lines) > MOST_LINES:
+                raise Malformed(f"a policy has at most {MOST_LINES} lines")
+            for number, line in enumerate(lines, 1):
+                try:
+                    self._line(line)
+                except Malformed as error:
+                    raise Malformed(f"line {number} of the policy: {error}") from error
+            if self._quorum is None:
+                raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
+            self._policy.quorum = None if self._quorum == NONE else self._quorum
+            return self._policy
+
+        def _line(self, line: bytes) -> None:
+            if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
+                raise Malformed("it has a control character")
+            parts = [part for part in line.decode("utf-8", "surrogateescape").replace("\t", " ").split(" ") if part]
+            if not parts or parts[0].startswith("#"):
+                return
+            verb = self._verbs.get(parts[0])
+            if verb is None:
+                raise Malformed(f"it begins with {parts[0][:40]!r} in place of {', '.join(self._verbs)}")
+            verb(parts[1:])
+
+        def _log(self, parts: list[str]) -> None:
+            if len(parts) not in {1, 2}:
+                raise Malformed("a log is `log VKEY [URL]`")
+            self._policy.logs.append(self._named(Verifier.parse(parts[0]), parts[1:]))
+
+        def _witness(self, parts: list[str]) -> None:
+            if len(parts) not in {2, 3}:
+                raise Malformed("a witness is `witness NAME VKEY [URL]`")
+            self._new(parts[0])
+            self._policy.witnesses[parts[0]] = self._named(Witness.parse(parts[1]), parts[2:])
+
+        def _group(self, parts: list[str]) -> None:
+            if len(parts) < 3:  # noqa: PLR2004 - a name, a threshold, a member
+                raise Malformed("a group is `group NAME all|any|NUMBER MEMBER...`")
+            name, least, *members = parts
+            self._new(name)
+            for member in members:
+                if not self._known(member):
+                    raise Malformed(f"no line before defines {member[:40]!r}")
+                if member in self._members:
+                    raise Malformed(f"{member[:40]!r} is a member already, and counts once")
+                self._members.add(member)
+            self._policy.groups[name] = (_threshold(least, len(members)), tuple(members))
+
+        def _of_quorum(self, parts: list[str]) -> None:
+            if len(parts) != 1:
+                raise Malformed("a quorum is `quorum NAME`, or `quorum none`")
+            if self._quorum is not None:
+                raise Malformed("there is a quorum already")
+            if parts[0] != NONE and not self._known(parts[0]):
+                raise Malformed(f"no line before defines {parts[0][:40]!r}")
+            self._quorum = parts[0]
+
+        def _known(self, name: str) -> bool:
+            return name in self._policy.witnesses or name in self._policy.groups
+
+        def _new(self, name: str) -> None:
+            if name == NONE or self._known(name):
+                raise Malformed(f"{name[:40]!r} is taken")
+
+        def _named(self, key: Verifier | Witness, url: list[str]) -> Named:
+            if key.public in self._publics:
+                raise Malformed(f"the public key of {key.name} stands in the policy already")
+            self._publics.add(key.public)
+            return Named(key, *url)
+
+
+    def _threshold(text: str, members: int) -> int:
+        if text in {"any", "all"}:
+            return 1 if text == "any" else members
+        if not (text.isascii() and text.isdigit()) or text != str(int(text)) or not 1 <= int(text) <= members:
+            raise Malformed(f"{text[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {members}")
+        return int(text)
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_policy = vault_ledger_policy()
+
+
 def vault_ledger_reading():
     """Read a bundle that nobody vouches for.
 
@@ -2345,6 +2757,7 @@ def vault_ledger_case():
     History = vault_ledger_history.History
     Run = vault_ledger_history.Run
     Verifier = vault_ledger_note.Verifier
+    Policy = vault_ledger_policy.Policy
     Bundle = vault_ledger_reading.Bundle
     TileTree = vault_ledger_tiles.TileTree
 
@@ -2381,6 +2794,7 @@ def vault_ledger_case():
         folder: Path
         keys: list[str]
         previous: str | None
+        policy: Policy | None = None
         bundle: Bundle = field(init=False)  # 1 files
         verifiers: list[Verifier] = field(init=False)  # 2 checkpoint
         head: Checkpoint = field(init=False)  # 2 checkpoint
@@ -2390,6 +2804,8 @@ def vault_ledger_case():
         retired: Entry = field(init=False)  # 6 retirement
         tasks: dict[str, Task] = field(init=False)  # 7 commitments
         runs: list[OpenedRun] = field(init=False)  # 10 runs
+        witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
+        strangers: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
         pending: str | None = None  # 14 full score
 
         @property
@@ -2415,14 +2831,42 @@ def vault_ledger_report():
 
     State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 
-    CAVEATS = (
+    PROOF = "No witness cosigned this: order and time are the operator's word."
+    _MEASURED = (
         "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
         "were measured well",
         "that no insider showed a task to a friend before it was opened",
         "that a run made outside the ledger never happened",
-        "order and time against the operator: no witness cosigned these checkpoints, so when they were made is the "
-        "operator's word; compare them with a checkpoint that you or others kept (--previous)",
     )
+    _COMPARE = "compare them with a checkpoint that you or others kept (--previous)"
+
+
+    def caveats(witnesses: Collection[str] = (), strangers: Collection[str] = ()) -> tuple[str, ...]:
+        """Say what an audit does not prove.
+
+    Args:
+        witnesses: who cosigned the head, as the caller's policy names them.
+        strangers: who else signed it, whom the caller did not name.
+    """
+        if witnesses:
+            order = (
+                f"order and time against the operator and these witnesses together: {', '.join(witnesses)}. Each says that "
+                "the log which it saw only grew, and when it saw this head; who they are is your policy's word"
+            )
+        elif strangers:
+            order = (
+                "order and time against the operator: who else signed these checkpoints was not checked, because no policy "
+                f"names them (--policy), so when they were made is the operator's word; {_COMPARE}"
+            )
+        else:
+            order = (
+                "order and time against the operator: no witness cosigned these checkpoints, so when they were made is the "
+                f"operator's word; {_COMPARE}"
+            )
+        return (*_MEASURED, order)
+
+
+    CAVEATS = caveats()
 
 
     @dataclass(frozen=True)
@@ -2521,6 +2965,9 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     leaf_hash = vault_ledger_merkle.leaf_hash
     root_from = vault_ledger_merkle.root_from
     Verifier = vault_ledger_note.Verifier
+    open_note = vault_ledger_note.open_note
+    Named = vault_ledger_policy.Named
+    Policy = vault_ledger_policy.Policy
     Bundle = vault_ledger_reading.Bundle
     State = vault_ledger_report.State
     Statement = vault_ledger_statement.Statement
@@ -2547,15 +2994,24 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
 
     def checkpoint(case: Case) -> Outcome:
-        """2. A given key signed the log's checkpoint."""
+        """2. A given key signed the log's checkpoint, and the witnesses of a given policy cosigned it."""
         if not case.keys:
             raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
         case.verifiers = [Verifier.parse(key) for key in case.keys]
-        case.head, note = open_checkpoint(case.bundle.read_log(contents.HEAD), case.verifiers)
+        data = case.bundle.read_log(contents.HEAD)
+        case.head, _ = open_checkpoint(data, case.verifiers)
         if case.head.origin != case.bundle.manifest["origin"]:
             raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
-        ignored = f"; signatures by {', '.join(map(repr, note.ignored))} were not checked" if note.ignored else ""
-        return "proved", f"{case.head.origin} signed a tree of {case.head.size} leaves{ignored}"
+        policy = _policy(case)
+        case.witnesses = policy.open(data).witnesses
+        known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
+        case.strangers = open_note(data, known).ignored
+        said = f"{case.head.origin} signed a tree of {case.head.size} leaves"
+        if case.witnesses:
+            said += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
+        if case.strangers:
+            said += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
+        return "proved", said
 
 
     def root(case: Case) -> Outcome:
@@ -2645,6 +3101,17 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             )
         _require_root(case, kept.size, kept.root, "the older checkpoint")
         return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
+
+
+    def _policy(case: Case) -> Policy:
+        """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
+        given = case.policy or Policy()
+        return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+
+
+    def _seen(witness: tuple[str, int]) -> str:
+        name, seconds = witness
+        return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
 
 
     def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:
@@ -3295,7 +3762,7 @@ def vault_ledger_audit():
 The argument, and the attack that each step stops:
 
  1. the files are those of the manifest                          a file was edited, added or left out
- 2. a given key signed the log's checkpoint                      a log of somebody else's
+ 2. a given key signed the log's checkpoint, a quorum cosigned   a log of somebody else's, or one shown to you alone
  3. the leaves and tiles rebuild the checkpoint's root           a leaf was changed, moved or left out
  4. every leaf is a statement in canonical bytes                 one leaf that two readers read differently
  5. every checkpoint that a run names is signed and of this log  a history made up afterwards
@@ -3319,8 +3786,10 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
     audit_tasks = vault_ledger_audit_tasks
     Outcome = vault_ledger_audit_log.Outcome
     Case = vault_ledger_case.Case
+    Policy = vault_ledger_policy.Policy
     Report = vault_ledger_report.Report
     Step = vault_ledger_report.Step
+    caveats = vault_ledger_report.caveats
 
 
 
@@ -3342,22 +3811,24 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
     }
 
 
-    def audit(folder: Path, keys: Sequence[str], previous: str | None = None) -> Report:
+    def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> Report:
         """Audit a bundle; whatever is wrong with it becomes a failed step, never an exception.
 
     Args:
         folder: the bundle.
         keys: verifier keys of the log (`NAME+ID+KEY`), from anywhere but the bundle.
         previous: a signed checkpoint that the caller kept from before, if any.
+        policy: who has to have cosigned the log's head, from anywhere but the bundle; nobody where there is none.
     """
-        case = Case(folder, list(keys), previous)
+        case = Case(folder, list(keys), previous, policy)
         steps: list[Step] = []
         for number, name in enumerate(STEPS, 1):
             if steps and not steps[-1].ok:
                 steps.append(Step(number, name, ok=False, proved="", state="not reached"))
             else:
                 steps.append(_step(number, name, case))
-        return Report(all(step.ok for step in steps), steps, case.pending)
+        told = caveats(case.witnesses, case.strangers)
+        return Report(all(step.ok for step in steps), steps, case.pending, told)
 
 
     def _step(number: int, name: str, case: Case) -> Step:
@@ -3386,6 +3857,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
     Checkpoint = vault_ledger_checkpoint.Checkpoint
     Verifier = vault_ledger_note.Verifier
     take_apart = vault_ledger_note.take_apart
+    Policy = vault_ledger_policy.Policy
 
 
 
@@ -3420,11 +3892,29 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
         return text
 
 
+    def read_policy(path: Path) -> Policy:
+        """Read a file that says whom to believe (C2SP tlog-policy).
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no policy.
+    """
+        try:
+            return Policy.parse(path.read_bytes())
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise NotFound(f"there is no file {path}") from error
+        except Malformed as error:
+            raise Malformed(f"{path} holds no policy: {error}") from None
+
+
     def main(arguments: Sequence[str] | None = None) -> int:
         """Audit what the command line names; gives the exit code."""
         parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
         parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
         parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier key")
+        parser.add_argument(
+            "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's head"
+        )
         parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         given = parser.parse_args(arguments)
@@ -3432,7 +3922,8 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
             if not given.bundle.is_dir():
                 raise NotFound(f"there is no release folder {given.bundle}")
             keys = [read_key(path) for path in given.key]
-            report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None)
+            policy = read_policy(given.policy) if given.policy else None
+            report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None, policy)
         except VaultError as error:
             sys.stderr.write(f"audit.py: {error}\n")
             return CODES.get(error.kind, 2)

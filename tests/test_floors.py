@@ -35,7 +35,7 @@ GATES = {
     "cel": ("grammars.expressions",),
     "docker": ("sandbox.docker.engine",),
     "fastapi": ("quarterturn.service",),
-    "httpx2": ("quarterturn.witnesses", "sandbox.model_gateway.upstream"),
+    "httpx2": ("quarterturn.following", "quarterturn.witnesses", "sandbox.model_gateway.upstream"),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.oidc",),
     "mcp": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from quarterturn.cli import witness
+from quarterturn.cli import monitor, witness
 from quarterturn.cli.options import HOME, Home, Json
 from quarterturn.cli.output import Output
 from quarterturn.errors import Malformed, NotFound
@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     log.command("checkpoint")(checkpoint)
     log.command("proof")(proof)
     log.command("fsck")(fsck)
+    monitor.register(log)
     witness.register(log)
     app.add_typer(log, name="log")
 
@@ -29,16 +30,24 @@ def audit(
     key: Annotated[
         list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier key; may repeat.")
     ],
+    policy: Annotated[
+        Path | None, typer.Option(help="A tlog-policy: which witnesses have to have cosigned the log's head.")
+    ] = None,
     previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
     as_json: Json = False,
 ) -> None:
     """Check a release without trusting anybody: each step says what it proved."""
     from vault.ledger.audit import audit as check
-    from vault.ledger.command import read_checkpoint, read_key
+    from vault.ledger.command import read_checkpoint, read_key, read_policy
 
     if not bundle.is_dir():
         raise NotFound(f"there is no release folder {bundle}")
-    report = check(bundle, [read_key(path) for path in key], read_checkpoint(previous) if previous else None)
+    report = check(
+        bundle,
+        [read_key(path) for path in key],
+        read_checkpoint(previous) if previous else None,
+        read_policy(policy) if policy else None,
+    )
     Output(as_json=as_json).result(report.as_json(), *report.lines(), ok=report.ok)
 
 

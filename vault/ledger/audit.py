@@ -3,7 +3,7 @@
 The argument, and the attack that each step stops:
 
  1. the files are those of the manifest                          a file was edited, added or left out
- 2. a given key signed the log's checkpoint                      a log of somebody else's
+ 2. a given key signed the log's checkpoint, a quorum cosigned   a log of somebody else's, or one shown to you alone
  3. the leaves and tiles rebuild the checkpoint's root           a leaf was changed, moved or left out
  4. every leaf is a statement in canonical bytes                 one leaf that two readers read differently
  5. every checkpoint that a run names is signed and of this log  a history made up afterwards
@@ -30,7 +30,8 @@ from vault.errors import VaultError
 from vault.ledger import audit_log, audit_results, audit_tasks
 from vault.ledger.audit_log import Outcome
 from vault.ledger.case import Case
-from vault.ledger.report import Report, Step
+from vault.ledger.policy import Policy
+from vault.ledger.report import Report, Step, caveats
 
 STEPS: Mapping[str, Callable[[Case], Outcome]] = {
     "files": audit_log.files,
@@ -50,22 +51,24 @@ STEPS: Mapping[str, Callable[[Case], Outcome]] = {
 }
 
 
-def audit(folder: Path, keys: Sequence[str], previous: str | None = None) -> Report:
+def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> Report:
     """Audit a bundle; whatever is wrong with it becomes a failed step, never an exception.
 
     Args:
         folder: the bundle.
         keys: verifier keys of the log (`NAME+ID+KEY`), from anywhere but the bundle.
         previous: a signed checkpoint that the caller kept from before, if any.
+        policy: who has to have cosigned the log's head, from anywhere but the bundle; nobody where there is none.
     """
-    case = Case(folder, list(keys), previous)
+    case = Case(folder, list(keys), previous, policy)
     steps: list[Step] = []
     for number, name in enumerate(STEPS, 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, ok=False, proved="", state="not reached"))
         else:
             steps.append(_step(number, name, case))
-    return Report(all(step.ok for step in steps), steps, case.pending)
+    told = caveats(case.witnesses, case.strangers)
+    return Report(all(step.ok for step in steps), steps, case.pending, told)
 
 
 def _step(number: int, name: str, case: Case) -> Step:

@@ -5,7 +5,9 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from vault.errors import Broken, Malformed
 from vault.ledger import contents
@@ -13,7 +15,8 @@ from vault.ledger.case import Case
 from vault.ledger.checkpoint import open_checkpoint
 from vault.ledger.history import Entry, History
 from vault.ledger.merkle import leaf_hash, root_from
-from vault.ledger.note import Verifier
+from vault.ledger.note import Verifier, open_note
+from vault.ledger.policy import Named, Policy
 from vault.ledger.reading import Bundle
 from vault.ledger.report import State
 from vault.ledger.statement import Statement
@@ -40,15 +43,24 @@ def files(case: Case) -> Outcome:
 
 
 def checkpoint(case: Case) -> Outcome:
-    """2. A given key signed the log's checkpoint."""
+    """2. A given key signed the log's checkpoint, and the witnesses of a given policy cosigned it."""
     if not case.keys:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
     case.verifiers = [Verifier.parse(key) for key in case.keys]
-    case.head, note = open_checkpoint(case.bundle.read_log(contents.HEAD), case.verifiers)
+    data = case.bundle.read_log(contents.HEAD)
+    case.head, _ = open_checkpoint(data, case.verifiers)
     if case.head.origin != case.bundle.manifest["origin"]:
         raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
-    ignored = f"; signatures by {', '.join(map(repr, note.ignored))} were not checked" if note.ignored else ""
-    return "proved", f"{case.head.origin} signed a tree of {case.head.size} leaves{ignored}"
+    policy = _policy(case)
+    case.witnesses = policy.open(data).witnesses
+    known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
+    case.strangers = open_note(data, known).ignored
+    said = f"{case.head.origin} signed a tree of {case.head.size} leaves"
+    if case.witnesses:
+        said += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
+    if case.strangers:
+        said += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
+    return "proved", said
 
 
 def root(case: Case) -> Outcome:
@@ -138,6 +150,17 @@ def consistency(case: Case) -> Outcome:
         )
     _require_root(case, kept.size, kept.root, "the older checkpoint")
     return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
+
+
+def _policy(case: Case) -> Policy:
+    """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
+    given = case.policy or Policy()
+    return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+
+
+def _seen(witness: tuple[str, int]) -> str:
+    name, seconds = witness
+    return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
 
 
 def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:

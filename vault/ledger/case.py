@@ -10,6 +10,7 @@ from typing import Any
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.history import Entry, History, Run
 from vault.ledger.note import Verifier
+from vault.ledger.policy import Policy
 from vault.ledger.reading import Bundle
 from vault.ledger.tiles import TileTree
 
@@ -44,6 +45,7 @@ class Case:
     folder: Path
     keys: list[str]
     previous: str | None
+    policy: Policy | None = None
     bundle: Bundle = field(init=False)  # 1 files
     verifiers: list[Verifier] = field(init=False)  # 2 checkpoint
     head: Checkpoint = field(init=False)  # 2 checkpoint
@@ -53,6 +55,8 @@ class Case:
     retired: Entry = field(init=False)  # 6 retirement
     tasks: dict[str, Task] = field(init=False)  # 7 commitments
     runs: list[OpenedRun] = field(init=False)  # 10 runs
+    witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
+    strangers: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
     pending: str | None = None  # 14 full score
 
     @property

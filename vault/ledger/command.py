@@ -15,6 +15,7 @@ from vault.errors import Malformed, NotFound, VaultError
 from vault.ledger.audit import audit
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.note import Verifier, take_apart
+from vault.ledger.policy import Policy
 
 CODES = {"malformed": 2, "not-found": 3}
 
@@ -47,11 +48,29 @@ def read_checkpoint(path: Path) -> str:
     return text
 
 
+def read_policy(path: Path) -> Policy:
+    """Read a file that says whom to believe (C2SP tlog-policy).
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no policy.
+    """
+    try:
+        return Policy.parse(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}") from error
+    except Malformed as error:
+        raise Malformed(f"{path} holds no policy: {error}") from None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Audit what the command line names; gives the exit code."""
     parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
     parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier key")
+    parser.add_argument(
+        "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's head"
+    )
     parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
@@ -59,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not given.bundle.is_dir():
             raise NotFound(f"there is no release folder {given.bundle}")
         keys = [read_key(path) for path in given.key]
-        report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None)
+        policy = read_policy(given.policy) if given.policy else None
+        report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None, policy)
     except VaultError as error:
         sys.stderr.write(f"audit.py: {error}\n")
         return CODES.get(error.kind, 2)

@@ -74,6 +74,11 @@ class Witness:
         """The key as text."""
         return write_vkey(self.name, self.kind, self.public)
 
+    @property
+    def verifiable(self) -> bool:
+        """Whether its signatures can be verified here: without the package `cryptography` those of ML-DSA-44 cannot."""
+        return self.kind == ED25519 or MLDSA44PublicKey is not None
+
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
         if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:

@@ -83,18 +83,21 @@ class Policy:
             Malformed: it is no signed checkpoint.
             Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
         """
-        keys: list[Key] = [one.key for one in (*self.logs, *self.witnesses.values())]
+        able = {n: one.key for n, one in self.witnesses.items() if isinstance(one.key, Witness) and one.key.verifiable}
+        keys: list[Key] = [*(one.key for one in self.logs), *able.values()]
         opened = open_note(note, keys)
         checkpoint = Checkpoint.parse(opened.text)
         signed = [one.key.vkey for one in self.logs if one.key.name == checkpoint.origin]
         log = next((vkey for vkey in signed if vkey in opened.verified), None)
         if log is None:
             raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
-        said = times(note, [one.key for one in self.witnesses.values() if isinstance(one.key, Witness)])
-        seen = {name: said[one.key.vkey] for name, one in self.witnesses.items() if one.key.vkey in opened.verified}
+        said = times(note, able.values())
+        seen = {name: said[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
         if not self.satisfied(seen):
             by = ", ".join(seen) or "no witness of the policy"
-            raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more")
+            unread = ", ".join(name for name in self.witnesses if name not in able)
+            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
+            raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}")
         return Cosigned(checkpoint, log, seen)
 
     def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:

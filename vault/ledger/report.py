@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 
-CAVEATS = (
+PROOF = "No witness cosigned this: order and time are the operator's word."
+_MEASURED = (
     "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
     "were measured well",
     "that no insider showed a task to a friend before it was opened",
     "that a run made outside the ledger never happened",
-    "order and time against the operator: no witness cosigned these checkpoints, so when they were made is the "
-    "operator's word; compare them with a checkpoint that you or others kept (--previous)",
 )
+_COMPARE = "compare them with a checkpoint that you or others kept (--previous)"
+
+
+def caveats(witnesses: Collection[str] = (), strangers: Collection[str] = ()) -> tuple[str, ...]:
+    """Say what an audit does not prove.
+
+    Args:
+        witnesses: who cosigned the head, as the caller's policy names them.
+        strangers: who else signed it, whom the caller did not name.
+    """
+    if witnesses:
+        order = (
+            f"order and time against the operator and these witnesses together: {', '.join(witnesses)}. Each says that "
+            "the log which it saw only grew, and when it saw this head; who they are is your policy's word"
+        )
+    elif strangers:
+        order = (
+            "order and time against the operator: who else signed these checkpoints was not checked, because no policy "
+            f"names them (--policy), so when they were made is the operator's word; {_COMPARE}"
+        )
+    else:
+        order = (
+            "order and time against the operator: no witness cosigned these checkpoints, so when they were made is the "
+            f"operator's word; {_COMPARE}"
+        )
+    return (*_MEASURED, order)
+
+
+CAVEATS = caveats()
 
 
 @dataclass(frozen=True)

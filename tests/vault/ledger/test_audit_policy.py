@@ -1,0 +1,111 @@
+"""An audit with a policy asks who cosigned the head; without one it says that it did not ask."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+
+from vault.ledger.audit import audit
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.cosignature import Cosigner
+from vault.ledger.note import Signer, take_apart
+from vault.ledger.policy import Policy
+from vault.ledger.report import CAVEATS
+
+ROOT = Path(__file__).resolve().parents[3]
+VECTORS = ROOT / "tests" / "vectors" / "ledger"
+KEY = (VECTORS / "log.vkey").read_text().strip()
+KEYS = {
+    "A": Cosigner("a.example/w", Ed25519PrivateKey.from_private_bytes(b"\1" * 32)),
+    "B": Cosigner("b.example/w", Ed25519PrivateKey.from_private_bytes(b"\2" * 32)),
+    "C": Cosigner("c.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
+}
+KNOWN = "".join(f"witness {name} {one.witness.vkey}\n" for name, one in KEYS.items())
+TWO_OF_THREE = f"{KNOWN}group any-two 2 A B C\nquorum any-two\n"
+ELSEWHERE = Signer("else.example", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+NOW = 1_796_083_200  # 2026-12-01
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return shutil.copytree(VECTORS / "good" / "Historical-2026-12", tmp_path / "bundle")
+
+
+def cosign(bundle: Path, *names: str) -> None:
+    path = bundle / "log" / "checkpoint"
+    head = Checkpoint.parse(take_apart(path.read_bytes())[0])
+    path.write_text(path.read_text() + "".join(KEYS[name].cosign(head, NOW) for name in names))
+
+
+def test_a_head_that_the_quorum_cosigned_is_proved_and_the_witnesses_are_named(bundle: Path) -> None:
+    cosign(bundle, "A", "C")
+    report = audit(bundle, [KEY], policy=Policy.parse(TWO_OF_THREE))
+    assert report.ok
+    assert report.steps[1].proved.endswith("leaves, cosigned by A (2026-12-01T00:00:00Z), C (2026-12-01T00:00:00Z)")
+    assert report.caveats[:3] == CAVEATS[:3]
+    assert report.caveats[3].startswith("order and time against the operator and these witnesses together: A, C.")
+
+
+@pytest.mark.parametrize(
+    ("names", "policy", "says"),
+    [
+        ("", TWO_OF_THREE, "cosigned by no witness of the policy; the quorum 'any-two' needs more"),
+        ("B", TWO_OF_THREE, "cosigned by B; the quorum 'any-two' needs more"),
+        ("BC", f"{KNOWN}group every all A B C\nquorum every\n", "cosigned by B, C; the quorum 'every' needs more"),
+        (
+            "AB",
+            f"log {ELSEWHERE.verifier.vkey}\n{TWO_OF_THREE}",
+            "is signed by no log of the policy",
+        ),
+    ],
+)
+def test_fewer_are_not_enough_nor_is_another_log(bundle: Path, names: str, policy: str, says: str) -> None:
+    cosign(bundle, *names)
+    report = audit(bundle, [KEY], policy=Policy.parse(policy))
+    assert report.failed
+    assert (report.failed.number, says in report.failed.detail) == (2, True), report.failed.detail
+
+
+def test_a_cosignature_of_another_head_fails_the_whole_note(bundle: Path) -> None:
+    path = bundle / "log" / "checkpoint"
+    head = Checkpoint.parse(take_apart(path.read_bytes())[0])
+    other = Checkpoint(head.origin, head.size, bytes(32))
+    path.write_text(path.read_text() + KEYS["A"].cosign(other, NOW) + KEYS["B"].cosign(head, NOW))
+    failed = audit(bundle, [KEY], policy=Policy.parse(f"{KNOWN}quorum B\n")).failed
+    assert failed
+    assert "does not verify" in failed.detail
+
+
+def test_without_a_policy_nobody_is_believed_and_that_is_said(bundle: Path) -> None:
+    assert audit(bundle, [KEY]).caveats == CAVEATS
+    assert "no witness cosigned" in CAVEATS[3]
+    cosign(bundle, "A", "B")
+    report = audit(bundle, [KEY])
+    assert report.ok
+    assert "signatures by 'a.example/w', 'b.example/w' were not checked" in report.steps[1].proved
+    assert "because no policy names them (--policy)" in report.caveats[3]
+
+
+@pytest.mark.parametrize("python", [("-I",), ("-I", "-S")], ids=["with the package", "with none"])
+def test_the_single_file_asks_too_and_needs_the_package_for_ml_dsa(bundle: Path, python: tuple[str, ...]) -> None:
+    policy = bundle.parent / "policy"
+    policy.write_text(TWO_OF_THREE)
+    command = [sys.executable, *python, ROOT / "docs" / "audit.py", bundle, "--key", VECTORS / "log.vkey"]
+    command += ["--policy", policy, "--json"]
+    cosign(bundle, "A", "C")
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    report = json.loads(said.stdout)
+    if "-S" not in python:
+        assert report == audit(bundle, [KEY], policy=Policy.parse(TWO_OF_THREE)).as_json()
+    else:
+        assert "(C: ML-DSA-44 is verified with the package cryptography only)" in report["steps"][1]["detail"]
+        cosign(bundle, "B")
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
