@@ -1,7 +1,8 @@
 """Grammar files as plain values, read strictly.
 
 YAML with the traps taken out: only `true` and `false` are booleans (so `no` is Norway), nothing becomes a date by
-itself, a key that stands twice is refused, and so are aliases (a few of them make a gigabyte) and tags.
+itself, a key that stands twice is refused, and so are aliases (a few of them make a gigabyte), tags, and what is nested
+so deep that whoever walks it would fall.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ import yaml
 from grammars.errors import Malformed
 
 MAX_CHARACTERS = 512 * 1024
+DEEPEST = 64
+
+_Safe = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml's is six times as fast
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(_Safe):  # type: ignore[valid-type,misc] # one of two
     """YAML 1.2's core schema: fewer things turn into something else."""
 
 
@@ -31,7 +35,7 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
 
 
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Hashable, Any]:
     pairs = [(loader.construct_object(key), value) for key, value in node.value]
     seen: set[Any] = set()
     for (key, _), (key_node, _) in zip(pairs, node.value, strict=True):
@@ -55,7 +59,7 @@ def read(text: str, name: str) -> Any:
     if len(text) > MAX_CHARACTERS:
         raise Malformed(f"{name}: longer than {MAX_CHARACTERS} characters; split it into several files")
     try:
-        _refuse_aliases(text)
+        _refuse_traps(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a SafeLoader with less in it
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -65,9 +69,22 @@ def read(text: str, name: str) -> Any:
         raise Malformed(f"{name}: this is not YAML") from None
 
 
-def _refuse_aliases(text: str) -> None:
-    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+def _refuse_traps(text: str) -> None:
+    depth = 0
+    for token in yaml.scan(text, Loader=_Safe):
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
             raise yaml.MarkedYAMLError(
                 problem="anchors, aliases and tags are refused in grammars", problem_mark=token.start_mark
             )
+        depth += isinstance(token, _BEGINS) - isinstance(token, _ENDS)
+        if depth > DEEPEST:
+            raise yaml.MarkedYAMLError(problem=f"nested deeper than {DEEPEST}", problem_mark=token.start_mark)
+
+
+_BEGINS = (
+    yaml.BlockMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.FlowSequenceStartToken,
+)
+_ENDS = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)

@@ -23,9 +23,16 @@ def test_only_true_and_false_are_booleans_and_a_day_stays_text():
         ("[a]: x\n", r"g\.yaml: "),
         ("a: \x00\n", r"g\.yaml: "),
         ("a" * 600_000, "split it"),
-        ("[" * 5000, r"g\.yaml: "),
+        ("[" * 5000, r"nested deeper than 64 \(line 1, column 65\)"),
+        ("[" * 65 + "]" * 65, "nested deeper than 64"),
+        ("- " * 65 + "a", "nested deeper than 64"),
+        ("{a: " * 65 + "1" + "}" * 65, "nested deeper than 64"),
     ],
 )
 def test_a_trap_is_one_sentence_with_its_place(text, says):
     with pytest.raises(Malformed, match=says):
         read(text, "g.yaml")
+
+
+def test_what_is_wide_is_not_deep():
+    assert len(read("\n".join(f"- [{{a: {number}}}]" for number in range(500)), "g.yaml")) == 500
