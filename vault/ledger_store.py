@@ -10,19 +10,21 @@ leaf was edited, is refused before anything is added to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from datetime import UTC, datetime
+from itertools import islice
 
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from vault.db import joined
 from vault.errors import Broken, Malformed, NotFound, Refused
-from vault.ledger import merkle
 from vault.ledger.append import LogWriter
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.cosigning import Witnesses
-from vault.ledger.tiles import MAX_LEAF
+from vault.ledger.merkle import leaf_hash
+from vault.ledger.tiles import MAX_LEAF, WIDTH, Frontier
 from vault.tables import LeafRow
 
 _MAX_KEY = 300
@@ -97,7 +99,7 @@ class Ledger:
             Unavailable: the disk failed, another process is writing, or too few witnesses cosigned; call again.
         """
         start = self._writer.size
-        head = self._writer.append(self._leaves(start), start)
+        head = self._writer.append(list(self._rows(start, self.size)), start)
         return self._witnesses.require() if self._witnesses else head
 
     def leaf(self, index: int) -> bytes:
@@ -130,25 +132,31 @@ class Ledger:
             raise Broken(f"The public log is damaged: {problems[0]}{more}.")
 
     def _require_rows_under(self, head: Checkpoint) -> None:
-        leaves = self._leaves(0)
-        if len(leaves) < head.size:
+        if self.size < head.size:
             raise Refused(
-                f"The database holds {len(leaves)} leaves, but the log was signed over {head.size}: it was put back "
+                f"The database holds {self.size} leaves, but the log was signed over {head.size}: it was put back "
                 "from a backup. Use the newest database; nothing can be promised from an older one."
             )
-        if merkle.root([merkle.leaf_hash(leaf) for leaf in leaves[: head.size]]) != head.root:
-            place = next((n for n in range(head.size) if leaves[n] != self._writer.leaf(n)), 0)
+        frontier, rows = Frontier(), self._rows(0, head.size)
+        while hashes := [leaf_hash(leaf) for leaf in islice(rows, WIDTH)]:
+            for _ in frontier.extend(hashes):
+                pass  # the tiles are the writer's to keep
+        if frontier.root() != head.root:
+            with closing(self._rows(0, head.size)) as again:
+                place = next((place for place, leaf in enumerate(again) if leaf != self._writer.leaf(place)), 0)
             raise Refused(f"Leaf {place} in the database is not the leaf that was signed. Put the database back.")
 
-    def _leaves(self, start: int) -> list[bytes]:
-        """Give the recorded leaves from `start` on, without a gap."""
-        with Session(self._engine) as session:
-            query = select(LeafRow.number, LeafRow.leaf).where(LeafRow.number >= start).order_by(col(LeafRow.number))
-            rows = session.exec(query).all()
-        for expected, (number, _) in enumerate(rows, start):
-            if number != expected:
-                raise Refused(f"The database has no leaf {expected}: after it comes {number}. Put the database back.")
-        return [leaf for _, leaf in rows]
+    def _rows(self, start: int, end: int) -> Generator[bytes]:
+        """Give the recorded leaves `[start, end)`, without a gap and a few at a time."""
+        within = (LeafRow.number >= start, LeafRow.number < end)
+        query = select(LeafRow.number, LeafRow.leaf).where(*within).order_by(col(LeafRow.number))
+        with Session(self._engine) as session, session.exec(query.execution_options(yield_per=WIDTH)) as rows:
+            for expected, (number, leaf) in enumerate(rows, start):
+                if number != expected:
+                    raise Refused(
+                        f"The database has no leaf {expected}: after it comes {number}. Put the database back."
+                    )
+                yield leaf
 
 
 def _size(session: Session) -> int:
