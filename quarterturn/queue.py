@@ -84,7 +84,7 @@ class Queue:
 
     def claimable(self, session: Session) -> list[tuple[int, int]]:
         """Give what may be claimed now, as (number, place in its party's own backlog), the next one first."""
-        return [(number, place) for number, place in self._order(session) if place <= self._at_once]
+        return list(self._order(session, self._at_once))
 
     def claim(self, worker: str) -> Claim | None:
         """Take the next job, or None where nothing may be taken now (rules 1, 2 and 4)."""
@@ -137,8 +137,8 @@ class Queue:
             back = session.exec(update(SubmissionRow).where(*silent).values(state="queued", lease_until=None)).rowcount
         return int(dead + back)
 
-    def _order(self, session: Session) -> Sequence[tuple[int, int]]:
-        """Give what waits as (number, place in its party's own backlog), the next one first."""
+    def _order(self, session: Session, most: int | None = None) -> Sequence[tuple[int, int]]:
+        """Give what waits as (number, place in its party's own backlog, `most` at most), the next one first."""
         place = (
             func.row_number()
             .over(partition_by=AccountRow.party, order_by=(col(SubmissionRow.state).desc(), col(SubmissionRow.number)))
@@ -151,6 +151,8 @@ class Queue:
             .subquery()
         )
         query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
+        if most is not None:
+            query = query.where(own.c.place <= most)
         return [(number, place) for number, place in session.exec(query).all()]
 
     def _write(self, claim: Claim, session: Session | None = None, **values: object) -> bool:
