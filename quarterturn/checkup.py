@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from quarterturn import clock, marks, monthly, rooms
+from quarterturn import clock, marks, monthly, policies, rooms
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import HallError
@@ -23,6 +23,7 @@ from sandbox.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.selfcheck import Attempt, covert, wire
 from vault.errors import VaultError
+from vault.ledger.tiles import HEAD
 
 Finding = tuple[bool, str]
 
@@ -49,6 +50,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
         "home": lambda: _of(home, database, passphrase, _home),
     }
     if Places(home).settings.is_file():
+        checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
         checks["clock"] = lambda: _of(home, database, passphrase, _clock)
     found = {name: check() for name, check in checks.items()}
     return Report(
@@ -153,6 +155,18 @@ def _home(house: House) -> Finding:
     benchmark, public = house.settings.benchmark, marks.lines(marks.public_cohorts(house))
     said = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
     return True, "; ".join([said, *public])
+
+
+def _witnesses(house: House) -> Finding:
+    """Say who cosigns the log, and whether they did."""
+    if house.policy is None:
+        return True, "nobody cosigns the log: order and time are the operator's word"
+    quorum, path = house.policy.quorum, house.places.log / HEAD
+    if not path.exists():
+        return True, f"the quorum '{quorum}' has to cosign the log's first head"
+    if names := policies.cosigners(house.policy, path.read_bytes()):
+        return True, f"the log's head is cosigned by {', '.join(names)}"
+    return False, f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned"
 
 
 def _clock(house: House) -> Finding:

@@ -14,7 +14,7 @@ from grammars.grammar import Grammar
 from grammars.imported import Imported
 from grammars.load import library, load
 from grammars.store import Drafts
-from quarterturn import clock, migrations, settings
+from quarterturn import clock, migrations, policies, settings
 from quarterturn.accounts import Accounts, Caller
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
@@ -40,6 +40,7 @@ from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.append import LogWriter
 from vault.ledger.cosigning import Witnesses
 from vault.ledger.note import Signer
+from vault.ledger.policy import Policy
 from vault.ledger_store import Ledger
 from vault.store import Vault
 from verifiers.catalogue import CATALOGUE
@@ -122,13 +123,18 @@ class House:
         return Ledger(self.engine, self.writer, self.now, self.witnesses)
 
     @cached_property
+    def policy(self) -> Policy | None:
+        """Who has to cosign the log's heads, and how many of them; None where the settings name nobody."""
+        return policies.of(self.places, self.settings.ledger.policy)
+
+    @cached_property
     def witnesses(self) -> Witnesses | None:
-        """Who has to cosign the log's heads, or None where the settings name no policy."""
-        if not self.settings.ledger.policy:
+        """Those who have to cosign the log's heads, ready to be asked; None where nobody has to."""
+        if self.policy is None:
             return None
         from quarterturn import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
 
-        return witnesses.of(self.writer, self.home / self.settings.ledger.policy)
+        return witnesses.of(self.writer, self.policy)
 
     # -- grammars and sandbox -----------------------------------------------------------------------------------------
 

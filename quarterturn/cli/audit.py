@@ -72,17 +72,19 @@ def proof(
     """Print the inclusion proof of a leaf in the latest checkpoint."""
     import base64
 
+    from quarterturn import policies
     from quarterturn.cli.secrets import open_house
 
     with open_house(home) as house:
-        head = house.writer.checkpoint()
+        head, note = house.writer.checkpoint(), house.places.log / "checkpoint"
+        witnesses = policies.cosigners(house.policy, note.read_bytes() if note.exists() else None)
         if not 0 <= index < head.size:
             raise NotFound(f"there is no leaf {index} in a log of {head.size}")
         path = [base64.b64encode(part).decode() for part in house.writer.prove_inclusion(index, head.size)]
     data = {"index": index, "size": head.size, "root": base64.b64encode(head.root).decode(), "proof": path}
-    Output(as_json=as_json).result(
-        data, f"leaf {index} of {head.size}", *path, "No witness cosigned this: order and time are the operator's word."
-    )
+    word = policies.word(witnesses)
+    said = {"witnesses": witnesses, "word": word}
+    Output(as_json=as_json).result(data | said, f"leaf {index} of {head.size}", *path, word)
 
 
 def fsck(home: Home = HOME, as_json: Json = False) -> None:

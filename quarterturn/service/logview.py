@@ -9,19 +9,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from quarterturn import policies
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.merkle import consistency_proof, inclusion_proof
 from vault.ledger.note import take_apart
+from vault.ledger.policy import Policy
 from vault.ledger.tiles import HEAD, KEPT, TileTree, folder_reader
 
 TILE = re.compile(r"(?:[0-9]{1,2}|entries)(?:/x[0-9]{3}){0,6}/[0-9]{3}(?:\.p/[0-9]{1,3})?", re.ASCII)
 
 
 class LogView:
-    """The log below one folder."""
+    """The log below one folder, and the policy of those who have to cosign its heads, or None."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, policy: Policy | None = None) -> None:
+        self._folder, self._policy = folder, policy
 
     def note(self, size: int | None = None) -> bytes | None:
         """Give the newest signed checkpoint, or the one that was published at a size."""
@@ -45,14 +47,21 @@ class LogView:
         tree = self._tree()
         if tree is None or not 0 <= index < (wanted := size if size is not None else tree.size) <= tree.size:
             return None
-        return {"index": index, "size": wanted, "proof": _hashes(inclusion_proof(tree.node, index, wanted))}
+        proof = _hashes(inclusion_proof(tree.node, index, wanted))
+        return {"index": index, "size": wanted, "proof": proof} | self._word(wanted)
 
     def consistency(self, old: int, new: int | None) -> dict[str, Any] | None:
         """Prove that the tree of `old` leaves is the beginning of the tree of `new`; None where there are no such."""
         tree = self._tree()
         if tree is None or not 1 <= old <= (wanted := new if new is not None else tree.size) <= tree.size:
             return None
-        return {"old": old, "new": wanted, "proof": _hashes(consistency_proof(tree.node, old, wanted))}
+        proof = _hashes(consistency_proof(tree.node, old, wanted))
+        return {"old": old, "new": wanted, "proof": proof} | self._word(wanted)
+
+    def _word(self, size: int) -> dict[str, Any]:
+        """Say whose word order and time are: a proof without it would look like more than it is."""
+        witnesses = policies.cosigners(self._policy, self.note(size))
+        return {"witnesses": witnesses, "word": policies.word(witnesses)}
 
     def _tree(self) -> TileTree | None:
         note = self.note()

@@ -193,19 +193,23 @@ class ReleaseShape(BaseModel):
 
 
 class Inclusion(BaseModel):
-    """An inclusion proof (RFC 6962), in base64."""
+    """An inclusion proof (RFC 6962), in base64; who cosigned the head, and whose word order and time are."""
 
     index: int
     size: int
     proof: list[str]
+    witnesses: list[str]
+    word: str
 
 
 class Consistency(BaseModel):
-    """A consistency proof (RFC 6962), in base64."""
+    """A consistency proof (RFC 6962), in base64; who cosigned the newer head, and whose word order and time are."""
 
     old: int
     new: int
     proof: list[str]
+    witnesses: list[str]
+    word: str
 
 
 class TokenShape(BaseModel):

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 
-PROOF = "No witness cosigned this: order and time are the operator's word."
 _MEASURED = (
     "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
     "were measured well",
