@@ -1,0 +1,55 @@
+"""The service on PostgreSQL: what SQLite would take is no mistake of ours here, and a database that is away is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from vault.errors import Unavailable
+
+ODD = ["%00", "s-" + "a" * 600, "9" * 40, "-1", "%F0%9F%A6%A2", "%ED%A0%80", "' OR 1=1"]
+
+
+@pytest.fixture
+def backend() -> str:
+    return "postgresql"
+
+
+@pytest.fixture
+def site(home, serve):
+    with serve(home) as site:
+        yield site
+
+
+ASKED = [
+    ("GET", "/submissions/{}"),
+    ("POST", "/submissions/{}/cancel"),
+    ("GET", "/runs/{}"),
+    ("PUT", "/runs/{}/publication"),
+    ("GET", "/submissions?cursor={}"),
+    ("DELETE", "/admin/tokens/{}"),
+]
+
+
+def test_an_odd_name_is_never_a_mistake_of_ours(site):
+    answers = {
+        (method, path, odd): site.ask(method, path.format(odd), "maintainer").status_code
+        for method, path in ASKED
+        for odd in ODD
+    }
+    assert not {asked: status for asked, status in answers.items() if not 400 <= status < 500}
+
+
+def test_while_the_database_is_away_the_service_says_so_and_then_goes_on(site, postgres):
+    assert site.get("/submissions", "submitter").status_code == 200
+    postgres.stop()
+    try:
+        away = site.get("/submissions", "submitter")
+        assert (away.status_code, away.json()["code"]) == (503, "unavailable")
+        assert "postgresql" not in away.text
+        assert (site.get("/healthz").status_code, site.get("/readyz").status_code) == (200, 503)
+        with pytest.raises(Unavailable, match="does not answer"):
+            site.house.runs.list()
+    finally:
+        postgres.start()
+    assert site.get("/submissions", "submitter").status_code == 200
+    assert site.get("/readyz").status_code == 200
