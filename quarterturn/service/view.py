@@ -20,6 +20,7 @@ from typing import Any
 from quarterturn.publicview import BOARDS, DEV, FINDINGS, ROTATIONS
 from vault.canonical import canonical
 from vault.ledger.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
+from vault.ledger.tiles import KEPT
 
 RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 MOST_MADE = 256  # answers that are kept
@@ -83,7 +84,7 @@ class PublicView:
     @property
     def folders(self) -> Sequence[Path]:
         """Where a name appears or is replaced whenever anything here changes."""
-        return [self._view.parent, self._view, self._view / BOARDS, self._releases, self.log]
+        return [self._public, self._view, self._view / BOARDS, self._releases, self.log, self.log / KEPT]
 
     def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
         """Give an answer that was made of a version `of` of what is published, or make it."""
