@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from quarterturn.cli.options import HOME, Home
-from quarterturn.cli.output import Output
 
 Workers = Annotated[int, typer.Option(min=0, max=16, help="How many submissions to run at a time.")]
 
@@ -35,12 +34,11 @@ def serve(
     from quarterturn.service.serve import Together
     from quarterturn.service.serve import serve as run
 
-    out = Output(as_json=False)
     with open_house(home) as house:
         logs.configure()
         works = executor(house, workers)
         works = Together(works, Clock(house)) if clock else works
-        run(house, works, host, port, ready=lambda url: out.say(f"serving {house.home} at {url}"))
+        run(house, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", house.home, url))
 
 
 def worker(workers: Workers = 1, home: Home = HOME) -> None:
@@ -52,14 +50,14 @@ def worker(workers: Workers = 1, home: Home = HOME) -> None:
     from quarterturn.bells import executor
     from quarterturn.cli.secrets import open_house
 
-    out, ended = Output(as_json=False), threading.Event()
+    ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     with open_house(home) as house:
         logs.configure()
         works = executor(house, workers)
         works.start()
-        out.say(f"working on {house.home}")
+        logs.log.info("working on %s", house.home)
         ended.wait()
-        out.say("stopping; what is being run is given back")
+        logs.log.info("stopping; what is being run is given back")
         works.stop()

@@ -106,7 +106,7 @@ def serving(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             said = ""
-            while not (found := re.search(r"serving .* at (http://\S+)", said)):
+            while not (found := re.search(r"serving .* at (http://[\w.:]+)", said)):
                 if not (line := process.stderr.readline() if process.stderr else ""):
                     raise Failed(f"the service did not start: {said[-300:]}")
                 said += line

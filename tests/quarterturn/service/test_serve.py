@@ -29,7 +29,7 @@ def started(live) -> Iterator[tuple[str, subprocess.Popen[str], House]]:
     alarm.start()
     try:
         line = process.stderr.readline()
-        found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)$", line.strip())
+        found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)", line)
         assert found, line + process.stderr.read()
         yield found[1], process, house
     finally:
