@@ -85,10 +85,11 @@ def test_what_the_readme_says_to_a_maintainer_and_a_submitter_works(
 def test_no_page_shows_a_command_that_nobody_runs() -> None:
     run_here = {*commands(GUIDE), *commands(README), *ELSEWHERE}
     guides = ROOT / "docs" / "how-to"
-    # tests/grammars/test_how_to.py, tests/quarterturn/test_{model,hosting,service}_guide.py and test_watchreport.py do
+    # tests/grammars/test_how_to.py, tests/quarterturn/test_{model,hosting,service,witness}_guide.py
+    # and tests/quarterturn/test_watchreport.py do
     names = (
         *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-watch.md"),
-        "run-the-service.md",
+        *("run-the-service.md", "run-a-witness.md"),
     )
     covered = {guides / name for name in names}
     pages = [README, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("README.md"))]
