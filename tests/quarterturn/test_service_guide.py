@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,8 +40,8 @@ class Desk:
         return done.stdout
 
     @contextmanager
-    def kept(self, command: str, ready: str, then: Callable[[str], bool] = lambda _: True) -> Iterator[None]:
-        """Keep a command running for the block, once it has said that it is ready, and then something else."""
+    def kept(self, command: str, *until: str) -> Iterator[None]:
+        """Keep a command running for the block, once it has said all of this, in whichever order."""
         process = subprocess.Popen(
             ["bash", "-c", f"exec env {command}"],
             cwd=self.folder, env=self.environment, stderr=subprocess.PIPE, text=True,
@@ -49,8 +49,11 @@ class Desk:
         alarm = threading.Timer(300, process.kill)
         alarm.start()
         try:
-            assert ready in process.stderr.readline()
-            assert then("") or any(then(line) for line in process.stderr)
+            missing = set(until)
+            while missing:
+                line = process.stderr.readline()
+                assert line, f"{command} ended before it said {missing}"
+                missing -= {words for words in missing if words in line}
             yield
             process.send_signal(signal.SIGTERM)
             process.stderr.read()
@@ -72,7 +75,7 @@ def test_the_guide_to_the_service_works_line_by_line(tmp_path, stock, postgres):
     house = House(tmp_path / "home", PHRASE.encode())
     stock(house, 4)
     house.close()
-    with desk.kept(serve, "serving", lambda line: "is done: " in line):
+    with desk.kept(serve, "serving", " is done: "):
         token, _, listed = (desk.run(command) for command in tokens.splitlines())
         assert re.fullmatch(r"qt_\w{36}\n", token)
         assert "mara  maintainer: " in listed
