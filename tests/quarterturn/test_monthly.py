@@ -112,6 +112,12 @@ def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks
     assert told(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
     said = words(house, "turn.overdue/2027-01/2027-03-17")
     assert "Too few reviewed tasks of unseen skeletons: filesystem/single-tool/easy lacks 1; " in said
+    everything = " ".join(words(house, key) for key in told(house))
+    for record in house.vault.records():
+        task = house.vault.open(record.id, who="tester", why="secrecy").task
+        assert not [
+            word for word in (task.id, task.goal, record.skeleton_tag, record.template_tag) if word in everything
+        ]
 
 
 def test_tasks_without_a_reviewer_are_told_each_day_and_turned_once_they_have_one(at, stock, monkeypatch):

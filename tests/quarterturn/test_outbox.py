@@ -50,9 +50,9 @@ class Heard:
 
 
 @pytest.fixture
-def box(tmp_path):
+def box(url):
     """Give an outbox with its channels at a moment; all of them share one database."""
-    engine = open_engine(f"sqlite:///{tmp_path}/rows.db")
+    engine = open_engine(url)
     migrations.upgrade(engine)
 
     def opened(now: datetime = NOW, **ways) -> Outbox:
@@ -62,6 +62,7 @@ def box(tmp_path):
     engine.dispose()
 
 
+@pytest.mark.both_databases
 def test_a_notice_is_sent_once_on_each_channel_whoever_makes_it_how_often(box):
     one, two = Heard(), Heard()
     for _ in range(2):
@@ -124,6 +125,7 @@ def test_who_dies_while_sending_leaves_it_to_be_sent_again(box):
     assert [message.id for message in next_one.messages] == [way.messages[0].id]
 
 
+@pytest.mark.both_databases
 def test_of_many_who_send_at_once_one_does(box):
     way, gate = Heard(), threading.Barrier(4)
     box(way=way).add(NOTICE)
