@@ -93,6 +93,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
 def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
     chosen = _choice(house, one)
     if one.run is not None and house.runs.get(one.run).state is RunState.DONE:
+        house.ledger.publish()  # what closed it may not have been, if the disk failed or too few witnesses were there
         told.figures(house, one.run)
         publicview.after(house)
         return

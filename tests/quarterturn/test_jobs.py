@@ -263,6 +263,24 @@ def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
     assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
 
 
+def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(house, monkeypatch):
+    made, publish, answers = submit(house), house.ledger.publish, iter([True, True, False])
+
+    def now_and_then():
+        if next(answers, True):
+            return publish()
+        raise NoDatabase("too few witnesses are there")
+
+    monkeypatch.setattr(house.ledger, "publish", now_and_then)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    waits = house.submissions.get(made.id)
+    assert (waits.state, house.runs.get(waits.run).state) == ("queued", RunState.DONE)
+    score = house.ledger.find(f"score/{waits.run}")
+    assert score >= house.ledger.published.size
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert (house.submissions.get(made.id).state, score < house.ledger.published.size) == ("done", True)
+
+
 @pytest.mark.both_databases
 def test_a_worker_that_comes_back_from_the_dead_ends_nothing(house, clock):
     made = submit(house)
