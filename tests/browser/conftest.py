@@ -197,6 +197,12 @@ def page(new_page: Open) -> Page:
     return new_page(viewport={"width": 1200, "height": 900})
 
 
+@pytest.fixture
+def walked(site: Served) -> list[tuple[str, str | None]]:
+    """Every page's address, and whose token opens it."""
+    return [(address.format(made=site.made), who) for address, who in WALKED]
+
+
 @pytest.fixture(params=WALKED, ids=lambda param: param[0])
 def walk(request: pytest.FixtureRequest, site: Served, new_page: Open) -> Open:
     """Open each page in turn, as whoever may."""

@@ -18,10 +18,13 @@ def test_a_page_keeps_nobody_out_and_fits_a_telephone(walk, barriers):
     assert barriers(page, "color-contrast", "target-size", "scrollable-region-focusable") == []
 
 
-def test_a_page_is_read_without_a_script(walk):
-    page = walk(java_script_enabled=False)
-    assert page.locator("h1").inner_text().strip()
-    assert len(page.locator("main").inner_text()) > 100
+def test_every_page_is_read_without_a_script(new_page, walked):
+    pages = {who: new_page(who=who, java_script_enabled=False) for _, who in walked}
+    for address, who in walked:
+        page = pages[who]
+        assert page.goto(address).ok
+        assert page.locator("h1").inner_text().strip(), address
+        assert len(page.locator("main").inner_text()) > 100, address
 
 
 def test_an_address_elsewhere_fails_a_test(new_page):
