@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Engine
+from sqlmodel import Session, select
 
 from quarterturn import migrations, settings
 from quarterturn.errors import NotFound, Refused
@@ -33,6 +35,7 @@ from vault.db import open_engine, with_password
 from vault.errors import Refused as AlreadyThere
 from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.note import Signer
+from vault.tables import BlobRow, LeafRow
 
 SQLITE = "sqlite:///"
 
@@ -139,7 +142,7 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None, database: str
         database: an address that is used instead of the settings' and not written down, or None.
 
     Raises:
-        Refused: there is a home already, or the folder holds something else.
+        Refused: there is a home already, or the folder or the database holds something else.
         Locked: it was begun with another passphrase.
     """
     places = Places(home.resolve())
@@ -157,9 +160,16 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None, database: str
     engine = open_engine(places.database_url(chosen, database))
     try:
         migrations.upgrade(engine)  # 4
+        _refuse_rows_of_another(engine)
     finally:
         engine.dispose()
     private_files.create(places.settings, settings.dump(chosen).encode(), "settings file")  # 5
+
+
+def _refuse_rows_of_another(engine: Engine) -> None:
+    with Session(engine) as session:
+        if session.exec(select(BlobRow.name)).first() or session.exec(select(LeafRow.number)).first() is not None:
+            raise Refused("the database holds the rows of another home: name an empty one")
 
 
 def endpoint_sender(places: Places, ring: KeyRing) -> Sender:

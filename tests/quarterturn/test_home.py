@@ -157,6 +157,14 @@ def test_a_password_comes_from_a_file_and_an_address_from_outside_wins(tmp_path)
         places.database_url(chosen)
 
 
+def test_a_database_that_holds_another_homes_rows_is_refused(say, stocked, tmp_path, monkeypatch):
+    monkeypatch.setenv("QUARTERTURN_DATABASE", f"sqlite:///{stocked}/quarterturn.db")
+    said = say("init", "--home", tmp_path / "other")
+    assert said.code == 8
+    assert "holds the rows of another home" in said.sentence
+    assert not (tmp_path / "other" / "quarterturn.toml").exists()
+
+
 def test_a_home_is_made_in_the_database_that_is_named_from_outside(say, tmp_path, monkeypatch):
     home, rows = tmp_path / "home", tmp_path / "rows.db"
     for words in (["init"], ["task", "list"]):

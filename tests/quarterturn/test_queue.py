@@ -102,6 +102,21 @@ def test_a_claim_raises_the_attempt_and_is_a_lease(house, submit, queue, clock):
     assert (second.number, second.attempt) == (first.number, 2)
 
 
+def test_many_that_reap_at_once_put_each_job_back_once(house, submit, queue, clock):
+    for _ in range(6):
+        submit("ada")
+    claims = [queue.claim("w") for _ in range(6)]
+    clock.now += LEASE + timedelta(seconds=1)
+    found: list[int] = []
+    reapers = [threading.Thread(target=lambda: found.append(queue.reap())) for _ in range(4)]
+    for reaper in reapers:
+        reaper.start()
+    for reaper in reapers:
+        reaper.join(60)
+    assert sorted(found) == [0, 0, 0, 6]
+    assert {queue.claim("w").attempt for _ in claims} == {2}
+
+
 def test_who_was_thought_dead_writes_nothing_any_more(house, submit, queue, clock):
     submit("ada")
     dead = queue.claim("one")
