@@ -113,10 +113,9 @@ class Bells:
                     install_signal_handlers=False,
                 )
             )
-            while not hearing.done():
-                if self._stopping.is_set():
-                    hearing.cancel()
+            while not hearing.done() and not self._stopping.is_set():
                 await asyncio.wait([hearing], timeout=0.2)
+            hearing.cancel()  # it waits for what is being played
             with suppress(asyncio.CancelledError):
                 await hearing
         if not self._stopping.is_set():

@@ -115,6 +115,7 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers
     def work(house, claim, stopping):
         begun.set()
         assert stopping.wait(WAIT)
+        time.sleep(0.7)  # it takes a while to end what is played
         house.queue.give_back(claim)
 
     executor = workers(1, work)
