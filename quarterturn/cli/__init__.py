@@ -22,6 +22,7 @@ from quarterturn.cli import audit, backup, board, grammar, house, model, month, 
 from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
 from quarterturn.cli.output import shown
 from quarterturn.cli.secrets import take_secrets
+from quarterturn.errors import where
 
 NAME = "quarterturn"
 
@@ -95,6 +96,6 @@ def _bug(error: BaseException) -> str:
     """Say where, and not what: the message of a foreign exception might quote a task."""
     if os.environ.get("QUARTERTURN_TRACE"):
         traceback.print_exception(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{type(error).__name__} in {last.name} ({last.filename.rpartition('/')[2]}:{last.lineno})"
-    return f"this is a mistake of ours: {place}. Nothing half-done is kept; QUARTERTURN_TRACE=1 shows the whole way"
+    return (
+        f"this is a mistake of ours: {where(error)}. Nothing half-done is kept; QUARTERTURN_TRACE=1 shows the whole way"
+    )

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import traceback
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from quarterturn.errors import where
 from quarterturn.service import problems
 from quarterturn.service.rate import WINDOW, Rate
 
@@ -142,5 +142,4 @@ def _network(host: str) -> str:
 
 def _write_down(error: BaseException) -> None:
     """Say where, and not what: the message of a foreign exception might quote a task."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    log.error("%s in %s (%s:%s)", type(error).__name__, last.name, last.filename.rpartition("/")[2], last.lineno)
+    log.error("%s", where(error))
