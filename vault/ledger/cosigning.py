@@ -110,9 +110,7 @@ class Witnesses:
                 self._writer.put_under(note, "".join(found.lines.values()))
                 for name, complaint in found.complaints.items():
                     self._told(f"witness {name} {complaint}; the others were enough")
-            elif (
-                self._writer.size == head.size
-            ):  # else another process published meanwhile, and asked them for its head
+            elif self._writer.size == head.size:  # else another process published, and they were asked for its head
                 raise Unavailable(self._lacking(head, found))
         return Checkpoint.empty(self._writer.origin)
 
@@ -160,14 +158,14 @@ class Witnesses:
 
     def _signed(self, url: str, head: Checkpoint, note: str, guess: int) -> bytes:
         """Ask one witness until it has put its size right; gives the body of its 200."""
-        old = self._on_record.get(url, guess)
+        old = min(self._on_record.get(url, guess), head.size)
         for _ in range(TRIES):
             proof = self._writer.prove_consistency(old, head.size) if 0 < old < head.size else []
             reply = self._ask(f"{url}/add-checkpoint", request(old, proof, note))
             if reply.status == 200:  # noqa: PLR2004 - as tlog-witness has it
                 self._on_record[url] = head.size
                 return reply.body
-            if reply.content_type != SIZE:
+            if reply.status != 409 or reply.content_type.partition(";")[0].strip() != SIZE:  # noqa: PLR2004 - likewise
                 raise Broken(_refusal(reply))
             found = _COUNT.fullmatch(reply.body)
             if found is None or int(found[1]) == old:
