@@ -25,7 +25,7 @@ from vault.ledger import fsck as check
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.lock import locked
 from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
-from vault.ledger.note import Signer, Verifier
+from vault.ledger.note import Signer, Verifier, read_line, take_apart
 from vault.ledger.tiles import (
     HEAD,
     HEIGHT,
@@ -192,7 +192,7 @@ class LogWriter:
     def _cosigned(self, note: str, size: int) -> str:
         """Give a head with the lines that were put under it, also where the public copy has them only in part."""
         shown = (_text(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
-        return max((one for one in shown if one.startswith(note)), key=len, default=note)
+        return max((one for one in shown if one.startswith(note) and _is_note(one)), key=len, default=note)
 
     def _require_extends(self, tree: TileTree, old: Checkpoint, head: Checkpoint, otherwise: str) -> None:
         found = root_from(tree.node, old.size)
@@ -285,6 +285,13 @@ class LogWriter:
             raise Unavailable(
                 f"the log in {self.folder} cannot be written: {error.strerror or error}; nothing is lost, call again"
             ) from error
+
+
+def _is_note(text: str) -> bool:
+    try:
+        return all(read_line(line) for line in take_apart(text)[1])
+    except Malformed:
+        return False
 
 
 def _text(path: Path) -> str | None:

@@ -147,6 +147,17 @@ def test_publishing_is_finished_at_the_next_start(new_writer, tmp_path):
     assert (tmp_path / "log/checkpoint").read_bytes() == signed
 
 
+@pytest.mark.parametrize("garbage", ["x", "x\n", "\n\n", "\u2014 w.example AAA=\n"])
+def test_what_is_no_signature_line_under_the_public_head_is_put_right(new_writer, tmp_path, garbage):
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    for path in ("checkpoint", "checkpoints/5"):
+        (tmp_path / "log" / path).write_text(writer.note() + garbage)
+    writer.recover()
+    assert (tmp_path / "log/checkpoint").read_text() == writer.note()
+    assert (tmp_path / "log/checkpoints/5").read_text() == writer.note()
+
+
 def test_a_leaf_that_is_too_long(new_writer):
     writer = new_writer()
     with pytest.raises(Malformed, match="65535"):
