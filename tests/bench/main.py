@@ -19,20 +19,8 @@ from report import CAVEAT, Failed, Found, Missing, as_json, as_table, machine
 from quarterturn.cli.exits import EXITS, INTERRUPTED, exit_code
 
 NAMES = (
-    *(
-        "control",
-        "sealing",
-        "sampling",
-        "duplicates",
-        "predicates",
-        "worlds",
-        "ledger",
-        "audit",
-        "bwrap",
-        "docker",
-        "load",
-    ),
-    *("service", "tracing", "watch", "set"),
+    *("control", "sealing", "sampling", "duplicates", "predicates", "worlds", "ledger", "audit"),
+    *("bwrap", "docker", "load", "service", "tracing", "watch", "set"),
 )
 ON_DEMAND = {"service", "tracing", "watch", "set"}  # take long, the last two an hour and more
 MODULES = {"docker": "in_docker", "bwrap": "in_bwrap", "set": "whole_set"}  # the others are called as their module is
