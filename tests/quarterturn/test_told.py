@@ -17,8 +17,6 @@ from sandbox.score import Figure, score
 from sandbox.transcript import Transcript
 from verifiers.verdict import Evidence, Verdict
 
-pytestmark = pytest.mark.both_databases
-
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 
@@ -93,6 +91,7 @@ def played(house, passes, submitter="ada"):
 
 
 @pytest.mark.slow
+@pytest.mark.both_databases
 def test_runs_are_told_in_their_order_and_once(house):
     first, second = played(house, 12), played(house, 13)
     later = told.figures(house, second)

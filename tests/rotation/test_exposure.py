@@ -10,8 +10,6 @@ from rotation.exposure import Limits, Serving, burns, proposals, read_before
 
 from .conftest import FIRST, Benchmark, NamedBox
 
-pytestmark = pytest.mark.both_databases
-
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
 
@@ -19,6 +17,7 @@ def served(task, submitter, *, channel="docker", times=1, run=1, month="2026-12"
     return Serving(task, skeleton or f"of-{task}", run, month, submitter, channel, times, NOW, NOW)
 
 
+@pytest.mark.both_databases
 def test_the_ledger_says_who_was_served_what_when_and_how_often(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(FIRST.plus(-1))
     run = benchmark_home.play("careful", 0.5)
