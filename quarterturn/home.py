@@ -24,7 +24,6 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
-from sqlmodel import Session, select
 
 from quarterturn import migrations, settings
 from quarterturn.errors import NotFound, Refused
@@ -35,7 +34,7 @@ from vault.db import open_engine, with_password
 from vault.errors import Refused as AlreadyThere
 from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.note import Signer
-from vault.tables import BlobRow, LeafRow
+from vault.store import in_use
 
 SQLITE = "sqlite:///"
 
@@ -167,9 +166,8 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None, database: str
 
 
 def _refuse_rows_of_another(engine: Engine) -> None:
-    with Session(engine) as session:
-        if session.exec(select(BlobRow.name)).first() or session.exec(select(LeafRow.number)).first() is not None:
-            raise Refused("the database holds the rows of another home: name an empty one")
+    if in_use(engine):
+        raise Refused("the database holds the rows of another home: name an empty one")
 
 
 def endpoint_sender(places: Places, ring: KeyRing) -> Sender:

@@ -32,10 +32,10 @@ from vault.lifecycle import FIRST, Event, State, advance
 from vault.opened import Opened
 from vault.records import TaskRecord
 from vault.seal import seal, unseal
-from vault.tables import BlobRow, TaskRow
+from vault.tables import BlobRow, LeafRow, TaskRow
 from vault.task import Task
 
-__all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault", "from_public_grammars"]
+__all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault", "from_public_grammars", "in_use"]
 
 
 class Vault:
@@ -277,6 +277,13 @@ def from_public_grammars(engine: Engine) -> set[str]:
     """Give the ids of the tasks that were drawn from a grammar that anybody can read; this needs no key."""
     with Session(engine) as session:
         return set(session.exec(select(TaskRow.id).where(col(TaskRow.public_grammar).is_(True))).all())
+
+
+def in_use(engine: Engine) -> bool:
+    """Say whether anything was ever sealed or promised in a database with our tables."""
+    with Session(engine) as session:
+        sealed, promised = session.exec(select(BlobRow.name)).first(), session.exec(select(LeafRow.number)).first()
+    return sealed is not None or promised is not None
 
 
 def _found(session: Session, task_id: str) -> TaskRow:
