@@ -40,7 +40,7 @@ from sandbox.tables import RunRow
 from vault.db import open_engine, transaction
 
 ROOT = Path(__file__).parents[2]
-ROUNDS, CLIENTS, REQUESTS = 5, 50, 2500
+ROUNDS, CLIENTS, REQUESTS = 3, 50, 1500
 SUBMISSIONS, ACCOUNTS, QUEUED = 10_000, 200, 10_000
 PATHS = ("/leaderboard", "/tasks", "/", "/rotations")
 HOUR = 36_000  # what one address may ask for in an hour, with the settings as they come
@@ -57,7 +57,7 @@ def bench(rounds: int) -> Found:
             token = _token(home)
             lines, tails = answers(url, token, Path(folder), rounds or ROUNDS)
             memory = grown(url, process, rounds)
-        queue = drained(Path(folder) / "queue", QUEUED if not rounds else 100 * rounds)
+        queue = drained(Path(folder) / "queue", QUEUED if not rounds else 1000 * rounds)
     return Found(
         about="`quarterturn serve` in a process of its own, with 10,000 submissions of 200 accounts; the client's 50 "
         "connections stay open. " + GOALS,
