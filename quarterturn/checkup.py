@@ -152,9 +152,9 @@ def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callab
 
 
 def _home(house: House) -> Finding:
-    benchmark, public = house.settings.benchmark, marks.lines(marks.public_cohorts(house))
+    benchmark, known = house.settings.benchmark, [*marks.lines(marks.public_cohorts(house)), *marks.untraceable(house)]
     said = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
-    return True, "; ".join([said, *public])
+    return True, "; ".join([said, *known])
 
 
 def _witnesses(house: House) -> Finding:

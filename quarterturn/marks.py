@@ -1,6 +1,7 @@
-"""Which cohorts were drawn from public grammars: anybody can draw from those too, so a score on them says less.
+"""What live tasks are, where that makes them worth less; `doctor` says it, and no key is needed.
 
-It is said wherever their scores are shown, and by `doctor`; in the log the `set` statement says it. No key is needed.
+Which cohorts were drawn from public grammars: anybody can draw from those too, so a score on them says less. It is said
+wherever their scores are shown; in the log the `set` statement says it. And how many tasks cannot be traced.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from vault.store import from_public_grammars
+from vault.store import from_public_grammars, served_plain
 
 
 def public_cohorts(house: House, month: Month | None = None) -> list[str]:
@@ -21,6 +22,13 @@ def public_cohorts(house: House, month: Month | None = None) -> list[str]:
         if (cohort.state == "live" if month is None else cohort.entered <= month <= cohort.retires)
     ]
     return [cohort.id for cohort in there if public & set(cohort.tasks)]
+
+
+def untraceable(house: House) -> list[str]:
+    """Say how many live tasks are not traceable; nothing where there is none."""
+    live = {task for cohort in house.months.cohorts("live") for task in cohort.tasks}
+    plain = len(live & served_plain(house.engine))
+    return [f"not traceable: {plain} of {len(live)} live tasks, a leaked text of theirs names no run"] if plain else []
 
 
 def lines(cohorts: Sequence[str]) -> list[str]:

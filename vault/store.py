@@ -279,6 +279,12 @@ def from_public_grammars(engine: Engine) -> set[str]:
         return set(session.exec(select(TaskRow.id).where(col(TaskRow.public_grammar).is_(True))).all())
 
 
+def served_plain(engine: Engine) -> set[str]:
+    """Give the ids of the tasks that everybody is served alike, so that a leaked text names no run; needs no key."""
+    with Session(engine) as session:
+        return set(session.exec(select(TaskRow.id).where(col(TaskRow.traceable).is_(False))).all())
+
+
 def in_use(engine: Engine) -> bool:
     """Say whether anything was ever sealed or promised in a database with our tables."""
     with Session(engine) as session:

@@ -37,6 +37,15 @@ def test_the_set_statement_the_board_and_the_doctor_say_it(house, say):
     assert said in checkup.machine(house.home).data["home"]["detail"]
 
 
+def test_the_doctor_counts_the_live_tasks_that_are_not_traceable(house):
+    live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
+    said = f"not traceable: {live} of {live} live tasks, a leaked text of theirs names no run"
+    assert said in checkup.machine(house.home).data["home"]["detail"]
+    with house.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE vault_task SET traceable = 1")
+    assert marks.untraceable(house) == []
+
+
 def test_what_enters_from_a_grammar_of_ones_own_is_not_marked(house, stock):
     for number in range(4):
         stock(house, 1, first=10 + number)
