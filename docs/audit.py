@@ -3863,6 +3863,21 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
     CODES = {"malformed": 2, "not-found": 3}
 
 
+    def read_text(path: Path) -> str:
+        """Read a file of text.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is no text.
+    """
+        try:
+            return path.read_text(encoding="utf-8")
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise NotFound(f"there is no file {path}") from error
+        except UnicodeDecodeError as error:
+            raise Malformed(f"{path} is not text") from error
+
+
     def read_key(path: Path) -> str:
         """Read a file with a log's verifier key.
 
@@ -3871,7 +3886,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
         Malformed: it holds no such key.
     """
         try:
-            return Verifier.parse(_text(path).strip()).vkey
+            return Verifier.parse(read_text(path).strip()).vkey
         except Malformed as error:
             raise Malformed(f"the key file {path} cannot be used: {error}") from None
 
@@ -3883,7 +3898,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
         NotFound: there is no such file.
         Malformed: it holds no checkpoint.
     """
-        text = _text(path)
+        text = read_text(path)
         try:
             Checkpoint.parse(take_apart(text)[0])
         except Malformed as error:
@@ -3929,15 +3944,6 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
         said = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
         sys.stdout.write("".join(f"{line}\n" for line in said))
         return 0 if report.ok else 1
-
-
-    def _text(path: Path) -> str:
-        try:
-            return path.read_text(encoding="utf-8")
-        except (FileNotFoundError, IsADirectoryError) as error:
-            raise NotFound(f"there is no file {path}") from error
-        except UnicodeDecodeError as error:
-            raise Malformed(f"{path} is not text") from error
 
     return SimpleNamespace(**locals())
 

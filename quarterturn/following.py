@@ -7,7 +7,8 @@ file, written whole or not at all; of a log that is no longer the one that was f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -38,9 +39,9 @@ def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], dat
         Unavailable: it cannot be reached.
         Malformed: the kept file is none.
     """
-    read = _served(source) if source.startswith(("http://", "https://")) else folder_reader(Path(source))
     try:
-        found = look(read, [Verifier.parse(key) for key in keys], _read(kept), clock())
+        with _reading(source) as read:
+            found = look(read, [Verifier.parse(key) for key in keys], _read(kept), clock())
     except Broken as error:
         return Report({"size": None, "alarms": [str(error)], "news": []}, (str(error),), ok=False)
     _keep(kept, found)  # of a fork that is what was kept before
@@ -48,12 +49,20 @@ def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], dat
     return Report(found.as_json(), tuple(said), ok=not found.alarms)
 
 
-def _served(address: str) -> Read:
+@contextmanager
+def _reading(source: str) -> Iterator[Read]:
+    """Give what reads a log's files; those that are served come over one connection."""
+    if not source.startswith(("http://", "https://")):
+        yield folder_reader(Path(source))
+        return
+    with httpx2.Client(timeout=SECONDS, follow_redirects=False, trust_env=False) as client:
+        yield _served(client, source)
+
+
+def _served(client: httpx2.Client, address: str) -> Read:
     def read(path: str) -> bytes:
-        url = f"{address.rstrip('/')}/{path}"
         try:
-            with httpx2.Client(timeout=SECONDS, follow_redirects=False, trust_env=False) as client:
-                answer = client.get(url)
+            answer = client.get(f"{address.rstrip('/')}/{path}")
         except httpx2.HTTPError as error:
             raise Unavailable(f"{address} cannot be reached ({type(error).__name__}); try again") from error
         if answer.status_code != httpx2.codes.OK or len(answer.content) > LONGEST:

@@ -10,7 +10,7 @@ import typer
 from quarterturn.cli import monitor, witness
 from quarterturn.cli.options import HOME, Home, Json
 from quarterturn.cli.output import Output
-from quarterturn.errors import Malformed, NotFound
+from quarterturn.errors import NotFound
 
 
 def register(app: typer.Typer) -> None:
@@ -54,13 +54,14 @@ def audit(
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     """Print the log's latest published checkpoint."""
     from quarterturn.home import Places
+    from vault.ledger.command import read_text
 
     places = Places(home)
     places.require()
     published = places.log / "checkpoint"
     if not published.exists():
         raise NotFound(f"the log of {home} has no checkpoint yet: the first turn publishes one")
-    text = _text(published)
+    text = read_text(published)
     Output(as_json=as_json).result({"checkpoint": text}, text.rstrip("\n"))
 
 
@@ -101,12 +102,3 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
             problems = [str(error)]
     data = {"size": head.size, "problems": problems}
     Output(as_json=as_json).result(data, *(problems or [f"{head.size} leaves, all in order"]), ok=not problems)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFound(f"there is no file {path}") from error
-    except UnicodeDecodeError as error:
-        raise Malformed(f"{path} is not text") from error

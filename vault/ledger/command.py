@@ -20,6 +20,21 @@ from vault.ledger.policy import Policy
 CODES = {"malformed": 2, "not-found": 3}
 
 
+def read_text(path: Path) -> str:
+    """Read a file of text.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is no text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}") from error
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{path} is not text") from error
+
+
 def read_key(path: Path) -> str:
     """Read a file with a log's verifier key.
 
@@ -28,7 +43,7 @@ def read_key(path: Path) -> str:
         Malformed: it holds no such key.
     """
     try:
-        return Verifier.parse(_text(path).strip()).vkey
+        return Verifier.parse(read_text(path).strip()).vkey
     except Malformed as error:
         raise Malformed(f"the key file {path} cannot be used: {error}") from None
 
@@ -40,7 +55,7 @@ def read_checkpoint(path: Path) -> str:
         NotFound: there is no such file.
         Malformed: it holds no checkpoint.
     """
-    text = _text(path)
+    text = read_text(path)
     try:
         Checkpoint.parse(take_apart(text)[0])
     except Malformed as error:
@@ -86,12 +101,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     said = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
     sys.stdout.write("".join(f"{line}\n" for line in said))
     return 0 if report.ok else 1
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFound(f"there is no file {path}") from error
-    except UnicodeDecodeError as error:
-        raise Malformed(f"{path} is not text") from error
