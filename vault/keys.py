@@ -1,39 +1,38 @@
 """Key rings: whoever can wrap and unwrap data keys, and nothing more.
 
-`KeyRing` is the protocol that a file, a hardware token or a cloud service keeps alike. `FileKeyRing` is the embedded
-one: a JSON file of mode 0600 with one or several 256-bit keys, wrapped under a key that Argon2id derives from a
-passphrase. Without a passphrase the file holds the keys themselves, and its mode is all that protects them.
+`KeyRing` is the protocol; `FileKeyRing` keeps it with one file, `vault.ring_file`. In it lie several 256-bit *ring
+keys*, of which the primary wraps and all unwrap; each is wrapped under one root key, and the root key is sealed once a
+*lock* (`vault.locks`): a passphrase, a hardware token, custodians, a command. Any one lock opens the ring, so the
+slowest of them is asked once and not for every task.
 
     wrapped data key = key name (8 bytes) || nonce (12) || AES-256-GCM(key, nonce, data key, key name and context)
+
+An open ring follows its file: when another process added or dropped a key, the next wrap or unwrap knows it.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from importlib.resources import files
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
-from vault import private_files
-from vault.canonical import canonical, parse_object
-from vault.errors import Broken, Locked, Malformed
-from vault.schema import compiled, require
+from vault import private_files, ring_file
+from vault.errors import Broken, Locked, Malformed, NotFound, Refused
+from vault.locks.file_mode import FileMode
+from vault.locks.lock import Maker, Opener
+from vault.locks.passphrase import DEFAULT_COST, Cost, Passphrase
+from vault.ring_file import NAME_SIZE, WHAT, Entropy, Held, RingKey
+from vault.unlocking import free_name, root_of, sealed_again
 
-KEY_SIZE, NONCE_SIZE, TAG_SIZE, NAME_SIZE, SALT_SIZE = 32, 12, 16, 8, 16
-FORMAT = "quarterturn/ring/v1"
-SCHEMA: Mapping[str, Any] = json.loads(files("vault").joinpath("schemas/ring.json").read_bytes())
-_WHAT = "key ring"
-_WRAP, _FILE, _NAME = b"quarterturn/wrap/v1\n", b"quarterturn/ring/v1\n", b"quarterturn/key-name/v1\n"
-_VALIDATOR, _PROTECTION = compiled(SCHEMA), compiled(SCHEMA["$defs"]["argon2id"])
+KEY_SIZE, NONCE_SIZE, TAG_SIZE = 32, 12, 16
+MAX_KEYS, MAX_LOCKS = 64, 16
+_WRAP = b"quarterturn/wrap/v1\n"
 
 
 class KeyRing(Protocol):
@@ -62,26 +61,18 @@ class KeyRing(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Argon2id's parameters (RFC 9106); the default is its second recommended choice. Memory in KiB."""
-
-    memory: int = 64 * 1024
-    iterations: int = 3
-    lanes: int = 4
-
-
-DEFAULT_COST = Cost()
-
-
-@dataclass(frozen=True, slots=True)
 class FileKeyRing:
-    """A key ring in a file; its repr shows the key's name and the place."""
+    """An open key ring; its repr shows the key's name and the place."""
 
-    path: Path
-    key_id: str
-    _keys: Mapping[str, bytes] = field(repr=False)
-    _entropy: Callable[[int], bytes] = field(repr=False, default=os.urandom)
+    def __init__(self, path: Path, root: bytes, entropy: Entropy) -> None:
+        self.path, self._entropy = path, entropy
+        self._held = ring_file.hold(path, root)
+        self._former: Mapping[str, RingKey] = {}
+
+    def __repr__(self) -> str:
+        return f"FileKeyRing({self.path}, {self._held.primary})"
+
+    # -- making and opening -------------------------------------------------------------------------------------------
 
     @classmethod
     def create(
@@ -90,125 +81,211 @@ class FileKeyRing:
         passphrase: bytes | None,
         *,
         cost: Cost = DEFAULT_COST,
-        entropy: Callable[[int], bytes] = os.urandom,
+        at: datetime | None = None,
+        entropy: Entropy = os.urandom,
     ) -> Self:
-        """Make a ring with one fresh key.
+        """Make a ring with one fresh key, locked by a passphrase, or by nothing but the file's mode.
 
         Raises:
             Refused: there is a file at `path` already.
             Locked: the passphrase is empty.
             Malformed: the cost is outside what `open` accepts.
         """
-        key = entropy(KEY_SIZE)
-        name = _name(key)
-        protection: dict[str, Any] = {"kind": "file-mode"}
-        if passphrase is None:
-            stored = key
-        else:
-            salt = base64.b64encode(entropy(SALT_SIZE)).decode()
-            protection = {"kind": "argon2id", "salt": salt, **asdict(cost)}
-            require(protection, _PROTECTION, f"the new {_WHAT}'s protection")
-            wrapper = _derived(passphrase, protection)
-            nonce = entropy(NONCE_SIZE)
-            stored = nonce + wrapper.encrypt(nonce, key, _file_context(protection, name))
-        entry = {"id": name, "key": base64.b64encode(stored).decode()}
-        document = {"format": FORMAT, "protection": protection, "primary": name, "keys": [entry]}
-        private_files.create(path, canonical(document) + b"\n", _WHAT)
-        return cls(path, name, {name: key}, entropy)
+        lock = FileMode() if passphrase is None else Passphrase(passphrase, cost, entropy)
+        root, key = entropy(KEY_SIZE), RingKey.of(entropy(KEY_SIZE), at)
+        locks = [lock.seal(root, lock.kind, ring_file.ring_name(root))]
+        private_files.create(path, ring_file.written(root, [key], key.key_id, locks, entropy), WHAT)
+        return cls(path, root, entropy)
 
     @classmethod
-    def open(cls, path: Path, passphrase: bytes | None, *, entropy: Callable[[int], bytes] = os.urandom) -> Self:
-        """Open a ring.
+    def open(cls, path: Path, passphrase: bytes | None) -> Self:
+        """Open a ring by its passphrase, or by the file's mode alone; raises what `open_by` does."""
+        return cls.open_by(path, [FileMode() if passphrase is None else Passphrase(passphrase)])
+
+    @classmethod
+    def open_by(cls, path: Path, openers: Sequence[Opener], entropy: Entropy = os.urandom) -> Self:
+        """Open a ring by the first of its locks that opens.
+
+        Args:
+            path: the ring's file.
+            openers: what may open it, in the order in which to try.
+            entropy: the source of keys and nonces.
 
         Raises:
-            Locked: it is missing, open to others, needs a passphrase or got a wrong one.
+            Locked: the file is missing or open to others, no lock was opened, or a secret was wrong.
+            Unavailable: what keeps the root key cannot be reached.
             Malformed: the file is not a key ring.
-            Broken: a key in it is not the one that it is said to be.
+            Broken: the file was changed.
         """
-        what = f"the {_WHAT} at {path}"
-        document = parse_object(private_files.read(path, _WHAT), what)
-        require(document, _VALIDATOR, what)
-        opened = _opener(document["protection"], passphrase, what)
-        keys = {entry["id"]: opened(entry) for entry in document["keys"]}
-        if any(name != _name(key) for name, key in keys.items()):
-            raise Broken(f"{what} holds another key than it names: restore the file from a backup.")
-        if document["primary"] not in keys:
-            raise Malformed(f"{what} is malformed at $.primary: the ring holds no key of that name.")
-        return cls(path, document["primary"], keys, entropy)
+        return cls(path, root_of(path, openers), entropy)
+
+    # -- wrapping -----------------------------------------------------------------------------------------------------
+
+    @property
+    def key_id(self) -> str:
+        """The name of the primary key."""
+        return self._now().primary
 
     def wrap(self, data_key: bytes, context: bytes) -> bytes:
         """Wrap under the primary key, with a fresh random nonce."""
-        name, nonce = _raw(self.key_id), self._entropy(NONCE_SIZE)
-        return name + nonce + AESGCM(self._keys[self.key_id]).encrypt(nonce, data_key, _WRAP + name + context)
+        held, nonce = self._now(), self._entropy(NONCE_SIZE)
+        key = held.keys[held.primary]
+        name = _raw(key.key_id)
+        return name + nonce + AESGCM(key.secret).encrypt(nonce, data_key, _WRAP + name + context)
 
     def unwrap(self, blob: bytes, context: bytes) -> bytes:
-        """Unwrap under whichever key of the ring the blob names."""
+        """Unwrap under whichever key of the ring the blob names, or one that another process dropped from it.
+
+        Whoever read a row just before it was wrapped again opens what they read.
+        """
         if len(blob) != NAME_SIZE + NONCE_SIZE + KEY_SIZE + TAG_SIZE:
             raise Malformed(f"A wrapped data key has another length than {len(blob)} bytes.")
         name, nonce, wrapped = blob[:NAME_SIZE], blob[NAME_SIZE:][:NONCE_SIZE], blob[NAME_SIZE + NONCE_SIZE :]
-        key = self._keys.get(f"file:{name.hex()}")
+        key_id = f"file:{name.hex()}"
+        key = self._now().keys.get(key_id) or self._former.get(key_id)
         if key is None:
-            raise Locked(
-                f"This was sealed under key file:{name.hex()}, which the key ring at {self.path} does not hold."
-            )
+            raise Locked(f"This was sealed under key {key_id}, which the key ring at {self.path} does not hold.")
         try:
-            return AESGCM(key).decrypt(nonce, wrapped, _WRAP + name + context)
+            return AESGCM(key.secret).decrypt(nonce, wrapped, _WRAP + name + context)
         except InvalidTag:
             raise Broken("A data key does not unwrap: it, or what is recorded beside it, was changed.") from None
 
+    # -- keys ---------------------------------------------------------------------------------------------------------
 
-def protected(path: Path) -> bool:
-    """Say whether a ring's file is of use to nobody without a passphrase.
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        """The names of all keys, oldest first."""
+        return tuple(self._now().keys)
 
-    Raises:
-        Locked, Malformed: it cannot be read, or is not one.
-    """
-    what = f"the {_WHAT} at {path}"
-    document = parse_object(private_files.read(path, _WHAT), what)
-    require(document, _VALIDATOR, what)
-    return bool(document["protection"]["kind"] != "file-mode")
+    def made(self, key_id: str) -> datetime | None:
+        """Say when a key was made, where that is known.
+
+        Raises:
+            NotFound: the ring holds no such key.
+        """
+        return _known(self._now(), key_id).made
+
+    def add_key(self, at: datetime) -> None:
+        """Make a fresh key the primary one; the others go on unwrapping.
+
+        Raises:
+            Refused: the ring is full.
+        """
+
+        def added(held: Held) -> Held:
+            if len(held.keys) == MAX_KEYS:
+                raise Refused(f"The key ring holds {MAX_KEYS} keys already: drop those that nothing needs.")
+            key = RingKey.of(self._entropy(KEY_SIZE), at)
+            return replace(held, primary=key.key_id, keys={**held.keys, key.key_id: key})
+
+        self._change(added)
+
+    def drop_key(self, key_id: str) -> None:
+        """Destroy a key. What is still wrapped under it never opens again: the caller has proved that nothing is.
+
+        Raises:
+            NotFound: the ring holds no such key.
+            Refused: it is the primary one.
+        """
+
+        def dropped(held: Held) -> Held:
+            if _known(held, key_id).key_id == held.primary:
+                raise Refused(f"{key_id} is the key that wraps now; it is dropped once another took its place.")
+            return replace(held, keys={name: key for name, key in held.keys.items() if name != key_id})
+
+        self._change(dropped)
+
+    # -- locks --------------------------------------------------------------------------------------------------------
+
+    @property
+    def locks(self) -> tuple[Mapping[str, Any], ...]:
+        """The documents of all locks, in the order in which they were made."""
+        return self._now().locks
+
+    def lock(self, name: str) -> Mapping[str, Any]:
+        """Give the document of a lock.
+
+        Raises:
+            NotFound: there is none of that name.
+        """
+        return _lock(self._now(), name)
+
+    def add_lock(self, maker: Maker, name: str | None = None) -> str:
+        """Add a lock and give its name. The first one takes the place of the file's mode, with a fresh root key.
+
+        Raises:
+            Refused: there is a lock of that name, or there are too many.
+            Locked, Unavailable, Malformed: the lock cannot be made.
+        """
+        chosen = ""
+
+        def added(held: Held) -> Held:
+            nonlocal chosen
+            rest = tuple(lock for lock in held.locks if lock["kind"] != FileMode.kind)
+            root = held.root if len(rest) == len(held.locks) else self._entropy(KEY_SIZE)
+            chosen = free_name(name, maker.kind, {lock["name"] for lock in rest})
+            if len(rest) == MAX_LOCKS:
+                raise Refused(f"The key ring has {MAX_LOCKS} locks already: remove one first.")
+            return replace(held, root=root, locks=(*rest, maker.seal(root, chosen, ring_file.ring_name(root))))
+
+        self._change(added)
+        return chosen
+
+    def remove_lock(self, name: str, openers: Sequence[Opener] = ()) -> bool:
+        """Remove a lock, and say whether the root key is a fresh one now.
+
+        It is, where `openers` open all the locks that are left. Else whoever opened the removed lock in an older copy
+        of the file has this file's root key too.
+
+        Raises:
+            NotFound: there is none of that name.
+            Refused: it is the only one.
+        """
+        fresh = False
+
+        def removed(held: Held) -> Held:
+            nonlocal fresh
+            gone = _lock(held, name)
+            rest = tuple(lock for lock in held.locks if lock is not gone)
+            if not rest:
+                raise Refused(f"{name} is the only lock, and without one nobody opens the ring: add another first.")
+            root = self._entropy(KEY_SIZE)
+            again = [one for lock in rest if (one := sealed_again(lock, held.root, root, openers)) is not None]
+            fresh = len(again) == len(rest)
+            return replace(held, root=root, locks=tuple(again)) if fresh else replace(held, locks=rest)
+
+        self._change(removed)
+        return fresh
+
+    # -- the file -----------------------------------------------------------------------------------------------------
+
+    def _now(self) -> Held:
+        if ring_file.stamp(self.path) != self._held.stamp:
+            self._former = {**self._former, **self._held.keys}
+            self._held = ring_file.hold(self.path, self._held.root, again=True)
+        return self._held
+
+    def _change(self, change: Callable[[Held], Held]) -> None:
+        """Read, change and replace the file, alone."""
+        with private_files.alone(self.path.parent, WHAT):
+            new = change(ring_file.hold(self.path, self._held.root, again=True))
+            data = ring_file.written(new.root, list(new.keys.values()), new.primary, new.locks, self._entropy)
+            private_files.replace(self.path, data, WHAT)
+            self._held = ring_file.hold(self.path, new.root)
 
 
-def _name(key: bytes) -> str:
-    return f"file:{hashlib.sha256(_NAME + key).digest()[:NAME_SIZE].hex()}"
+def _known(held: Held, key_id: str) -> RingKey:
+    if key_id not in held.keys:
+        raise NotFound(f"The key ring holds no key {key_id}.")
+    return held.keys[key_id]
 
 
 def _raw(key_id: str) -> bytes:
     return bytes.fromhex(key_id.removeprefix("file:"))
 
 
-def _derived(passphrase: bytes, protection: Mapping[str, Any]) -> AESGCM:
-    if not passphrase:
-        raise Locked(f"A {_WHAT}'s passphrase must not be empty.")
-    derivation = Argon2id(
-        salt=base64.b64decode(protection["salt"]),
-        length=KEY_SIZE,
-        iterations=protection["iterations"],
-        lanes=protection["lanes"],
-        memory_cost=protection["memory"],
-    )
-    return AESGCM(derivation.derive(passphrase))
-
-
-def _file_context(protection: Mapping[str, Any], name: str) -> bytes:
-    return _FILE + canonical({"protection": protection, "id": name})
-
-
-def _opener(protection: Mapping[str, Any], passphrase: bytes | None, what: str) -> Callable[[Mapping[str, str]], bytes]:
-    """Give what turns an entry of the file into its key; the passphrase is stretched once."""
-    if protection["kind"] == "file-mode":
-        if passphrase is not None:
-            raise Locked(f"{what} was made without a passphrase; open it without one.")
-        return lambda entry: base64.b64decode(entry["key"])
-    if passphrase is None:
-        raise Locked(f"{what} is locked; give its passphrase.")
-    wrapper = _derived(passphrase, protection)
-
-    def opened(entry: Mapping[str, str]) -> bytes:
-        stored, context = base64.b64decode(entry["key"]), _file_context(protection, entry["id"])
-        try:
-            return wrapper.decrypt(stored[:NONCE_SIZE], stored[NONCE_SIZE:], context)
-        except InvalidTag:
-            raise Locked(f"The passphrase does not open {what}, or the file was changed.") from None
-
-    return opened
+def _lock(held: Held, name: str) -> Mapping[str, Any]:
+    for lock in held.locks:
+        if lock["name"] == name:
+            return lock
+    raise NotFound(f"The key ring has no lock {name}; it has {', '.join(lock['name'] for lock in held.locks)}.")

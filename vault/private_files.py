@@ -1,16 +1,18 @@
 """Files that hold keys: written whole or not at all, and read only while nobody else can read them.
 
 A file is written beside its place, forced to the disk, put into place and the folder forced to the disk, so a crash
-leaves no file or the whole one. It has mode 0600 from its first byte on. Reading refuses symbolic links and any file
-that its group or others may touch.
+leaves no file or the whole one, and of a file that is replaced the old one or the new. It has mode 0600 from its first
+byte on. Reading refuses symbolic links and any file that its group or others may touch.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vault.errors import Locked, Malformed, Refused
@@ -34,6 +36,42 @@ def create(path: Path, data: bytes, what: str) -> None:
         ) from None
     except OSError as error:
         raise Locked(f"A {what} cannot be written to {path}: {error.strerror}.") from None
+
+
+def replace(path: Path, data: bytes, what: str) -> None:
+    """Write a file over the one that is there.
+
+    Raises:
+        Locked: the place cannot be written to; the old file is as it was.
+    """
+    beside = _beside(path)
+    try:
+        try:
+            _write(beside, data)
+            beside.rename(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise Locked(f"The {what} at {path} cannot be written: {error.strerror}.") from None
+
+
+@contextmanager
+def alone(folder: Path, what: str) -> Iterator[None]:
+    """Let one at a time change what is in a folder; the kernel lets go when a process ends.
+
+    Raises:
+        Locked: there is no such folder.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise Locked(f"The {what} in {folder} cannot be changed: {error.strerror}.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def read(path: Path, what: str) -> bytes:
@@ -67,7 +105,7 @@ def _create(path: Path, data: bytes) -> None:
     path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     if path.exists() or path.is_symlink():
         raise FileExistsError(path)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    beside = _beside(path)
     try:
         _write(beside, data)
         os.link(beside, path)  # unlike a rename, a link never replaces what somebody else made meanwhile
@@ -75,6 +113,10 @@ def _create(path: Path, data: bytes) -> None:
         with suppress(FileNotFoundError):
             beside.unlink()
     _sync_folder(path.parent)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -24,6 +24,8 @@ LOCKS: dict[str, tuple[str, ...]] = {
         "pyproject.toml",
         "--group=build",
         "--extra=postgres",
+        "--extra=hsm",
+        "--extra=custodians",
         "--constraints=requirements/product.txt",
     ),
     "requirements/tests.txt": (

@@ -22,6 +22,7 @@ from quarterturn.launcher.steps import Stop, answer, carry_out, say
 FOR_THE_DEMO = {"git": "git", "bwrap": "bubblewrap"}
 FOR_THE_TESTS = FOR_THE_DEMO | {
     "/usr/include/asm-generic/unistd.h": "linux-libc-dev",  # the kernel's own numbers of its calls
+    "age": "age",  # opens what custodians are given
     "chromium": "chromium",  # looks at the pages
     "docker": "docker.io",
     "docker-compose": "docker-compose",
@@ -29,6 +30,7 @@ FOR_THE_TESTS = FOR_THE_DEMO | {
     "/usr/share/gocode/src/golang.org/x/mod": "golang-golang-x-mod-dev",  # checks the log and its proofs
     "openssl": "openssl",
     "runsc": "runsc",
+    "softhsm2-util": "softhsm2",  # a hardware token without the hardware
     "ssh-keygen": "openssh-client",
     "systemd-analyze": "systemd",  # reads our unit
     "strace": "strace",  # breaks off the log's writer at each of its calls

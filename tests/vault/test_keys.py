@@ -5,16 +5,25 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault.errors import Broken, Locked, Malformed, Refused
-from vault.keys import Cost, FileKeyRing
+from vault import private_files
+from vault.errors import Broken, Locked, Malformed, NotFound, Refused, VaultError
+from vault.keys import MAX_KEYS, FileKeyRing
+from vault.locks.passphrase import Cost
 
 CHEAP = Cost(memory=8 * 1024, iterations=1, lanes=1)
 KEY = bytes(range(32))
+NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -114,17 +123,17 @@ def test_a_cost_that_opening_would_refuse_makes_no_ring(path, cost):
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        (lambda d: d["protection"].update(memory=2**31), r"\$\.protection\.memory: it must be at most"),
-        (lambda d: d["protection"].update(memory=8), r"\$\.protection\.memory: it must be at least"),
-        (lambda d: d["protection"].update(iterations=10**9), r"\$\.protection\.iterations"),
-        (lambda d: d["protection"].update(salt="AAAA"), r"\$\.protection\.salt"),
-        (lambda d: d["protection"].pop("salt"), r"\$\.protection: it lacks salt"),
-        (lambda d: d["protection"].update(kind="rot13"), r"\$\.protection\.kind"),
+        (lambda d: d["locks"][0].update(memory=2**31), r"\$\.locks\[0\]\.memory: it must be at most"),
+        (lambda d: d["locks"][0].update(memory=8), r"\$\.locks\[0\]\.memory: it must be at least"),
+        (lambda d: d["locks"][0].update(iterations=10**9), r"\$\.locks\[0\]\.iterations"),
+        (lambda d: d["locks"][0].update(salt="AAAA"), r"\$\.locks\[0\]\.salt"),
+        (lambda d: d["locks"][0].pop("salt"), r"\$\.locks\[0\]: it lacks salt"),
+        (lambda d: d["locks"][0].update(kind="rot13"), r"\$\.locks\[0\]\.kind"),
         (lambda d: d["keys"][0].update(key="AAAA"), r"\$\.keys\[0\]\.key"),
         (lambda d: d.update(keys=[]), r"\$\.keys: it has 0 items"),
+        (lambda d: d.update(locks=[]), r"\$\.locks: it has 0 items"),
         (lambda d: d.update(format="other"), r"\$\.format"),
         (lambda d: d.update(extra=1), r"\$: it may not have extra"),
-        (lambda d: d.update(primary="file:0000000000000000"), r"\$\.primary: the ring holds no key of that name"),
     ],
 )
 def test_a_ring_file_that_is_malformed_is_refused_at_the_place(path, locked, change, place):
@@ -142,25 +151,195 @@ def test_a_file_that_is_no_ring_is_malformed(path, locked, text):
 
 def test_a_lowered_cost_does_not_open_it(path):
     FileKeyRing.create(path, b"correct horse", cost=Cost(16 * 1024, 2, 1))
-    rewrite(path, lambda document: document["protection"].update(memory=8 * 1024, iterations=1))
+    rewrite(path, lambda document: document["locks"][0].update(memory=8 * 1024, iterations=1))
     with pytest.raises(Locked):
         FileKeyRing.open(path, b"correct horse")
 
 
-def test_a_key_that_was_swapped_in_an_open_file_is_noticed(path):
+# -- several keys -----------------------------------------------------------------------------------------------------
+
+
+def test_a_new_key_wraps_and_the_old_one_still_unwraps(path):
+    ring = FileKeyRing.create(path, None, at=NOW)
+    first, blob = ring.key_id, ring.wrap(KEY, b"c")
+    ring.add_key(NOW + timedelta(days=30, microseconds=1))
+    assert ring.key_ids == (first, ring.key_id)
+    assert ring.key_id != first
+    again = FileKeyRing.open(path, None)
+    assert again.key_ids == ring.key_ids
+    assert [again.made(name) for name in again.key_ids] == [NOW, NOW + timedelta(days=30)]
+    assert again.unwrap(blob, b"c") == again.unwrap(ring.wrap(KEY, b"c"), b"c") == KEY
+
+
+def test_a_dropped_key_is_gone_from_the_file_and_the_primary_is_never_dropped(path):
+    ring = FileKeyRing.create(path, None)
+    first, blob = ring.key_id, ring.wrap(KEY, b"c")
+    with pytest.raises(Refused, match="wraps now"):
+        ring.drop_key(first)
+    ring.add_key(NOW)
+    ring.drop_key(first)
+    assert ring.key_ids == (ring.key_id,)
+    assert first not in path.read_text()
+    for one in (ring, FileKeyRing.open(path, None)):
+        with pytest.raises(Locked, match=first):
+            one.unwrap(blob, b"c")
+        with pytest.raises(NotFound, match=first):
+            one.made(first)
+    with pytest.raises(NotFound, match=first):
+        ring.drop_key(first)
+
+
+def test_a_full_ring_takes_no_more_keys(path):
+    ring = FileKeyRing.create(path, None)
+    for _ in range(MAX_KEYS - 1):
+        ring.add_key(NOW)
+    with pytest.raises(Refused, match="drop those that nothing needs"):
+        ring.add_key(NOW)
+    assert len(FileKeyRing.open(path, None).key_ids) == MAX_KEYS
+
+
+def test_an_open_ring_follows_what_another_does_to_the_file(path):
+    ring, other = FileKeyRing.create(path, None), FileKeyRing.open(path, None)
+    old = ring.key_id
+    other.add_key(NOW)
+    assert ring.wrap(KEY, b"c")[:8].hex() == other.key_id.removeprefix("file:")
+    assert ring.key_id == other.key_id
+    other.drop_key(old)
+    assert ring.key_ids == other.key_ids
+    path.chmod(0o644)
+    with pytest.raises(Locked, match="chmod 600"):
+        ring.wrap(KEY, b"c")
+
+
+def test_of_many_that_change_it_at_once_none_is_lost(path):
     FileKeyRing.create(path, None)
-    rewrite(path, lambda document: document["keys"][0].update(key=base64.b64encode(KEY).decode()))
-    with pytest.raises(Broken, match="another key than it names"):
-        FileKeyRing.open(path, None)
+    rings = [FileKeyRing.open(path, None) for _ in range(8)]
+    threads = [threading.Thread(target=ring.add_key, args=(NOW,)) for ring in rings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(rings[0].key_ids)) == 9
 
 
-def test_a_ring_with_an_old_key_still_opens_what_was_sealed_under_it(tmp_path):
-    old, new = (FileKeyRing.create(tmp_path / name, None) for name in ("old", "new"))
-    entry = json.loads((tmp_path / "old").read_text())["keys"]
-    rewrite(tmp_path / "new", lambda document: document["keys"].extend(entry))
-    both = FileKeyRing.open(tmp_path / "new", None)
-    assert both.key_id == new.key_id
-    assert both.unwrap(old.wrap(KEY, b"c"), b"c") == KEY
+# -- changed files ----------------------------------------------------------------------------------------------------
+
+
+def primary_of_before(document):
+    document["primary"] = document["keys"][0]["id"]
+
+
+def swapped(document):
+    one, two = document["keys"]
+    one["key"], two["key"] = two["key"], one["key"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        primary_of_before,
+        swapped,
+        lambda document: document["keys"].reverse(),
+        lambda document: document["keys"].pop(0),
+        lambda document: document["keys"].append(document["keys"][0]),
+        lambda document: document["keys"][1].update(made="2030-01-01T00:00:00Z"),
+        lambda document: document["locks"].append({**document["locks"][0], "name": "another"}),
+        lambda document: document.update(ring="ring:0000000000000000"),
+        lambda document: document.update(seal=base64.b64encode(KEY).decode()),
+    ],
+)
+@pytest.mark.parametrize("passphrase", [None, b"correct horse"])
+def test_a_ring_that_was_changed_or_put_together_is_noticed(path, passphrase, change):
+    ring = FileKeyRing.create(path, passphrase, cost=CHEAP)
+    ring.add_key(NOW)
+    rewrite(path, change)
+    with pytest.raises((Broken, Locked), match="changed"):
+        FileKeyRing.open(path, passphrase)
+    with pytest.raises((Broken, Locked), match="restore the file"):
+        ring.wrap(KEY, b"c")
+
+
+def test_keys_and_locks_of_another_ring_do_not_fit(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    for path in (one, two):
+        FileKeyRing.create(path, None)
+    other = json.loads(two.read_text())
+    for part in ("keys", "locks"):
+        rewrite(one, lambda document, part=part: document.update({part: other[part]}))
+        with pytest.raises(Broken):
+            FileKeyRing.open(one, None)
+
+
+@given(place=st.integers(0, 10**6), bit=st.integers(0, 7))
+def test_a_file_with_one_other_bit_opens_to_the_same_keys_or_not_at_all(two_keys, place, bit):
+    path, good, key_ids = two_keys
+    data = bytearray(good)
+    data[place % len(good)] ^= 1 << bit
+    path.write_bytes(data)
+    with suppress(VaultError):
+        assert FileKeyRing.open(path, None).key_ids == key_ids
+
+
+@pytest.fixture(scope="module")
+def two_keys(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ring") / "ring.json"
+    ring = FileKeyRing.create(path, None)
+    ring.add_key(NOW)
+    return path, path.read_bytes(), ring.key_ids
+
+
+BREAK = """
+import os, signal, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from vault.keys import FileKeyRing
+
+step, path = sys.argv[1], Path(sys.argv[2])
+ring = FileKeyRing.open(path, None)
+real, calls = getattr(os, step), 0
+
+def killed(*arguments, **named):
+    global calls
+    calls += 1
+    if calls == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*arguments, **named)
+
+setattr(os, step, killed)
+ring.add_key(datetime.now(UTC))
+print("done")
+"""
+
+
+@pytest.mark.parametrize(("step", "call", "keys"), [("fsync", 1, 1), ("rename", 1, 1), ("fsync", 2, 2)])
+def test_a_kill_in_the_middle_of_a_change_leaves_the_old_file_or_the_new(path, step, call, keys):
+    ring = FileKeyRing.create(path, None)
+    blob = ring.wrap(KEY, b"c")
+    done = subprocess.run(
+        [sys.executable, "-c", BREAK, step, str(path), str(call)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    again = FileKeyRing.open(path, None)
+    assert len(again.key_ids) == keys
+    assert again.unwrap(blob, b"c") == KEY
+    again.add_key(NOW)
+    assert len(ring.key_ids) == keys + 1
+
+
+def test_a_disk_that_fails_leaves_the_old_file(path, monkeypatch):
+    ring = FileKeyRing.create(path, None)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(private_files.os, "fsync", full)
+        with pytest.raises(Locked, match="No space left"):
+            ring.add_key(NOW)
+    assert path.read_bytes() == before
+    assert [item.name for item in path.parent.iterdir()] == ["ring.json"]
+    ring.add_key(NOW)
 
 
 @given(place=st.integers(0, 67), bit=st.integers(0, 7))

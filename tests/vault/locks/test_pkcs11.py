@@ -1,0 +1,103 @@
+"""The token keeps its key: it is asked to encrypt and to decrypt, and gives nothing else away."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pkcs11
+import pytest
+from pkcs11 import Attribute, KeyType, MechanismFlag
+
+from vault.errors import Broken, Locked, Refused, Unavailable
+from vault.keys import FileKeyRing
+from vault.locks.pkcs11 import NewPkcs11, Pkcs11
+
+from .conftest import MODULE, PIN
+
+pytestmark = pytest.mark.slow  # wants SoftHSM, which `./run test` installs
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ring.json"
+
+
+@contextmanager
+def session(token):
+    library = pkcs11.lib(str(MODULE))
+    with library.get_token(token_label=token).open(rw=True, user_pin=PIN) as opened:
+        yield opened
+    library.finalize()
+
+
+def made(session, label, **template):
+    return session.generate_key(
+        KeyType.AES,
+        256,
+        id=b"test",
+        label=label,
+        store=True,
+        capabilities=MechanismFlag.ENCRYPT | MechanismFlag.DECRYPT,
+        template={Attribute[name.upper()]: value for name, value in template.items()},
+    )
+
+
+def test_the_key_that_it_makes_never_leaves_the_token(path, token):
+    FileKeyRing.create(path, None).add_lock(NewPkcs11(MODULE, token, "made here", PIN))
+    with session(token) as looking:
+        key = looking.get_key(label="made here")
+        assert key[Attribute.SENSITIVE]
+        assert not key[Attribute.EXTRACTABLE]
+        assert key.key_length == 256
+        with pytest.raises(pkcs11.AttributeSensitive):
+            _ = key[Attribute.VALUE]
+
+
+@pytest.mark.parametrize("template", [{"sensitive": False}, {"extractable": True}])
+def test_a_key_that_could_leave_it_is_not_used(path, token, template):
+    label = f"loose {next(iter(template))}"
+    with session(token) as making:
+        made(making, label, **template)
+    with pytest.raises(Refused, match=f"key '{label}' .* can leave it"):
+        FileKeyRing.create(path, None).add_lock(NewPkcs11(MODULE, token, label, PIN))
+
+
+def test_a_key_that_was_made_before_is_used_and_one_that_is_gone_is_missed(path, token):
+    ring = FileKeyRing.create(path, None)
+    ring.add_lock(NewPkcs11(MODULE, token, "shared", PIN))
+    ring.add_lock(NewPkcs11(MODULE, token, "shared", PIN))
+    assert len({lock["key_id"] for lock in ring.locks}) == 1
+    with session(token) as breaking:
+        breaking.get_key(label="shared").destroy()
+    with pytest.raises(Locked, match="no longer holds the key"):
+        FileKeyRing.open_by(path, [Pkcs11(PIN)])
+    ring.add_lock(NewPkcs11(MODULE, token, "shared", PIN))
+    assert FileKeyRing.open_by(path, [Pkcs11(PIN)]).key_id == ring.key_id
+
+
+@pytest.mark.parametrize(
+    ("other", "kind", "sentence"),
+    [
+        ({"module": Path("/nowhere/module.so")}, Unavailable, "cannot be used: .*No such file"),
+        ({"token": "another token"}, Unavailable, "There is no token 'another token' .*plugged in"),
+        ({"pin": "test-0000"}, Locked, "PIN does not open the token"),
+        ({"pin": "1"}, Locked, "PIN does not open the token"),
+    ],
+)
+def test_what_is_not_there_is_named(path, token, other, kind, sentence):
+    ring = FileKeyRing.create(path, None)
+    with pytest.raises(kind, match=sentence):
+        ring.add_lock(replace(NewPkcs11(MODULE, token, "quarterturn", PIN), **other))
+    assert FileKeyRing.open(path, None).key_id == ring.key_id
+
+
+def test_a_key_of_the_same_name_that_is_another_is_noticed(path, token):
+    maker, other = (NewPkcs11(MODULE, token, label, PIN) for label in ("one", "two"))
+    ring = FileKeyRing.create(path, None)
+    ring.add_lock(maker)
+    locks = [maker.seal(bytes(32), "a", "ring:0000000000000000"), other.seal(bytes(32), "a", "ring:0000000000000000")]
+    swapped = {**locks[1], "sealed": locks[0]["sealed"]}
+    with pytest.raises(Broken, match="does not decrypt"):
+        Pkcs11(PIN).open(swapped, "ring:0000000000000000")
