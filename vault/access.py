@@ -3,13 +3,14 @@
     digest = SHA-256(JCS(number, at, who, what, why, previous digest)), the first `previous` being 64 zeros
 
 The chain shows an edit, a gap and a changed order. It cannot show that its newest entries were cut off, nor that
-somebody with write access made the whole chain anew: for that, keep a digest somewhere else and hand it to `verify`.
+somebody with write access made the whole chain anew: for that, a digest is kept somewhere else and handed to `verify`.
+Each month's `set` statement in the public log commits to one (`rotation.accesshead`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Generator, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
@@ -20,6 +21,7 @@ from vault.errors import Broken, NotAllowed
 from vault.tables import AccessRow
 
 START = "0" * 64
+_AT_ONCE = 1000  # entries that are read at a time
 _LIMITS = {"who": 200, "what": 300, "why": 500}
 
 
@@ -31,7 +33,8 @@ class AccessEntry:
         number: counts from 1, without gaps.
         at: when, in UTC.
         who: the person or the part of the system that asked.
-        what: `task/<id>`, `blob/<name>`, `blobs/<beginning>* (<how many>)`, or `text/<sha256>` of a traced text.
+        what: `task/<id>`, `blob/<name>`, `blobs/<beginning>* (<how many>)`, or `text/<sha256>` of a traced text;
+            `ring/…` and `approval/…` have their place in the order and open nothing.
         why: the reason that was given.
         previous: the digest of the entry before.
         digest: this entry's own.
@@ -46,8 +49,23 @@ class AccessEntry:
     digest: str
 
 
-def append(session: Session, at: datetime, *, who: str, what: str, why: str) -> None:
-    """Add an entry in the caller's transaction.
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far the log was at some moment, as something outside it says.
+
+    Attributes:
+        entries: how many there were.
+        digest: of the last, START where there were none.
+        where: what says so.
+    """
+
+    entries: int
+    digest: str
+    where: str
+
+
+def append(session: Session, at: datetime, *, who: str, what: str, why: str) -> AccessEntry:
+    """Add an entry in the caller's transaction, and give it.
 
     Raises:
         NotAllowed: it does not say who, what and why.
@@ -56,40 +74,94 @@ def append(session: Session, at: datetime, *, who: str, what: str, why: str) -> 
         if not text.strip() or len(text) > _LIMITS[name] or not text.isprintable():
             limit = _LIMITS[name]
             raise NotAllowed(f"An opening must say {name}, in 1 to {limit} printable characters; nothing was opened.")
-    last = session.exec(select(AccessRow).order_by(col(AccessRow.number).desc()).limit(1)).first()
-    number, previous = (last.number + 1, last.digest) if last else (1, START)
-    entry = AccessEntry(number, at, who, what, why, previous, digest="")
-    session.add(AccessRow(**asdict(replace(entry, digest=_digest(entry)))))
+    number, previous = head(session)
+    entry = AccessEntry(number + 1, at, who, what, why, previous, digest="")
+    entry = replace(entry, digest=_digest(entry))
+    session.add(AccessRow(**asdict(entry)))
     session.flush()
+    return entry
 
 
-def entries(session: Session) -> list[AccessEntry]:
-    """List the whole log in order."""
-    rows = session.exec(select(AccessRow).order_by(col(AccessRow.number))).all()
-    return [AccessEntry(**row.model_dump()) for row in rows]
+def entries(
+    session: Session,
+    *,
+    task: str | None = None,
+    who: str | None = None,
+    since: datetime | None = None,
+    limit: int | None = None,
+) -> Generator[AccessEntry]:
+    """Give the log in order, a few entries at a time.
+
+    Args:
+        session: stays open until this is closed.
+        task: only what opened something of this task; its id.
+        who: only what this person or part of the system opened.
+        since: only from this moment on.
+        limit: only the newest so many of these.
+    """
+    query = select(*(col(getattr(AccessRow, name)) for name in AccessEntry.__dataclass_fields__))
+    if task is not None:
+        query = query.where(col(AccessRow.what).contains(task, autoescape=True))
+    if who is not None:
+        query = query.where(AccessRow.who == who)
+    if since is not None:
+        query = query.where(AccessRow.at >= since)
+    if limit is not None:
+        newest = query.with_only_columns(col(AccessRow.number)).order_by(col(AccessRow.number).desc()).limit(limit)
+        query = query.where(col(AccessRow.number).in_(newest))
+    query = query.order_by(col(AccessRow.number)).execution_options(yield_per=_AT_ONCE)
+    with session.exec(query) as rows:
+        for row in rows:
+            yield AccessEntry(*row)
 
 
-def verify(log: Sequence[AccessEntry], known: str | None = None) -> None:
-    """Check the chain.
+def head(session: Session) -> tuple[int, str]:
+    """Give how many entries there are and the digest of the last; START where there are none."""
+    query = select(AccessRow.number, AccessRow.digest).order_by(col(AccessRow.number).desc()).limit(1)
+    return session.exec(query).first() or (0, START)
+
+
+def verify(log: Iterable[AccessEntry], known: str | None = None, heads: Collection[Head] = ()) -> int:
+    """Check the chain, and give how many entries it has.
 
     Args:
         log: all entries.
         known: a digest that was kept elsewhere and must still stand in the log.
+        heads: what was committed to elsewhere and must still stand at its place.
 
     Raises:
         Broken: the message names the first entry that does not fit.
     """
-    previous = START
-    for expected, entry in enumerate(log, start=1):
-        if entry.number != expected:
-            raise Broken(f"The access log has no entry {expected}: after it comes {entry.number}.")
+    committed = sorted(heads, key=lambda head: head.entries, reverse=True)
+    previous, count = START, 0
+    _require(committed, 0, START)
+    for entry in log:
+        count += 1
+        if entry.number != count:
+            raise Broken(f"The access log has no entry {count}: after it comes {entry.number}.")
         if entry.previous != previous:
-            raise Broken(f"Entry {expected} of the access log does not follow the entry before it.")
+            raise Broken(f"Entry {count} of the access log does not follow the entry before it.")
         if entry.digest != _digest(entry):
-            raise Broken(f"Entry {expected} of the access log was changed after it was written.")
+            raise Broken(f"Entry {count} of the access log was changed after it was written.")
+        _require(committed, count, entry.digest)
         previous = entry.digest
-    if known not in {None, START, *(entry.digest for entry in log)}:
+        known = None if known == previous else known
+    if committed:
+        last = committed[0]
+        raise Broken(
+            f"The access log has {count} entries; {last.where} commits to {last.entries}: its end was cut off."
+        )
+    if known not in {None, START}:
         raise Broken(f"The access log no longer holds the entry with digest {known}: it was cut off or made anew.")
+    return count
+
+
+def _require(committed: list[Head], count: int, digest: str) -> None:
+    """Compare what was committed to when there were `count` entries, and have done with it."""
+    while committed and committed[-1].entries == count:
+        head = committed.pop()
+        if head.digest != digest:
+            raise Broken(f"Entry {count} of the access log is not the one that {head.where} commits to.")
 
 
 def _digest(entry: AccessEntry) -> str:

@@ -11,7 +11,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault.access import START, AccessEntry, verify
+from vault.access import START, AccessEntry, Head, verify
 from vault.db import transaction
 from vault.errors import Broken, NotAllowed
 
@@ -136,3 +136,46 @@ def test_an_opening_inside_a_transaction_is_refused_because_its_line_could_be_ro
     task_id = add(0).id
     with transaction(engine), pytest.raises(RuntimeError, match="transaction is open here already"):
         vault.open(task_id, who="ada", why="review")
+
+
+def test_what_was_committed_to_must_stand_at_its_place(log):
+    heads = [Head(3, log[2].digest, "march"), Head(0, START, "january"), Head(1, log[0].digest, "february")]
+    assert verify(log, heads=heads) == 5
+    assert verify(log, heads=[*heads, Head(3, log[2].digest, "april")]) == 5
+    with pytest.raises(Broken, match="has 2 entries; march commits to 3"):
+        verify(log[:2], heads=heads)
+    for place, digest in ((3, log[1].digest), (0, log[0].digest), (3, START)):
+        with pytest.raises(Broken, match=f"Entry {place} of the access log is not the one that may commits to"):
+            verify(log, heads=[*heads, Head(place, digest, "may")])
+
+
+def test_what_was_committed_to_is_missed_where_the_log_is_empty():
+    with pytest.raises(Broken, match="has 0 entries; march commits to 3"):
+        verify([], heads=[Head(3, "00" * 32, "march")])
+
+
+def test_the_head_is_that_of_the_last_entry(vault, engine, log):
+    with transaction(engine) as session:
+        assert vault.access_head(session) == (5, log[-1].digest)
+        noted = vault.note(who="ada", what="rules/1", why="in force", session=session)
+        assert vault.access_head(session) == (6, noted.digest)
+    vault.verify_access_log(known=noted.digest)
+
+
+def test_an_empty_log_has_a_head(vault, engine):
+    with transaction(engine) as session:
+        assert vault.access_head(session) == (0, START)
+
+
+def test_parts_of_the_log_are_given_in_order(vault, log):
+    def shown(**chosen):
+        with vault.accesses(**chosen) as found:
+            return list(found)
+
+    assert shown() == log
+    assert shown(task="t-" + "z" * 14 + "aa") == log[:1]
+    assert shown(who="grace", limit=2) == log[-2:]
+    assert shown(since=log[2].at) == log[2:]
+    assert shown(task="_") == []
+    with vault.accesses() as found:
+        assert next(found) == log[0]
