@@ -10,10 +10,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from bisect import bisect_left
+from collections import Counter
 from collections import OrderedDict
 from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Container
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -22,6 +24,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
 from heapq import merge
 from itertools import groupby
@@ -32,6 +35,7 @@ from types import MappingProxyType
 from typing import Any
 from typing import ClassVar
 from typing import Literal
+from typing import NamedTuple
 from typing import Protocol
 import argparse
 import base64
@@ -658,6 +662,7 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
     _SHORT = 15  # digits of a whole number that is below it for certain
     _POINT_AFTER, _POINT_BEFORE = 21, -6  # ECMAScript writes an exponent outside of these (Number::toString, steps 6 to 10)
 
+    _SHARED = 32  # characters of a text that others may have, too; a hash has twice as many
     _SIMPLE = frozenset({str, bool, type(None)})  # always plain
     _ASTRAL = re.compile(rb"[\xf0-\xff]")  # begins a character above U+FFFF in UTF-8
     _UNSURE = object()
@@ -714,6 +719,15 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
             at = next((i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), len(expected))
             raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on")
         return value
+
+
+    def shared(value: Any) -> Any:
+        """Give a value that is to be kept, with its keys and short texts shared: thousands of lines have the same ones."""
+        if type(value) is dict:
+            return {sys.intern(key): shared(item) for key, item in value.items()}
+        if type(value) is list:
+            return [shared(item) for item in value]
+        return sys.intern(value) if type(value) is str and len(value) < _SHARED else value
 
 
     def _surely_canonical(data: bytes) -> Any:
@@ -858,13 +872,23 @@ A shape is called with `(value, path)`: it raises `Malformed` with the JSON path
 when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
 and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
 that what a parser lets through needs no second look.
+
+Most shapes know themselves as bytes as well: a pattern, put together from the patterns of their parts, of which every
+match is canonical JSON (RFC 8785) of the shape. Its keys stand in their order, its texts are ASCII without escapes, its
+whole numbers have at most 15 digits. A release has a line for each result, all of one shape, and a match is a fraction
+of the price of writing a value again and walking through it. What does not match may be right all the same, and goes
+the long way; only the long way refuses.
 """
 
     Malformed = vault_errors.Malformed
+    parse_canonical = vault_ledger_jcs.parse_canonical
 
 
 
     MAX_TEXT = 1024
+    _PLAIN = r"[ !#-\[\]-~]"  # ASCII that JSON writes as it is: no control character, no quotation mark, no backslash
+    _DIGITS = 15  # any whole number of so many is exact
+    _read = json.JSONDecoder().raw_decode
 
 
     @dataclass(frozen=True)
@@ -874,10 +898,12 @@ that what a parser lets through needs no second look.
     Attributes:
         check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
         schema: the same as JSON Schema.
+        written: a pattern of which every match is canonical JSON of the shape; None where there is none.
     """
 
         check: Callable[[Any, str], None]
         schema: Mapping[str, Any]
+        written: str | None = None
 
         def __call__(self, value: Any, path: str) -> None:
             """Check a value; paths are spelled out only where something is wrong."""
@@ -886,6 +912,22 @@ that what a parser lets through needs no second look.
             except Malformed:
                 self.check(value, path)
                 raise
+
+        def parse(self, data: bytes, what: str) -> Any:
+            """Read canonical JSON of the shape.
+
+        Raises:
+            Malformed: it is not that; the message says where.
+        """
+            if self._surely is not None and self._surely.fullmatch(data):
+                return _read(data.decode())[0]  # a match is one value, with nothing before or behind it
+            value = parse_canonical(data, what)
+            self(value, what)
+            return value
+
+        @cached_property
+        def _surely(self) -> re.Pattern[bytes] | None:
+            return re.compile(self.written.encode()) if self.written is not None else None
 
 
     def matching(pattern: str, words: str) -> Shape:
@@ -896,33 +938,44 @@ that what a parser lets through needs no second look.
             if not isinstance(value, str) or not compiled.fullmatch(value):
                 raise Malformed(f"{path} must be {words}")
 
-        return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words})
+        # a class of what is left out could match a quotation mark, and go on beyond the end of the text
+        written = None if "[^" in pattern else f'"(?:{pattern})"'
+        return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
 
 
-    def _plain(is_right: Callable[[Any], bool], words: str, **schema: Any) -> Shape:
+    def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> Shape:
         def check(value: Any, path: str) -> None:
             if not is_right(value):
                 raise Malformed(f"{path} must be {words}")
 
-        return Shape(check, schema)
+        return Shape(check, schema, written)
 
 
     text = _plain(
         lambda value: isinstance(value, str) and 1 <= len(value) <= MAX_TEXT,
         f"text of 1 to {MAX_TEXT} characters",
+        f'"{_PLAIN}{{1,{MAX_TEXT}}}"',
         type="string",
         minLength=1,
         maxLength=MAX_TEXT,
     )
-    boolean = _plain(lambda value: isinstance(value, bool), "true or false", type="boolean")
+    boolean = _plain(lambda value: isinstance(value, bool), "true or false", "(?:true|false)", type="boolean")
     natural = _plain(
-        lambda value: type(value) is int and value >= 0, "a whole number, zero or more", type="integer", minimum=0
+        lambda value: type(value) is int and value >= 0,
+        "a whole number, zero or more",
+        f"(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}})",
+        type="integer",
+        minimum=0,
     )
     positive = _plain(
-        lambda value: type(value) is int and value >= 1, "a whole number, one or more", type="integer", minimum=1
+        lambda value: type(value) is int and value >= 1,
+        "a whole number, one or more",
+        f"[1-9][0-9]{{0,{_DIGITS - 1}}}",
+        type="integer",
+        minimum=1,
     )
     anything = _plain(
-        lambda value: isinstance(value, (dict, Mapping)), "an object", type="object"
+        lambda value: isinstance(value, (dict, Mapping)), "an object", None, type="object"
     )  # somebody else's format
 
 
@@ -933,7 +986,8 @@ that what a parser lets through needs no second look.
             if value is not None:
                 shape.check(value, path)
 
-        return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]})
+        written = "null" if shape.written is None else f"(?:null|{shape.written})"
+        return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
 
 
     def list_of(shape: Shape) -> Shape:
@@ -945,7 +999,8 @@ that what a parser lets through needs no second look.
             for index, item in enumerate(value):
                 shape.check(item, path and f"{path}[{index}]")
 
-        return Shape(check, {"type": "array", "items": shape.schema})
+        item = shape.written
+        return Shape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
 
 
     def single(shape: Shape) -> Shape:
@@ -956,7 +1011,8 @@ that what a parser lets through needs no second look.
                 raise Malformed(f"{path} must be a list of exactly one item")
             shape.check(value[0], path and f"{path}[0]")
 
-        return Shape(check, {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1})
+        schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
+        return Shape(check, schema, shape.written and rf"\[{shape.written}\]")
 
 
     def mapping_of(key: Shape, shape: Shape) -> Shape:
@@ -988,10 +1044,22 @@ that what a parser lets through needs no second look.
                 known[name].check(item, path and f"{path}.{name}")
 
         properties = {name: shape.schema for name, shape in known.items()}
-        return Shape(
-            check,
-            {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False},
-        )
+        schema = {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False}
+        return Shape(check, schema, _written(fields, optional))
+
+
+    def _written(fields: Mapping[str, Shape], optional: Mapping[str, Shape]) -> str | None:
+        """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
+        if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
+            return None
+        found = ""
+        for name, shape in sorted({**fields, **optional}.items()):
+            member = f'{found and ","}"{re.escape(name)}":{shape.written}'
+            if name in fields:
+                found += member
+            elif shape.written is not None:
+                found += f"(?:{member})?"
+        return rf"\{{{found}\}}"
 
 
     def one_of(*values: str) -> Shape:
@@ -1001,7 +1069,9 @@ that what a parser lets through needs no second look.
             if not isinstance(value, str) or value not in values:
                 raise Malformed(f"{path} must be one of {', '.join(values)}")
 
-        return Shape(check, {"enum": list(values)})
+        words = "|".join(re.escape(value) for value in values)
+        plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)
+        return Shape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
 
 
     sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")
@@ -1097,7 +1167,10 @@ tasks' commitments.
         rows = list(results)
         passed = [row for row in rows if row["passed"]]
         seen = [row for row in rows if row["category"] == "recovery" and row["saw_error"]]
-        efficiency = sum((Fraction(row["calls"], row["max_steps"]) for row in passed), Fraction(0))
+        calls_of: Counter[int] = Counter()  # by max_steps: adding whole numbers first leaves few fractions to add
+        for row in passed:
+            calls_of[row["max_steps"]] += row["calls"]
+        efficiency = sum((Fraction(calls, steps) for steps, calls in calls_of.items()), Fraction(0))
         return {
             "run": run,
             "cohort": cohort,
@@ -1110,6 +1183,14 @@ tasks' commitments.
             "recovery_seen": len(seen),
             "recovery_passed": sum(row["passed"] for row in seen),
         }
+
+
+    def counted(
+        totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
+    ) -> Mapping[str, Any]:
+        """Give what counts of a run's totals on a cohort: those over the tasks that retired, without withdrawn ones."""
+        left = [row for row in results if row["task"] in retired]
+        return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
 
 
     def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
@@ -1175,7 +1256,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
     SHA = "sha256"
 
 
-    @dataclass(frozen=True)
+    @dataclass(frozen=True, slots=True)
     class Statement:
         """A leaf that was read.
 
@@ -1208,10 +1289,10 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
         def _checked(cls, document: Any) -> Statement:
             _ENVELOPE(document, "$")
             kind = document["predicateType"].split(":")[2]
-            name_shape, algorithm, shape = KINDS[kind]
-            record(name=name_shape, digest=record(**{algorithm: sha256}))(document["subject"][0], "$.subject[0]")
-            shape(document["predicate"], "$.predicate")
-            found = cls(kind, document["subject"][0]["name"], document["subject"][0]["digest"], document["predicate"])
+            _SUBJECTS[kind](document["subject"][0], "$.subject[0]")
+            KINDS[kind][2](document["predicate"], "$.predicate")
+            subject, predicate = jcs.shared(document["subject"][0]), jcs.shared(document["predicate"])
+            found = cls(kind, subject["name"], subject["digest"], predicate)
             found.require_agreement()
             return found
 
@@ -1265,12 +1346,11 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
 
     def schema(kind: str) -> dict[str, Any]:
         """Give a kind of statement as JSON Schema; that subject and predicate agree (`require_agreement`) is beyond it."""
-        name, algorithm, predicate = KINDS[kind]
         shape = record(
             _type=one_of(TYPE),
-            subject=single(record(name=name, digest=record(**{algorithm: sha256}))),
+            subject=single(_SUBJECTS[kind]),
             predicateType=one_of(_URN.format(kind)),
-            predicate=predicate,
+            predicate=KINDS[kind][2],
         )
         about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": _URN.format(kind)}
         return {**about, "title": f"The {kind} statement", **shape.schema}
@@ -1287,6 +1367,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
 
     _RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")
     _VKEY = matching(r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key")
+    _SIGNATURE = matching(r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64")
     _STRATUM = matching(r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum as server/category/difficulty")
     _CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
 
@@ -1297,6 +1378,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
             matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
             SHA,
             record(
+                {"month_key": sha256, "access_log": record(entries=natural, commitment=sha256)},  # a key has 32 bytes, too
                 month=month,
                 previous=optional(natural),
                 count=natural,
@@ -1338,7 +1420,11 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
             record(month=month, cohort=cohort, tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256))),
         ),
         "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
-        "key": (text, SHA, record(old=_VKEY, new=_VKEY)),
+        "key": (text, SHA, record(old=_VKEY, new=_VKEY, size=natural, signatures=record(old=_SIGNATURE, new=_SIGNATURE))),
+    }
+
+    _SUBJECTS = {
+        kind: record(name=name, digest=record(**{algorithm: sha256})) for kind, (name, algorithm, _) in KINDS.items()
     }
 
     _ENVELOPE = record(
@@ -1393,6 +1479,7 @@ other files open, so a reader makes them again and compares the bytes.
     AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
     CONTENT = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
     PAGE = "verify.html"  # checks the release in a browser; the first releases have none
+    WITHDRAWN = "withdrawn.jsonl"  # the tasks that left early; only where there are any
 
     _FILE = record(bytes=natural, sha256=sha256)
 
@@ -1403,7 +1490,7 @@ other files open, so a reader makes them again and compares the bytes.
         origin=text,
         canary=guid,
         first=natural,
-        files=record({PAGE: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
+        files=record({PAGE: _FILE, WITHDRAWN: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
     )
 
     OPENING_LINE = record(
@@ -1442,33 +1529,38 @@ other files open, so a reader makes them again and compares the bytes.
         )
 
 
-    def aggregate(month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> bytes:
-        """Make `aggregate.json`: totals and figures of each scored run on the retired cohort.
+    def aggregate(month: str, cohort: str, runs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Iterator[bytes]:
+        """Make `aggregate.json`, piece by piece: totals and figures of each scored run on the retired cohort.
 
     Args:
         month: `YYYY-MM`.
         cohort: the retired cohort's id.
         runs: `(opening, totals)` a run, by run number.
     """
-        rows = [
-            {
+        begin, end = canonical({"month": month, "cohort": cohort, "runs": []}).split(b"[]")
+        yield begin + b"["
+        for place, (opening, totals) in enumerate(runs):
+            row = {
                 "run": totals["run"],
                 "submitter": opening["submitter"],
                 "attempt": opening["attempt"],
                 "totals": dict(totals),
                 "figures": figures(totals),
             }
-            for opening, totals in runs
-        ]
-        return canonical({"month": month, "cohort": cohort, "runs": rows})
+            yield (b"," if place else b"") + canonical(row)
+        yield b"]" + end
 
 
-    def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool) -> str:
-        """Write the README of a bundle, with the page that checks it or without."""
+    def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False) -> str:
+        """Write the README of a bundle, with the page that checks it or without, and with withdrawn tasks or without."""
         row, hint = (_PAGE_ROW, _PAGE_HINT) if page else ("", "")
+        row = (_WITHDRAWN_ROW if withdrawn else "") + row
         return _README.format(month=month, cohort=cohort, origin=origin, canary=canary, row=row, hint=hint)
 
 
+    _WITHDRAWN_ROW = (
+        "| `withdrawn.jsonl` | the tasks that were withdrawn and count in no figure; `openings.jsonl` goes on with them |\n"
+    )
     _PAGE_ROW = "| `verify.html` | a page that checks this folder in a browser, from a disk and without a network |\n"
     _PAGE_HINT = """\
 Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what it checks makes the
@@ -1990,7 +2082,7 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
     CLOSING = ("score", "abort")
 
 
-    @dataclass(frozen=True)
+    @dataclass(frozen=True, slots=True)
     class Entry:
         """A statement and its index in the log."""
 
@@ -2003,7 +2095,7 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
             return next(iter(self.statement.digest.values()))
 
 
-    @dataclass(frozen=True)
+    @dataclass(frozen=True, slots=True)
     class Run:
         """A run's two ends; `close` is None while it is open."""
 
@@ -2065,14 +2157,35 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
             """Give the withdrawals from a cohort."""
             return [entry for entry, name in self._withdrawn if name == cohort]
 
-        def require_refills(self, cohort: str) -> None:
-            """Check each withdrawal from a cohort: under the task's commitment, and refilled with the next of a reserve."""
-            for entry in self.withdrawn(cohort):
+        def gaps(self, cohort: str, before: int) -> int:
+            """Count the withdrawals from a cohort, before an index, that nobody took the place of."""
+            gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
+            return sum(entry.statement.predicate["replacement"] is None for entry in gone)
+
+        def opened_with(self, retired: Entry) -> list[Entry]:
+            """Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before."""
+            cohort = retired.statement.predicate["cohort"]
+            before = max((entry.index for entry in self.of("retire") if entry.index < retired.index), default=-1)
+            home = {entry.index: name for entry, name in self._withdrawn}
+            due = [entry for entry in self.of("withdraw") if entry.index < retired.index]
+            return [e for e in due if home.get(e.index, cohort if e.index > before else None) == cohort]
+
+        def require_refills(self, retired: Entry, strata: Mapping[str, str]) -> None:
+            """Check each withdrawal that a retirement opens: refilled with the next of its stratum's reserve, if it can be.
+
+        Args:
+            retired: the retirement.
+            strata: the stratum of each task that was withdrawn, as its document has it.
+        """
+            served = {entry.index for entry, _ in self._withdrawn}
+            for entry in self.opened_with(retired):
                 gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
                 if entry.digest != self.commit_of(gone, entry.index).digest:
                     raise Broken(f"leaf {entry.index} withdraws {gone} under a commitment that is not its own")
-                if refill is not None:
-                    self._require_next_in_reserve(refill, entry)
+                if entry.index in served:
+                    self._require_next_in_reserve(refill, entry, strata[gone])
+                elif refill is not None:
+                    raise Broken(f"leaf {entry.index} refills with {refill} for {gone}, which was not being served")
 
         def require_roots(self, cohort: str) -> int:
             """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
@@ -2116,24 +2229,20 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
             self._withdrawn.append((entry, cohort))
             return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
 
-        def _require_next_in_reserve(self, refill: str, entry: Entry) -> None:
+        def _require_next_in_reserve(self, refill: str | None, entry: Entry, stratum: str) -> None:
             promised = self.last_set(entry.index)
-            wanted = self.commit_of(refill, promised.index).digest
             between = [item for item in self.of("withdraw") if promised.index < item.index < entry.index]
             refills = [item.statement.predicate["replacement"] for item in between]
             used = {item.digest for item in between} | {
                 self.commits[task].digest for task in refills if task in self.commits
             }
-            unknown = sum(task is not None and task not in self.commits for task in refills)
-            for stratum, reserve in promised.statement.predicate["reserve"].items():
-                if wanted in reserve:
-                    left = [item for item in reserve if item not in used]
-                    if wanted not in left[: 1 + unknown]:
-                        raise Broken(
-                            f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}"
-                        )
-                    return
-            raise Broken(f"leaf {entry.index} refills with {refill}, which is in no reserve of leaf {promised.index}")
+            left = [item for item in promised.statement.predicate["reserve"].get(stratum, []) if item not in used]
+            if refill is None and left:
+                raise Broken(
+                    f"leaf {entry.index} refills with nobody, though the reserve of {stratum} has {len(left)} left"
+                )
+            if refill is not None and [self.commit_of(refill, promised.index).digest] != left[:1]:
+                raise Broken(f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}")
 
         def _admit(self, entry: Entry) -> None:
             task = entry.statement.name
@@ -2198,6 +2307,152 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
 
 
 vault_ledger_history = vault_ledger_history()
+
+
+def vault_ledger_handover():
+    """Which key signs the log's heads: one at a time, and from which size on.
+
+A `key` statement at leaf n hands the log over from one key to another. It names both, and n itself, and both have
+signed these lines, so that neither who holds the old one alone nor who holds the new one alone can make it:
+
+    quarterturn/log-key/v1
+    <old verifier key>
+    <new verifier key>
+    <n>
+
+Heads over at most n leaves are the old key's, heads over more are the new key's; a head by the other one is refused.
+No such text is a checkpoint, whose second line is a number, so a signature under one never counts under the other.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    Entry = vault_ledger_history.Entry
+    Note = vault_ledger_note.Note
+    Verifier = vault_ledger_note.Verifier
+    decode_base64 = vault_ledger_note.decode_base64
+    SHA = vault_ledger_statement.SHA
+    Statement = vault_ledger_statement.Statement
+
+
+
+    KIND = "key"
+    _MARK = b'"urn:quarterturn:key:v1"'  # stands in every leaf of this kind, and seldom in another
+
+
+    def text(old: str, new: str, size: int) -> bytes:
+        """Give what both keys sign."""
+        return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
+
+
+    @dataclass(frozen=True)
+    class Reigns:
+        """The log's keys, in order.
+
+    Attributes:
+        first: the key of its first heads.
+        later: `(leaf, key)` for each statement that hands the log over.
+    """
+
+        first: str
+        later: tuple[tuple[int, str], ...] = ()
+
+        @classmethod
+        def read(cls, origin: str, entries: Iterable[Entry], head: Note) -> Reigns:
+            """Read the `key` statements of a log; where there are none, the key that signed its head is the only one.
+
+        Raises:
+            Broken: one is not signed by both keys, stands elsewhere than it says, is of another log, or does not begin
+                where the last one ended.
+        """
+            found = [(entry.index, *_both(origin, entry)) for entry in entries]
+            first = found[0][1] if found else next(vkey for vkey in head.verified if _is_of(origin, vkey))
+            keys = [first]
+            for index, old, new in found:
+                if old != keys[-1]:
+                    raise Broken(f"leaf {index} hands the log over from {old}, whose key at that leaf is {keys[-1]}")
+                if new in keys:
+                    raise Broken(f"leaf {index} hands the log over to {new}, which was its key before")
+                keys.append(new)
+            return cls(first, tuple((index, new) for index, _, new in found))
+
+        def of(self, size: int) -> str:
+            """Give the key of heads over so many leaves."""
+            return next((new for index, new in reversed(self.later) if index < size), self.first)
+
+        def require(self, note: Note, size: int, what: str) -> None:
+            """Check that a head over so many leaves is signed by the key of that size, and by no other of the log's.
+
+        Raises:
+            Broken: it is not; the message names the key that should have signed.
+        """
+            wanted = self.of(size)
+            others = {self.first, *(new for _, new in self.later)} - {wanted}
+            if wanted in note.verified and not others.intersection(note.verified):
+                return
+            changes = ", ".join(str(index) for index, _ in self.later) or "none"
+            raise Broken(
+                f"{what} covers {size} leaves, and the log's key at that size is {wanted} (leaves that change it: "
+                f"{changes}), but it is signed by {', '.join(note.verified)}"
+            )
+
+
+    def introduced(origin: str, leaves: Iterable[bytes], given: Sequence[str]) -> str | None:
+        """Say how a key that the caller did not give was introduced by one that they gave; None where none was.
+
+    The leaves need not be proven to be in the log: such a statement bears the signature of the key that was given.
+    """
+        told = None
+        known = list(given)
+        for index, leaf in enumerate(leaves):
+            if _MARK in leaf:
+                try:
+                    old, new = _both(origin, Entry(index, Statement.parse(leaf)))
+                except (Broken, Malformed):
+                    continue
+                if old in known and new not in known:
+                    told = (
+                        f"leaf {index} hands the log over from {old} to {new}, and both keys signed that; an audit takes "
+                        "keys from its caller alone: ask whoever gave you the old one, and give the new one too (--key)"
+                    )
+                    known.append(new)
+        return told
+
+
+    def successors(origin: str, leaves: Iterable[bytes], start: int) -> Iterator[str]:
+        """Give the keys to which these leaves hand a log over; `start` is the index of the first.
+
+    Raises:
+        Broken, Malformed: one of them is no statement that does so.
+    """
+        for index, leaf in enumerate(leaves, start):
+            if _MARK in leaf and (found := Statement.parse(leaf, f"leaf {index}")).kind == KIND:
+                yield _both(origin, Entry(index, found))[1]
+
+
+    def _both(origin: str, entry: Entry) -> tuple[str, str]:
+        """Give the old and the new key of a statement that both signed."""
+        says = entry.statement.predicate
+        old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
+        if not origin == old.name == new.name == entry.statement.name:
+            raise Broken(f"leaf {entry.index} hands over the log {new.name}, and this log is {origin}")
+        if entry.statement.digest[SHA] != hashlib.sha256(new.public).hexdigest():
+            raise Broken(f"leaf {entry.index} has not the digest of the new key that it names")
+        if says["size"] != entry.index:
+            raise Broken(f"leaf {entry.index} hands the log over at leaf {says['size']}, which is not where it stands")
+        for word, key in (("old", old), ("new", new)):
+            signature = decode_base64(says["signatures"][word], f"the {word} key's signature at leaf {entry.index}")
+            if not key.accepts(text(old.vkey, new.vkey, says["size"]), signature):
+                raise Broken(f"leaf {entry.index} hands the log over to {new.vkey}, and the {word} key did not sign that")
+        return old.vkey, new.vkey
+
+
+    def _is_of(origin: str, vkey: str) -> bool:
+        return vkey.partition("+")[0] == origin
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_handover = vault_ledger_handover()
 
 
 def vault_ledger_cosignature():
@@ -2694,13 +2949,10 @@ and each is canonical JSON of its shape. Nothing here decides whether what the f
             except OSError as error:
                 raise Broken(f"{name} cannot be read: {error.strerror}") from error
 
-        def lines(self, name: str, shape: Shape) -> Iterator[dict[str, Any]]:
-            """Read the lines of a content file as canonical JSON of a shape."""
+        def lines(self, name: str, shape: Shape) -> Iterator[tuple[bytes, dict[str, Any]]]:
+            """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
             for number, line in enumerate(self.raw_lines(name), 1):
-                what = f"line {number} of {name}"
-                value = parse_canonical(line, what)
-                shape(value, what)
-                yield value
+                yield line, shape.parse(line, f"line {number} of {name}")
 
 
     def _walk(folder: Path, prefix: str) -> Iterator[str]:
@@ -2753,9 +3005,11 @@ def vault_ledger_case():
     """What the steps of an audit hand to each other: the evidence so far."""
 
     Checkpoint = vault_ledger_checkpoint.Checkpoint
+    Reigns = vault_ledger_handover.Reigns
     Entry = vault_ledger_history.Entry
     History = vault_ledger_history.History
     Run = vault_ledger_history.Run
+    Note = vault_ledger_note.Note
     Verifier = vault_ledger_note.Verifier
     Policy = vault_ledger_policy.Policy
     Bundle = vault_ledger_reading.Bundle
@@ -2764,7 +3018,7 @@ def vault_ledger_case():
 
 
 
-    @dataclass(frozen=True)
+    @dataclass(frozen=True, slots=True)
     class Task:
         """What later steps need of an opened task."""
 
@@ -2774,7 +3028,7 @@ def vault_ledger_case():
         max_steps: int
 
 
-    @dataclass(frozen=True)
+    @dataclass(frozen=True, slots=True)
     class OpenedRun:
         """A line of `runs.jsonl` with the statements that it opens."""
 
@@ -2798,12 +3052,16 @@ def vault_ledger_case():
         bundle: Bundle = field(init=False)  # 1 files
         verifiers: list[Verifier] = field(init=False)  # 2 checkpoint
         head: Checkpoint = field(init=False)  # 2 checkpoint
+        signed: Note = field(init=False)  # 2 checkpoint
         tree: TileTree = field(init=False)  # 3 root
         leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
         history: History = field(init=False)  # 4 statements
+        reigns: Reigns = field(init=False)  # 4 statements
         retired: Entry = field(init=False)  # 6 retirement
         tasks: dict[str, Task] = field(init=False)  # 7 commitments
+        withdrawn: dict[str, Task] = field(init=False)  # 7 commitments
         runs: list[OpenedRun] = field(init=False)  # 10 runs
+        counted: list[Mapping[str, Any]] = field(init=False)  # 11 results: the totals of each scored run, as they count
         witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
         strangers: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
         pending: str | None = None  # 14 full score
@@ -2822,6 +3080,84 @@ def vault_ledger_case():
 
 
 vault_ledger_case = vault_ledger_case()
+
+
+def vault_ledger_audit_keys():
+    """Whose signatures count in an audit: those of the keys and the policy that the caller gave; nobody from the bundle."""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    Case = vault_ledger_case.Case
+    Checkpoint = vault_ledger_checkpoint.Checkpoint
+    open_checkpoint = vault_ledger_checkpoint.open_checkpoint
+    introduced = vault_ledger_handover.introduced
+    Note = vault_ledger_note.Note
+    take_apart = vault_ledger_note.take_apart
+    Named = vault_ledger_policy.Named
+    Policy = vault_ledger_policy.Policy
+    WIDTH = vault_ledger_tiles.WIDTH
+    bundles_of = vault_ledger_tiles.bundles_of
+    entries_path = vault_ledger_tiles.entries_path
+    unpack_entries = vault_ledger_tiles.unpack_entries
+
+
+
+
+    def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
+        """Open the head; where a key that was given vouches for the one that signed, say so."""
+        try:
+            return open_checkpoint(data, case.verifiers)
+        except Broken as error:
+            if told := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
+                raise Broken(f"{error}; {told}") from None
+            raise
+
+
+    def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
+        """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
+        try:
+            return open_checkpoint(data, case.verifiers)
+        except Broken as error:
+            size = Checkpoint.parse(take_apart(data)[0]).size
+            wanted = case.reigns.of(size)
+            if wanted in (one.vkey for one in case.verifiers):
+                raise
+            raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
+
+
+    def policy_of(case: Case) -> Policy:
+        """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
+        given = case.policy or Policy()
+        return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+
+
+    def require_quorum(case: Case, data: bytes, what: str) -> None:
+        """Check that a checkpoint is cosigned as the caller's policy asks."""
+        try:
+            policy_of(case).open(data)
+        except Broken as error:
+            raise Broken(f"{what}: {error}") from None
+
+
+    def _introduced(case: Case, head: Checkpoint) -> str | None:
+        if head.size > WIDTH * len(case.bundle.log_files):
+            return None  # the next step refuses it
+        try:
+            return introduced(head.origin, _leaves(case, head.size), [one.vkey for one in case.verifiers])
+        except (Broken, Malformed):
+            return None  # the leaves cannot be read, and nobody vouched for the key
+
+
+    def _leaves(case: Case, size: int) -> Iterator[bytes]:
+        """Give the leaves as they are in the bundle, proven or not."""
+        for index, width in bundles_of(size):
+            path = entries_path(index, width)
+            yield from unpack_entries(case.bundle.read_log(path), width, f"log/{path}")
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit_keys = vault_ledger_audit_keys()
 
 
 def vault_ledger_report():
@@ -2957,16 +3293,19 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
     contents = vault_ledger_contents
+    open_head = vault_ledger_audit_keys.open_head
+    open_older = vault_ledger_audit_keys.open_older
+    policy_of = vault_ledger_audit_keys.policy_of
+    require_quorum = vault_ledger_audit_keys.require_quorum
     Case = vault_ledger_case.Case
-    open_checkpoint = vault_ledger_checkpoint.open_checkpoint
+    KIND = vault_ledger_handover.KIND
+    Reigns = vault_ledger_handover.Reigns
     Entry = vault_ledger_history.Entry
     History = vault_ledger_history.History
     leaf_hash = vault_ledger_merkle.leaf_hash
     root_from = vault_ledger_merkle.root_from
     Verifier = vault_ledger_note.Verifier
     open_note = vault_ledger_note.open_note
-    Named = vault_ledger_policy.Named
-    Policy = vault_ledger_policy.Policy
     Bundle = vault_ledger_reading.Bundle
     State = vault_ledger_report.State
     Statement = vault_ledger_statement.Statement
@@ -2998,10 +3337,10 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
         case.verifiers = [Verifier.parse(key) for key in case.keys]
         data = case.bundle.read_log(contents.HEAD)
-        case.head, _ = open_checkpoint(data, case.verifiers)
+        case.head, case.signed = open_head(case, data)
         if case.head.origin != case.bundle.manifest["origin"]:
             raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
-        policy = _policy(case)
+        policy = policy_of(case)
         case.witnesses = policy.open(data).witnesses
         known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
         case.strangers = open_note(data, known).ignored
@@ -3037,14 +3376,18 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     def statements(case: Case) -> Outcome:
         """4. Every leaf is a statement in canonical bytes, and none contradicts another."""
         case.history = History(Entry(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves)
+        case.leaves = []  # their statements are what counts from here on
+        case.reigns = Reigns.read(case.head.origin, case.history.of(KIND), case.signed)
+        case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
         kinds = [entry.statement.kind for entry in case.history.entries]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        return "proved", f"{len(kinds)} statements were read: {counts}"
+        told = "".join(f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later)
+        return "proved", f"{len(kinds)} statements were read: {counts}{told}"
 
 
     def named(case: Case) -> Outcome:
         """5. Every checkpoint that a run names is signed, and its root is the log's at that size."""
-        sizes = {}
+        sizes: dict[str, tuple[int, int]] = {}  # by name: the size, and the first leaf that names it
         for entry in case.history.of("run-open"):
             says = entry.statement.predicate["checkpoint"]
             if says["size"] > entry.index:
@@ -3052,17 +3395,15 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
                     f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier"
                 )
             _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
-            sizes[f"{contents.KEPT}/{says['size']}"] = says["size"]
+            sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
         kept = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
         if strangers := sorted(kept ^ sizes.keys()):
             state = "named by no run" if strangers[0] in kept else "missing"
             raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
-        for name, size in sizes.items():
-            found, _ = open_checkpoint(case.bundle.read_log(name), case.verifiers)
-            if found.size != size or found.origin != case.head.origin:
-                raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
-            _require_root(case, size, found.root, f"log/{name}")
-        return "proved", f"{len(sizes)} checkpoints that runs name are signed, and each is the beginning of this tree"
+        for name, (size, index) in sizes.items():
+            _require_named(case, name, size, index)
+        told = "signed and cosigned" if case.witnesses else "signed"
+        return "proved", f"{len(sizes)} checkpoints that runs name are {told}, and each is the beginning of this tree"
 
 
     def retirement(case: Case) -> Outcome:
@@ -3090,7 +3431,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         """13. The log extends the checkpoint that the caller kept."""
         if case.previous is None:
             return "not asked", "no older checkpoint was given to compare with"
-        kept, _ = open_checkpoint(case.previous, case.verifiers)
+        kept, signed = open_older(case, case.previous, "the older checkpoint")
         if kept.origin != case.head.origin:
             raise Broken(f"the older checkpoint is of the log {kept.origin}, not of {case.head.origin}")
         if kept.size > case.head.size:
@@ -3098,14 +3439,21 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
                 f"the checkpoint that was given has {kept.size} leaves, this bundle's only {case.head.size}: "
                 "compare it with a newer bundle or with the log itself"
             )
+        case.reigns.require(signed, kept.size, "the older checkpoint")
         _require_root(case, kept.size, kept.root, "the older checkpoint")
         return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
 
 
-    def _policy(case: Case) -> Policy:
-        """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
-        given = case.policy or Policy()
-        return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+    def _require_named(case: Case, name: str, size: int, index: int) -> None:
+        """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
+        data = case.bundle.read_log(name)
+        found, signed = open_older(case, data, f"log/{name}")
+        if found.size != size or found.origin != case.head.origin:
+            raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
+        case.reigns.require(signed, size, f"log/{name}")
+        _require_root(case, size, found.root, f"log/{name}")
+        if case.policy:
+            require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
 
 
     def _seen(witness: tuple[str, int]) -> str:
@@ -3182,7 +3530,7 @@ An auditor runs this module, so it imports the standard library only. `openssl` 
 
     SALT_SIZE = 32
     SIZE = 32
-    LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed"})
+    LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log"})
 
 
     def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:
@@ -3226,20 +3574,29 @@ def vault_ledger_audit_results():
     Entry = vault_ledger_history.Entry
     Run = vault_ledger_history.Run
     canonical = vault_ledger_jcs.canonical
+    shared = vault_ledger_jcs.shared
     leaf_hash = vault_ledger_merkle.leaf_hash
     verify_inclusion = vault_ledger_merkle.verify_inclusion
+    counted = vault_ledger_results.counted
     totals_of = vault_ledger_results.totals_of
 
 
 
-    _SHOWN = 40
+    _BEFORE, _BEHIND = b'"result":', b',"run":'  # of the result in a line of results.jsonl
+
+
+    class Row(NamedTuple):
+        """A line of `results.jsonl`: the result's bytes in it, and what all of it says."""
+
+        result: bytes
+        says: Mapping[str, Any]
 
 
     def runs(case: Case) -> Outcome:
         """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym."""
         for number, run in case.history.runs.items():
             _require_closed(case, number, run)
-        lines = list(case.bundle.lines(contents.RUNS, contents.RUN_LINE))
+        lines = [shared(line) for _, line in case.bundle.lines(contents.RUNS, contents.RUN_LINE)]
         used = [n for n, run in sorted(case.history.runs.items()) if case.cohort in run.open.statement.predicate["cohorts"]]
         opened = [line["run"] for line in lines]
         if opened != used:
@@ -3253,15 +3610,16 @@ def vault_ledger_audit_results():
 
     def results(case: Case) -> Outcome:
         """11. The retired cohort's results lie under each score's root, are complete, and add up to the totals."""
-        groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda line: line["run"])
+        groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda item: item[1]["run"])
         scored = [run for run in case.runs if run.scored]
-        count = 0
+        count, case.counted = 0, []
         for run in scored:
             number, lines = next(groups, (None, iter(())))
-            rows = list(lines)
+            rows = [Row(_result_in(line), value) for line, value in lines]
             if number != run.line["run"]:
                 raise Broken(f"{contents.RESULTS} should go on with run {run.line['run']}, it does with {number}")
             _require_results(case, run, rows)
+            case.counted.append(counted(run.line["totals"], [row.says["result"] for row in rows], case.tasks))
             count += len(rows)
         if stranger := next(groups, None):
             raise Broken(f"{contents.RESULTS} opens results of run {stranger[0]}, which has no score on {case.cohort}")
@@ -3270,14 +3628,18 @@ def vault_ledger_audit_results():
 
     def figures(case: Case) -> Outcome:
         """12. Aggregate, attestation and README follow from what was opened."""
-        rows = [(run.line["opening"], run.line["totals"]) for run in case.runs if run.scored]
+        scored = [run.line["opening"] for run in case.runs if run.scored]
+        rows = list(zip(scored, case.counted, strict=True))
         subjects = [(name, task.sha256) for name, task in case.tasks.items()]
-        _require_same(case, contents.AGGREGATE, contents.aggregate(case.month, case.cohort, rows))
-        _require_same(case, contents.ATTESTATION, contents.attestation(case.month, case.cohort, subjects))
+        _require_same(case, contents.AGGREGATE, lambda: contents.aggregate(case.month, case.cohort, rows))
+        _require_same(case, contents.ATTESTATION, lambda: [contents.attestation(case.month, case.cohort, subjects)])
         says = case.bundle.manifest
-        text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], page=contents.PAGE in says["files"])
-        _require_same(case, contents.README, text.encode())
-        return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results"
+        also = {"page": contents.PAGE in says["files"], "withdrawn": bool(case.withdrawn)}
+        text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], **also)
+        _require_same(case, contents.README, lambda: [text.encode()])
+        gone = case.history.withdrawn(case.cohort)
+        told = f", without {len(gone)} withdrawn tasks" if gone else ""
+        return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{told}"
 
 
     def full_score(case: Case) -> Outcome:
@@ -3294,6 +3656,15 @@ def vault_ledger_audit_results():
         case.pending = max(waiting.values())
         told = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
         return "pending", f"full scores need cohorts that are still private: {told}"
+
+
+    def _result_in(line: bytes) -> bytes:
+        """Take the result's canonical bytes out of a canonical line, where they stand: they were compared there already.
+
+    Its neighbours are a list of hexadecimal digits before it and a run's number and more such digits behind it, so the
+    first name before it and the last one behind it are those of the line, and never a part of the result.
+    """
+        return line[line.index(_BEFORE) + len(_BEFORE) : line.rindex(_BEHIND)]
 
 
     def _require_closed(case: Case, number: int, run: Run) -> None:
@@ -3325,7 +3696,7 @@ def vault_ledger_audit_results():
         return found
 
 
-    def _require_results(case: Case, run: OpenedRun, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _require_results(case: Case, run: OpenedRun, rows: Sequence[Row]) -> None:
         number, score = run.line["run"], _score(run)
         says, opened = score.statement.predicate, run.run.open
         named = opened.statement.predicate["cohorts"]
@@ -3333,38 +3704,39 @@ def vault_ledger_audit_results():
         if sorted(item["cohort"] for item in says["totals"]) != sorted(named):
             raise Broken(f"the score of run {number} at leaf {score.index} has not one total for each of its cohorts")
         members = case.history.members(case.cohort, opened.index)
-        got = [row["result"]["task"] for row in rows]
+        got = [row.says["result"]["task"] for row in rows]
         if sorted(got) != sorted(members):
             wrong = sorted(set(got) ^ set(members)) or ["a task twice"]
             raise Broken(f"run {number} must open one result for each task of {case.cohort}: see {wrong[0]}")
         _require_tree_order(case, number, rows)
+        root = bytes.fromhex(says["results_root"])
         for row in rows:
-            _require_result(case, row, says["count"], bytes.fromhex(says["results_root"]))
-        _require_totals(case, run, score, [row["result"] for row in rows])
+            _require_result(case, row, says["count"], root)
+        _require_totals(case, run, score, [row.says["result"] for row in rows])
 
 
-    def _require_tree_order(case: Case, number: int, rows: Sequence[Mapping[str, Any]]) -> None:
-        places = [(case.history.commits[row["result"]["task"]].digest, row["position"]) for row in rows]
+    def _require_tree_order(case: Case, number: int, rows: Sequence[Row]) -> None:
+        places = [(case.history.commits[row.says["result"]["task"]].digest, row.says["position"]) for row in rows]
         if places != sorted(places) or len({place for _, place in places}) != len(places):
             raise Broken(f"the results of run {number} are not in the order of their tasks' commitments")
         if [place for _, place in places] != sorted(place for _, place in places):
             raise Broken(f"the positions of the results of run {number} do not rise with their tasks' commitments")
 
 
-    def _require_result(case: Case, row: Mapping[str, Any], count: int, root: bytes) -> None:
-        result = row["result"]
-        who = f"the result of run {row['run']} on {result['task']}"
-        if result["run"] != row["run"] or result["cohort"] != case.cohort:
+    def _require_result(case: Case, row: Row, count: int, root: bytes) -> None:
+        says, result = row.says, row.says["result"]
+        who = f"the result of run {says['run']} on {result['task']}"
+        if result["run"] != says["run"] or result["cohort"] != case.cohort:
             raise Broken(f"{who} says that it is of run {result['run']} on {result['cohort']}")
-        task = case.tasks.get(result["task"])
+        task = case.tasks.get(result["task"]) or case.withdrawn.get(result["task"])
         if task and (result["category"], result["max_steps"]) != (task.category, task.max_steps):
             raise Broken(f"{who} says {result['category']} with {result['max_steps']} steps, the task {task.category} "
                          f"with {task.max_steps}")  # fmt: skip
         if result["passed"] and result["verdict"] != "true":
             raise Broken(f"{who} is passed with the verdict {result['verdict']}")
-        bound = commitment("result", canonical(result), bytes.fromhex(row["salt"]))
+        bound = commitment("result", row.result, bytes.fromhex(says["salt"]))
         try:
-            verify_inclusion(leaf_hash(bound), row["position"], count, [bytes.fromhex(item) for item in row["proof"]], root)
+            verify_inclusion(leaf_hash(bound), says["position"], count, list(map(bytes.fromhex, says["proof"])), root)
         except Broken as error:
             raise Broken(f"{who} is not under the results root {root.hex()}: {error}") from None
 
@@ -3394,15 +3766,20 @@ def vault_ledger_audit_results():
         return run.run.close
 
 
-    def _require_same(case: Case, name: str, expected: bytes) -> None:
-        found = case.bundle.whole(name)
-        if found != expected:
-            at = next(
-                (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), min(len(found), len(expected))
-            )
-            raise Broken(
-                f"{name} differs from what was opened at byte {at}: {found[at : at + 40]!r}, not {expected[at : at + 40]!r}"
-            )
+    def _require_same(case: Case, name: str, pieces: Callable[[], Iterable[bytes]]) -> None:
+        """Compare a file with what it should be: by its digest in the manifest, and its bytes only where that differs."""
+        digest = hashlib.sha256()
+        for piece in pieces():
+            digest.update(piece)
+        if digest.hexdigest() == case.bundle.manifest["files"][name]["sha256"]:
+            return
+        found, expected = case.bundle.whole(name), b"".join(pieces())
+        at = next(
+            (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), min(len(found), len(expected))
+        )
+        raise Broken(
+            f"{name} differs from what was opened at byte {at}: {found[at : at + 40]!r}, not {expected[at : at + 40]!r}"
+        )
 
     return SimpleNamespace(**locals())
 
@@ -3417,7 +3794,8 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
 `vault.ledger.statement`, the formats in `docs/reference/ledger-formats.md`.
 """
 
-    Verifier = vault_ledger_note.Verifier
+    handover = vault_ledger_handover
+    Signer = vault_ledger_note.Signer
     KINDS = vault_ledger_statement.KINDS
     Statement = vault_ledger_statement.Statement
     statement = vault_ledger_statement.statement
@@ -3456,6 +3834,8 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         counts: Mapping[str, int],
         next_draw: bytes,
         public_grammar: bool,
+        month_key: bytes | None = None,
+        access_log: tuple[int, bytes] | None = None,
     ) -> bytes:
         """State which tasks are live, what will retire when, and the order of the reserve.
 
@@ -3469,6 +3849,8 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         counts: `{"unseen": n, "seen": n}`: live tasks of skeletons that nobody has seen, and of others.
         next_draw: commitment to the next cohort's draw seed.
         public_grammar: whether any live task was drawn from a public grammar.
+        month_key: the Ed25519 key (32 bytes) that signs the head over this statement, if one does.
+        access_log: how many entries the operator's access log had, and a commitment to how it ended.
     """
         predicate = {
             "month": month,
@@ -3479,8 +3861,14 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
             "counts": dict(counts),
             "next_draw": next_draw.hex(),
             "public_grammar": public_grammar,
+            **({} if month_key is None else {"month_key": month_key.hex()}),
+            **({} if access_log is None else {"access_log": _access_log(*access_log)}),
         }
         return statement("set", f"set/{month}", root.hex(), predicate)
+
+
+    def _access_log(entries: int, commitment: bytes) -> dict[str, Any]:
+        return {"entries": entries, "commitment": commitment.hex()}
 
 
     def run_open(
@@ -3561,9 +3949,12 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         return hashlib.sha256(data).hexdigest()
 
 
-    def key(*, old: Verifier, new: Verifier) -> bytes:
-        """Announce a change of the log's key."""
-        return statement("key", new.name, sha256_hex(new.public), {"old": old.vkey, "new": new.vkey})
+    def key(*, old: Signer, new: Signer, size: int) -> bytes:
+        """Hand the log over: heads over more than `size` leaves, which is this leaf's index, are the new key's."""
+        said = handover.text(old.verifier.vkey, new.verifier.vkey, size)
+        signatures = {word: base64.b64encode(one.key.sign(said)).decode() for word, one in (("old", old), ("new", new))}
+        predicate = {"old": old.verifier.vkey, "new": new.verifier.vkey, "size": size, "signatures": signatures}
+        return statement("key", new.name, sha256_hex(new.verifier.public), predicate)
 
     return SimpleNamespace(**locals())
 
@@ -3605,23 +3996,30 @@ def vault_ledger_audit_tasks():
 
 
     def commitments(case: Case) -> Outcome:
-        """7. Every retired task opens the commitment that its `commit` leaf made."""
-        case.tasks = {}
-        provenance = variants = 0
+        """7. Every task that retired, or was withdrawn and is due, opens the commitment that its `commit` leaf made."""
+        case.tasks, case.withdrawn = {}, {}
         stated = case.retired.statement.predicate["tasks"]
-        lines = case.bundle.raw_lines(contents.TASKS)
+        gone = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
+        if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(gone):
+            due = ", ".join(one["id"] for one in gone) or "none"
+            raise Broken(f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}")
+        files = [(contents.TASKS, stated, case.tasks), *([(contents.WITHDRAWN, gone, case.withdrawn)] if gone else [])]
         openings = case.bundle.lines(contents.OPENINGS, contents.OPENING_LINE)
-        for number, (says, line, opening) in enumerate(zip_longest(stated, lines, openings), 1):
-            if says is None or line is None or opening is None:
-                raise Broken(
-                    f"the retire statement, {contents.TASKS} and {contents.OPENINGS} differ in length from {number}"
-                )
-            _open(case, number, says, line, opening)
-            provenance += _open_provenance(case, opening)
-            variants += "variant_key" in opening
+        provenance = variants = 0
+        for name, wanted, into in files:
+            for number, (says, line) in enumerate(zip_longest(wanted, case.bundle.raw_lines(name)), 1):
+                opening = next(openings, None)
+                if says is None or line is None or opening is None:
+                    raise Broken(f"the log, {name} and {contents.OPENINGS} differ in length from {number}")
+                into[says["id"]] = _open(case, f"line {number} of {name}", says, line, opening[1])
+                provenance += _open_provenance(case, opening[1])
+                variants += "variant_key" in opening[1]
+        if next(openings, None) is not None:
+            raise Broken(f"{contents.OPENINGS} has more lines than there are tasks")
         told = f"; {provenance} of them open their provenance" if provenance else ""
         told += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
-        return "proved", f"{len(case.tasks)} tasks open their commitments, byte for byte{told}"
+        told += f"; {len(gone)} of them left early" if gone else ""
+        return "proved", f"{len(case.tasks) + len(gone)} tasks open their commitments, byte for byte{told}"
 
 
     def promise(case: Case) -> Outcome:
@@ -3632,7 +4030,7 @@ def vault_ledger_audit_tasks():
         if retired != members:
             place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
             raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
-        case.history.require_refills(case.cohort)
+        case.history.require_refills(case.retired, {name: task.stratum for name, task in case.withdrawn.items()})
         whole = case.history.require_roots(case.cohort)
         _require_quarter(case)
         _require_strata(case)
@@ -3656,8 +4054,7 @@ def vault_ledger_audit_tasks():
         return "proved", f"the commitments stand before each of the {count} runs that used them, and under its checkpoint"
 
 
-    def _open(case: Case, number: int, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> None:
-        what = f"line {number} of {contents.TASKS}"
+    def _open(case: Case, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> Task:
         document = parse_canonical(line, what)
         if not isinstance(document, dict):
             raise Broken(f"{what} is no task")
@@ -3665,24 +4062,25 @@ def vault_ledger_audit_tasks():
             shape(document.get(key), f"{what}: $.{key}")
         name = document["id"]
         if not name == opening["id"] == says["id"]:
-            raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the retire statement names {says['id']}")
-        if name in case.tasks:
-            raise Broken(f"{name} stands twice in {contents.TASKS}")
-        if sha256_hex(line) != says["sha256"]:
-            raise Broken(f"{name} has the sha256 {sha256_hex(line)}, the retire statement says {says['sha256']}")
+            raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the log names {says['id']}")
+        if name in case.tasks or name in case.withdrawn:
+            raise Broken(f"{name} stands twice, again in {what}")
+        digest = sha256_hex(line)
+        if digest != says.get("sha256", digest):
+            raise Broken(f"{name} has the sha256 {digest}, the retire statement says {says['sha256']}")
         commit = case.history.commit_of(name, case.retired.index)
         if commit.index != opening["commit"]:
             raise Broken(f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}")
         if not commit.digest == opening["commitment"] == says["commitment"]:
-            raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} in the "
-                         f"retire statement, {opening['commitment']} in its opening")  # fmt: skip
+            raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} where it "
+                         f"leaves, {opening['commitment']} in its opening")  # fmt: skip
         if not opens("commit", line, bytes.fromhex(opening["salt"]), bytes.fromhex(commit.digest)):
             raise Broken(f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}")
         _require_variant_key(document, opening)
         if opening["canary"] != case.bundle.manifest["canary"]:
             raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
         stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
-        case.tasks[name] = Task(says["sha256"], stratum, document["category"], document["max_steps"])
+        return Task(digest, stratum, document["category"], document["max_steps"])
 
 
     def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
@@ -3709,18 +4107,22 @@ def vault_ledger_audit_tasks():
 
 
     def _require_quarter(case: Case) -> None:
+        """A gap that a withdrawal left is counted as the task that was promised."""
         promised = case.history.last_set(case.retired.index)
         item = listed(promised, case.cohort)
         if item is None or item["retires"] != case.month:
             raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
-        count = promised.statement.predicate["count"]
-        if abs(_COHORTS * item["count"] - count) > _COHORTS:
-            raise Broken(f"{item['count']} tasks retire of {count}: that is not a quarter within one task")
+        says = promised.statement.predicate
+        gaps = {one["id"]: case.history.gaps(one["id"], promised.index) for one in says["cohorts"]}
+        own, count = item["count"] + gaps[case.cohort], says["count"] + sum(gaps.values())
+        if abs(_COHORTS * own - count) > _COHORTS:
+            raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
 
 
     def _require_strata(case: Case) -> None:
         """A refill must be of the stratum whose reserve it stood in."""
-        stratum_of = {case.history.commits[name].digest: task.stratum for name, task in case.tasks.items()}
+        opened = {**case.tasks, **case.withdrawn}
+        stratum_of = {case.history.commits[name].digest: task.stratum for name, task in opened.items()}
         for entry in case.history.of("set"):
             for stratum, reserve in entry.statement.predicate["reserve"].items():
                 for item in reserve:
@@ -3878,15 +4280,15 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
             raise Malformed(f"{path} is not text") from error
 
 
-    def read_key(path: Path) -> str:
-        """Read a file with a log's verifier key.
+    def read_keys(path: Path) -> list[str]:
+        """Read a file with a log's verifier key, or with several, one a line: those that it had before, and its own last.
 
     Raises:
         NotFound: there is no such file.
         Malformed: it holds no such key.
     """
         try:
-            return Verifier.parse(read_text(path).strip()).vkey
+            return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
         except Malformed as error:
             raise Malformed(f"the key file {path} cannot be used: {error}") from None
 
@@ -3925,9 +4327,9 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
         """Audit what the command line names; gives the exit code."""
         parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
         parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
-        parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier key")
+        parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier keys")
         parser.add_argument(
-            "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's head"
+            "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's heads"
         )
         parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -3935,7 +4337,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
         try:
             if not given.bundle.is_dir():
                 raise NotFound(f"there is no release folder {given.bundle}")
-            keys = [read_key(path) for path in given.key]
+            keys = [key for path in given.key for key in read_keys(path)]
             policy = read_policy(given.policy) if given.policy else None
             report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None, policy)
         except VaultError as error:

@@ -91,6 +91,17 @@ class Ledger:
                 raise Refused(f"Leaf {known.number}, {key!r}, is promised already and says something else.")
             return known.number
 
+    def record_next(self, key: str, leaf_at: Callable[[int], bytes]) -> int:
+        """Record a leaf that says its own index, and give that; nobody else records one in between.
+
+        Args:
+            key: what the leaf is about; one that is recorded already is left as it is.
+            leaf_at: makes its bytes from its index.
+        """
+        with joined(self._engine, None) as own:
+            known = own.exec(select(LeafRow.number).where(LeafRow.key == key)).one_or_none()
+            return self.record(key, leaf_at(_size(own)), own) if known is None else known
+
     def publish(self) -> Checkpoint:
         """Put every recorded leaf under a signed, published and cosigned head, and give that head.
 
@@ -113,6 +124,10 @@ class Ledger:
             if row is None:
                 raise NotFound(f"The log has no leaf {index}; {_size(session)} are recorded.")
             return row.leaf
+
+    def leaves(self) -> Generator[bytes]:
+        """Give every leaf under the last signed head, in order and a few at a time."""
+        return self._rows(0, self._writer.size)
 
     def find(self, key: str) -> int | None:
         """Give the index of the leaf that was recorded under `key`, or None."""

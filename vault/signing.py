@@ -1,4 +1,4 @@
-"""Signing keys, kept sealed under the key ring: the log's, and the one that signs what is sent to hosted endpoints.
+"""Signing keys, kept sealed under the key ring: the log's, the months', and that of what hosted endpoints are sent.
 
 A file is useless without the ring, and a key is bound to its use: a sealed task in its place does not open, nor does
 the key of another use.
@@ -17,16 +17,19 @@ from vault.seal import Sealed, seal, unseal
 
 KEY_SIZE = 32
 LOG, ENDPOINT = b"quarterturn/log-signing-key/v1", b"quarterturn/endpoint-signing-key/v1"
+MONTH = b"quarterturn/month-signing-key/v1"
 _WHAT = "signing key"
 
 
 def store(path: Path, key: Ed25519PrivateKey, ring: KeyRing, use: bytes = LOG) -> None:
-    """Seal a signing key into a new file of mode 0600.
+    """Seal a signing key into a new file of mode 0600, in the folder where the ring lies.
 
     Raises:
         Refused: there is a file at `path` already.
+        Locked: there is no such folder, or it cannot be written to.
     """
-    private_files.create(path, seal(key.private_bytes_raw(), use, ring).to_json() + b"\n", _WHAT)
+    with private_files.alone(path.parent, _WHAT):  # as `vault.rewrap` asks for
+        private_files.create(path, seal(key.private_bytes_raw(), use, ring).to_json() + b"\n", _WHAT)
 
 
 def load(path: Path, ring: KeyRing, use: bytes = LOG) -> Ed25519PrivateKey:

@@ -23,6 +23,7 @@ from pathlib import Path
 from vault.errors import Broken, Malformed, Refused, Unavailable
 from vault.ledger import fsck as check
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.handover import successors
 from vault.ledger.lock import locked
 from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
 from vault.ledger.note import Signer, Verifier, read_line, take_apart
@@ -54,10 +55,20 @@ class LogWriter:
         head_file: where the last signed head is kept, outside of `folder`.
         signer: the log's key; its name is the origin.
         origin: the log's origin line.
+        former: the log's keys before this one, if it was handed over (`vault.ledger.handover`).
         patience: seconds to wait for another process that is writing.
     """
 
-    def __init__(self, folder: Path, head_file: Path, signer: Signer, origin: str, *, patience: float = 10.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        head_file: Path,
+        signer: Signer,
+        origin: str,
+        *,
+        former: Sequence[Verifier] = (),
+        patience: float = 10.0,
+    ) -> None:
         if signer.name != origin:
             raise Malformed(f"the log {origin} is signed by a key of its name, not by {signer.name}")
         if head_file.resolve().is_relative_to(folder.resolve()):
@@ -66,12 +77,18 @@ class LogWriter:
         self.origin = origin
         self._head_file = head_file
         self._signer = signer
+        self._former = tuple(former)
         self._patience = patience
 
     @property
     def verifier(self) -> Verifier:
         """The log's public key."""
         return self._signer.verifier
+
+    @property
+    def verifiers(self) -> list[Verifier]:
+        """The log's public keys, those of earlier heads too; the present one is the last."""
+        return [*self._former, self.verifier]
 
     @property
     def size(self) -> int:
@@ -93,6 +110,20 @@ class LogWriter:
         for path in (HEAD, *(f"{KEPT}/{size}" for size in sorted(sizes, reverse=True))):
             if (note := _text(self.folder / path)) is not None:
                 yield note
+
+    def covering(self, leaf: int) -> str:
+        """Give the first head that was published over a leaf, under the log's signature alone: always the same bytes.
+
+        Raises:
+            Refused: none was.
+        """
+        sizes = (int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal())
+        size = min((size for size in sizes if size > leaf), default=None)
+        if size is None or (note := _text(self.folder / f"{KEPT}/{size}")) is None:
+            raise Refused(f"no head over leaf {leaf} was published, or {self.folder / KEPT} has lost it: put it back")
+        self._open(note)
+        (text, lines), ours = take_apart(note), {(key.name, key.key_id) for key in self.verifiers}
+        return "\n".join([text, *(line for line in lines if read_line(line)[:2] in ours), ""])
 
     def put_under(self, note: str, lines: str) -> None:
         """Put witnesses' lines under a head that was published (step 5); others that are there give way to them.
@@ -124,6 +155,7 @@ class LogWriter:
         with self._alone():
             head = self._finish()
             fresh = self._fresh(head, leaves, start)
+            self._require_reign(head, fresh)
             return self._grow(head, fresh) if fresh else head
 
     def recover(self) -> Checkpoint:
@@ -153,7 +185,7 @@ class LogWriter:
         head = self.checkpoint()
         if not head.size:
             return []
-        published, problems = check.fsck(self.folder, [self._signer.verifier])
+        published, problems = check.fsck(self.folder, self.verifiers)
         if published != head:
             problems.append(f"the public checkpoint has size {published.size}, the last signed head {head.size}")
         return problems
@@ -211,6 +243,17 @@ class LogWriter:
                 raise Refused(f"leaf {index} is signed already with other bytes; the rows were changed or put back")
         return leaves[len(known) :]
 
+    def _require_reign(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:
+        """Refuse to sign before the log was handed over to this key, and after it was handed over to another."""
+        handed, note = list(successors(self.origin, fresh, head.size)), self.note()
+        signed = open_checkpoint(note, self.verifiers)[1].verified if note else (self.verifier.vkey,)
+        if fresh and (handed or signed)[-1] != self.verifier.vkey:
+            raise Refused(
+                f"beyond {head.size} leaves the log's key is {(handed or signed)[-1]}, and this process holds "
+                f"{self.verifier.vkey}: it signed nothing. Finish the change with `quarterturn log change-key`, and "
+                "start again whatever was running"
+            )
+
     def _grow(self, head: Checkpoint, fresh: Sequence[bytes]) -> Checkpoint:
         frontier = Frontier.load(head.size, folder_reader(self.folder))
         full = list(frontier.extend([leaf_hash(leaf) for leaf in fresh]))
@@ -267,7 +310,7 @@ class LogWriter:
         return tree.size if size is None else size
 
     def _open(self, note: str) -> Checkpoint:
-        checkpoint, _ = open_checkpoint(note, [self._signer.verifier])
+        checkpoint, _ = open_checkpoint(note, self.verifiers)
         if checkpoint.origin != self.origin:
             raise Refused(f"the signed head is of the log {checkpoint.origin}, not of {self.origin}")
         return checkpoint

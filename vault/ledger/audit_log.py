@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 from vault.errors import Broken, Malformed
 from vault.ledger import contents
+from vault.ledger.audit_keys import open_head, open_older, policy_of, require_quorum
 from vault.ledger.case import Case
-from vault.ledger.checkpoint import open_checkpoint
+from vault.ledger.handover import KIND, Reigns
 from vault.ledger.history import Entry, History
 from vault.ledger.merkle import leaf_hash, root_from
 from vault.ledger.note import Verifier, open_note
-from vault.ledger.policy import Named, Policy
 from vault.ledger.reading import Bundle
 from vault.ledger.report import State
 from vault.ledger.statement import Statement
@@ -48,10 +47,10 @@ def checkpoint(case: Case) -> Outcome:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
     case.verifiers = [Verifier.parse(key) for key in case.keys]
     data = case.bundle.read_log(contents.HEAD)
-    case.head, _ = open_checkpoint(data, case.verifiers)
+    case.head, case.signed = open_head(case, data)
     if case.head.origin != case.bundle.manifest["origin"]:
         raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
-    policy = _policy(case)
+    policy = policy_of(case)
     case.witnesses = policy.open(data).witnesses
     known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
     case.strangers = open_note(data, known).ignored
@@ -87,14 +86,18 @@ def root(case: Case) -> Outcome:
 def statements(case: Case) -> Outcome:
     """4. Every leaf is a statement in canonical bytes, and none contradicts another."""
     case.history = History(Entry(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves)
+    case.leaves = []  # their statements are what counts from here on
+    case.reigns = Reigns.read(case.head.origin, case.history.of(KIND), case.signed)
+    case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
     kinds = [entry.statement.kind for entry in case.history.entries]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    return "proved", f"{len(kinds)} statements were read: {counts}"
+    told = "".join(f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later)
+    return "proved", f"{len(kinds)} statements were read: {counts}{told}"
 
 
 def named(case: Case) -> Outcome:
     """5. Every checkpoint that a run names is signed, and its root is the log's at that size."""
-    sizes = {}
+    sizes: dict[str, tuple[int, int]] = {}  # by name: the size, and the first leaf that names it
     for entry in case.history.of("run-open"):
         says = entry.statement.predicate["checkpoint"]
         if says["size"] > entry.index:
@@ -102,17 +105,15 @@ def named(case: Case) -> Outcome:
                 f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier"
             )
         _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
-        sizes[f"{contents.KEPT}/{says['size']}"] = says["size"]
+        sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
     kept = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
     if strangers := sorted(kept ^ sizes.keys()):
         state = "named by no run" if strangers[0] in kept else "missing"
         raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
-    for name, size in sizes.items():
-        found, _ = open_checkpoint(case.bundle.read_log(name), case.verifiers)
-        if found.size != size or found.origin != case.head.origin:
-            raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
-        _require_root(case, size, found.root, f"log/{name}")
-    return "proved", f"{len(sizes)} checkpoints that runs name are signed, and each is the beginning of this tree"
+    for name, (size, index) in sizes.items():
+        _require_named(case, name, size, index)
+    told = "signed and cosigned" if case.witnesses else "signed"
+    return "proved", f"{len(sizes)} checkpoints that runs name are {told}, and each is the beginning of this tree"
 
 
 def retirement(case: Case) -> Outcome:
@@ -140,7 +141,7 @@ def consistency(case: Case) -> Outcome:
     """13. The log extends the checkpoint that the caller kept."""
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
-    kept, _ = open_checkpoint(case.previous, case.verifiers)
+    kept, signed = open_older(case, case.previous, "the older checkpoint")
     if kept.origin != case.head.origin:
         raise Broken(f"the older checkpoint is of the log {kept.origin}, not of {case.head.origin}")
     if kept.size > case.head.size:
@@ -148,14 +149,21 @@ def consistency(case: Case) -> Outcome:
             f"the checkpoint that was given has {kept.size} leaves, this bundle's only {case.head.size}: "
             "compare it with a newer bundle or with the log itself"
         )
+    case.reigns.require(signed, kept.size, "the older checkpoint")
     _require_root(case, kept.size, kept.root, "the older checkpoint")
     return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
 
 
-def _policy(case: Case) -> Policy:
-    """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
-    given = case.policy or Policy()
-    return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+def _require_named(case: Case, name: str, size: int, index: int) -> None:
+    """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
+    data = case.bundle.read_log(name)
+    found, signed = open_older(case, data, f"log/{name}")
+    if found.size != size or found.origin != case.head.origin:
+        raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
+    case.reigns.require(signed, size, f"log/{name}")
+    _require_root(case, size, found.root, f"log/{name}")
+    if case.policy:
+        require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
 
 
 def _seen(witness: tuple[str, int]) -> str:

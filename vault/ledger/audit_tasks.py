@@ -29,23 +29,30 @@ _NEEDED: Mapping[str, Shape] = {
 
 
 def commitments(case: Case) -> Outcome:
-    """7. Every retired task opens the commitment that its `commit` leaf made."""
-    case.tasks = {}
-    provenance = variants = 0
+    """7. Every task that retired, or was withdrawn and is due, opens the commitment that its `commit` leaf made."""
+    case.tasks, case.withdrawn = {}, {}
     stated = case.retired.statement.predicate["tasks"]
-    lines = case.bundle.raw_lines(contents.TASKS)
+    gone = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
+    if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(gone):
+        due = ", ".join(one["id"] for one in gone) or "none"
+        raise Broken(f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}")
+    files = [(contents.TASKS, stated, case.tasks), *([(contents.WITHDRAWN, gone, case.withdrawn)] if gone else [])]
     openings = case.bundle.lines(contents.OPENINGS, contents.OPENING_LINE)
-    for number, (says, line, opening) in enumerate(zip_longest(stated, lines, openings), 1):
-        if says is None or line is None or opening is None:
-            raise Broken(
-                f"the retire statement, {contents.TASKS} and {contents.OPENINGS} differ in length from {number}"
-            )
-        _open(case, number, says, line, opening)
-        provenance += _open_provenance(case, opening)
-        variants += "variant_key" in opening
+    provenance = variants = 0
+    for name, wanted, into in files:
+        for number, (says, line) in enumerate(zip_longest(wanted, case.bundle.raw_lines(name)), 1):
+            opening = next(openings, None)
+            if says is None or line is None or opening is None:
+                raise Broken(f"the log, {name} and {contents.OPENINGS} differ in length from {number}")
+            into[says["id"]] = _open(case, f"line {number} of {name}", says, line, opening[1])
+            provenance += _open_provenance(case, opening[1])
+            variants += "variant_key" in opening[1]
+    if next(openings, None) is not None:
+        raise Broken(f"{contents.OPENINGS} has more lines than there are tasks")
     told = f"; {provenance} of them open their provenance" if provenance else ""
     told += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
-    return "proved", f"{len(case.tasks)} tasks open their commitments, byte for byte{told}"
+    told += f"; {len(gone)} of them left early" if gone else ""
+    return "proved", f"{len(case.tasks) + len(gone)} tasks open their commitments, byte for byte{told}"
 
 
 def promise(case: Case) -> Outcome:
@@ -56,7 +63,7 @@ def promise(case: Case) -> Outcome:
     if retired != members:
         place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
         raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
-    case.history.require_refills(case.cohort)
+    case.history.require_refills(case.retired, {name: task.stratum for name, task in case.withdrawn.items()})
     whole = case.history.require_roots(case.cohort)
     _require_quarter(case)
     _require_strata(case)
@@ -80,8 +87,7 @@ def order(case: Case) -> Outcome:
     return "proved", f"the commitments stand before each of the {count} runs that used them, and under its checkpoint"
 
 
-def _open(case: Case, number: int, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> None:
-    what = f"line {number} of {contents.TASKS}"
+def _open(case: Case, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> Task:
     document = parse_canonical(line, what)
     if not isinstance(document, dict):
         raise Broken(f"{what} is no task")
@@ -89,24 +95,25 @@ def _open(case: Case, number: int, says: Mapping[str, Any], line: bytes, opening
         shape(document.get(key), f"{what}: $.{key}")
     name = document["id"]
     if not name == opening["id"] == says["id"]:
-        raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the retire statement names {says['id']}")
-    if name in case.tasks:
-        raise Broken(f"{name} stands twice in {contents.TASKS}")
-    if sha256_hex(line) != says["sha256"]:
-        raise Broken(f"{name} has the sha256 {sha256_hex(line)}, the retire statement says {says['sha256']}")
+        raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the log names {says['id']}")
+    if name in case.tasks or name in case.withdrawn:
+        raise Broken(f"{name} stands twice, again in {what}")
+    digest = sha256_hex(line)
+    if digest != says.get("sha256", digest):
+        raise Broken(f"{name} has the sha256 {digest}, the retire statement says {says['sha256']}")
     commit = case.history.commit_of(name, case.retired.index)
     if commit.index != opening["commit"]:
         raise Broken(f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}")
     if not commit.digest == opening["commitment"] == says["commitment"]:
-        raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} in the "
-                     f"retire statement, {opening['commitment']} in its opening")  # fmt: skip
+        raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} where it "
+                     f"leaves, {opening['commitment']} in its opening")  # fmt: skip
     if not opens("commit", line, bytes.fromhex(opening["salt"]), bytes.fromhex(commit.digest)):
         raise Broken(f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}")
     _require_variant_key(document, opening)
     if opening["canary"] != case.bundle.manifest["canary"]:
         raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
-    case.tasks[name] = Task(says["sha256"], stratum, document["category"], document["max_steps"])
+    return Task(digest, stratum, document["category"], document["max_steps"])
 
 
 def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
@@ -133,18 +140,22 @@ def _open_provenance(case: Case, opening: Mapping[str, Any]) -> bool:
 
 
 def _require_quarter(case: Case) -> None:
+    """A gap that a withdrawal left is counted as the task that was promised."""
     promised = case.history.last_set(case.retired.index)
     item = listed(promised, case.cohort)
     if item is None or item["retires"] != case.month:
         raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
-    count = promised.statement.predicate["count"]
-    if abs(_COHORTS * item["count"] - count) > _COHORTS:
-        raise Broken(f"{item['count']} tasks retire of {count}: that is not a quarter within one task")
+    says = promised.statement.predicate
+    gaps = {one["id"]: case.history.gaps(one["id"], promised.index) for one in says["cohorts"]}
+    own, count = item["count"] + gaps[case.cohort], says["count"] + sum(gaps.values())
+    if abs(_COHORTS * own - count) > _COHORTS:
+        raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
 
 
 def _require_strata(case: Case) -> None:
     """A refill must be of the stratum whose reserve it stood in."""
-    stratum_of = {case.history.commits[name].digest: task.stratum for name, task in case.tasks.items()}
+    opened = {**case.tasks, **case.withdrawn}
+    stratum_of = {case.history.commits[name].digest: task.stratum for name, task in opened.items()}
     for entry in case.history.of("set"):
         for stratum, reserve in entry.statement.predicate["reserve"].items():
             for item in reserve:

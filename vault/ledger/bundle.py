@@ -9,9 +9,10 @@ the `retire` leaf binds: so the order is content → `manifest_digest` → `reti
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vault.errors import Refused, Unavailable
 from vault.ledger.checkpoint import Checkpoint
@@ -30,6 +31,7 @@ from vault.ledger.contents import (
     RESULTS,
     RUNS,
     TASKS,
+    WITHDRAWN,
     aggregate,
     attestation,
     readme,
@@ -38,6 +40,7 @@ from vault.ledger.jcs import canonical
 from vault.ledger.leaf import sha256_hex
 from vault.ledger.note import take_apart
 from vault.ledger.openings import ResultOpening, RunOpening, TaskOpening, result_lines, run_line, task_line
+from vault.ledger.results import counted
 from vault.ledger.statement import Statement
 from vault.ledger.tiles import (
     bundles_of,
@@ -66,6 +69,8 @@ class BundleContent:
         first: index of the first leaf that the bundle must show: the first `commit` leaf of any task that was ever in
             the cohort, withdrawn ones too, or anything before it.
         tasks: the retired tasks, in the order in which the last `set` statement promised them.
+        withdrawn: the tasks that were withdrawn from the cohort, and from reserves since the retirement before, in the
+            order of their `withdraw` leaves.
         runs: every run whose `run-open` names the cohort, by run number, aborted ones too.
         page: the page that checks the bundle in a browser (`vault.ledger.browser`), if it is to carry one.
     """
@@ -77,6 +82,7 @@ class BundleContent:
     first: int
     tasks: Sequence[TaskOpening]
     runs: Sequence[RunOpening] = ()
+    withdrawn: Sequence[TaskOpening] = ()
     page: bytes | None = field(default=None, repr=False)
 
     def files(self) -> dict[str, bytes]:
@@ -120,30 +126,46 @@ def write_bundle(folder: Path, content: BundleContent, log: Path) -> None:
         if folder.exists():
             _require_same(folder, files[MANIFEST])
             return
-        _write_whole(folder, files | _log_files(log, content))
+        write_whole(folder, files | _log_files(log, content))
     except OSError as error:
         raise Unavailable(f"the bundle {folder} cannot be written: {error.strerror or error}; call again") from error
 
 
 def _content_files(content: BundleContent) -> dict[str, bytes]:
     runs = sorted(content.runs, key=lambda run: run.run)
-    totals = [(run, run.totals) for run in runs if run.totals is not None]
-    page = {} if content.page is None else {PAGE: content.page}
-    return page | {
-        README: readme(content.month, content.cohort, content.origin, content.canary, page=bool(page)).encode(),
+    more = {} if content.page is None else {PAGE: content.page}
+    if content.withdrawn:
+        more[WITHDRAWN] = _lines(canonical(task.document) for task in content.withdrawn)
+    return more | {
+        README: readme(
+            content.month,
+            content.cohort,
+            content.origin,
+            content.canary,
+            page=content.page is not None,
+            withdrawn=bool(content.withdrawn),
+        ).encode(),
         TASKS: _lines(canonical(task.document) for task in content.tasks),
-        OPENINGS: _lines(task_line(task, content.canary) for task in content.tasks),
+        OPENINGS: _lines(task_line(task, content.canary) for task in (*content.tasks, *content.withdrawn)),
         RUNS: _lines(run_line(run) for run in runs),
         RESULTS: _lines(line for run in runs for line in result_lines(run)),
-        AGGREGATE: aggregate(
-            content.month, content.cohort, [(dict(run.opening), dict(found)) for run, found in totals]
-        ),
+        AGGREGATE: b"".join(aggregate(content.month, content.cohort, list(_counted(content, runs)))),
         ATTESTATION: attestation(
             content.month,
             content.cohort,
             [(str(task.document["id"]), sha256_hex(canonical(task.document))) for task in content.tasks],
         ),
     }
+
+
+def _counted(
+    content: BundleContent, runs: Iterable[RunOpening]
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Give each scored run's opening and its totals over the tasks that retired."""
+    retired = {task.document["id"] for task in content.tasks}
+    for run in runs:
+        if run.totals is not None:
+            yield run.opening, counted(run.totals, [item.result for item in run.results], retired)
 
 
 def _lines(items: Iterable[bytes]) -> bytes:
@@ -186,7 +208,8 @@ def _require_same(folder: Path, manifest: bytes) -> None:
         raise Refused(f"{folder} is there already and holds something else; move it away first")
 
 
-def _write_whole(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_whole(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder with its files so that after a crash it is there whole or not at all."""
     sibling = folder.with_name(f".{folder.name}.new")
     if sibling.exists():
         shutil.rmtree(sibling)

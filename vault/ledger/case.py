@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.handover import Reigns
 from vault.ledger.history import Entry, History, Run
-from vault.ledger.note import Verifier
+from vault.ledger.note import Note, Verifier
 from vault.ledger.policy import Policy
 from vault.ledger.reading import Bundle
 from vault.ledger.tiles import TileTree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Task:
     """What later steps need of an opened task."""
 
@@ -25,7 +26,7 @@ class Task:
     max_steps: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OpenedRun:
     """A line of `runs.jsonl` with the statements that it opens."""
 
@@ -49,12 +50,16 @@ class Case:
     bundle: Bundle = field(init=False)  # 1 files
     verifiers: list[Verifier] = field(init=False)  # 2 checkpoint
     head: Checkpoint = field(init=False)  # 2 checkpoint
+    signed: Note = field(init=False)  # 2 checkpoint
     tree: TileTree = field(init=False)  # 3 root
     leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
     history: History = field(init=False)  # 4 statements
+    reigns: Reigns = field(init=False)  # 4 statements
     retired: Entry = field(init=False)  # 6 retirement
     tasks: dict[str, Task] = field(init=False)  # 7 commitments
+    withdrawn: dict[str, Task] = field(init=False)  # 7 commitments
     runs: list[OpenedRun] = field(init=False)  # 10 runs
+    counted: list[Mapping[str, Any]] = field(init=False)  # 11 results: the totals of each scored run, as they count
     witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
     strangers: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
     pending: str | None = None  # 14 full score

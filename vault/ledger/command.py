@@ -35,15 +35,15 @@ def read_text(path: Path) -> str:
         raise Malformed(f"{path} is not text") from error
 
 
-def read_key(path: Path) -> str:
-    """Read a file with a log's verifier key.
+def read_keys(path: Path) -> list[str]:
+    """Read a file with a log's verifier key, or with several, one a line: those that it had before, and its own last.
 
     Raises:
         NotFound: there is no such file.
         Malformed: it holds no such key.
     """
     try:
-        return Verifier.parse(read_text(path).strip()).vkey
+        return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
     except Malformed as error:
         raise Malformed(f"the key file {path} cannot be used: {error}") from None
 
@@ -82,9 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Audit what the command line names; gives the exit code."""
     parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
     parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
-    parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier key")
+    parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier keys")
     parser.add_argument(
-        "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's head"
+        "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's heads"
     )
     parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not given.bundle.is_dir():
             raise NotFound(f"there is no release folder {given.bundle}")
-        keys = [read_key(path) for path in given.key]
+        keys = [key for path in given.key for key in read_keys(path)]
         policy = read_policy(given.policy) if given.policy else None
         report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None, policy)
     except VaultError as error:

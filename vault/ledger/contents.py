@@ -6,7 +6,7 @@ other files open, so a reader makes them again and compares the bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vault.ledger import tiles
@@ -38,6 +38,7 @@ RUNS, RESULTS = "runs.jsonl", "results.jsonl"
 AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
 CONTENT = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
 PAGE = "verify.html"  # checks the release in a browser; the first releases have none
+WITHDRAWN = "withdrawn.jsonl"  # the tasks that left early; only where there are any
 
 _FILE = record(bytes=natural, sha256=sha256)
 
@@ -48,7 +49,7 @@ MANIFEST_SHAPE = record(
     origin=text,
     canary=guid,
     first=natural,
-    files=record({PAGE: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
+    files=record({PAGE: _FILE, WITHDRAWN: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
 )
 
 OPENING_LINE = record(
@@ -87,33 +88,38 @@ def attestation(month: str, cohort: str, tasks: Sequence[tuple[str, str]]) -> by
     )
 
 
-def aggregate(month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> bytes:
-    """Make `aggregate.json`: totals and figures of each scored run on the retired cohort.
+def aggregate(month: str, cohort: str, runs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Iterator[bytes]:
+    """Make `aggregate.json`, piece by piece: totals and figures of each scored run on the retired cohort.
 
     Args:
         month: `YYYY-MM`.
         cohort: the retired cohort's id.
         runs: `(opening, totals)` a run, by run number.
     """
-    rows = [
-        {
+    begin, end = canonical({"month": month, "cohort": cohort, "runs": []}).split(b"[]")
+    yield begin + b"["
+    for place, (opening, totals) in enumerate(runs):
+        row = {
             "run": totals["run"],
             "submitter": opening["submitter"],
             "attempt": opening["attempt"],
             "totals": dict(totals),
             "figures": figures(totals),
         }
-        for opening, totals in runs
-    ]
-    return canonical({"month": month, "cohort": cohort, "runs": rows})
+        yield (b"," if place else b"") + canonical(row)
+    yield b"]" + end
 
 
-def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool) -> str:
-    """Write the README of a bundle, with the page that checks it or without."""
+def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False) -> str:
+    """Write the README of a bundle, with the page that checks it or without, and with withdrawn tasks or without."""
     row, hint = (_PAGE_ROW, _PAGE_HINT) if page else ("", "")
+    row = (_WITHDRAWN_ROW if withdrawn else "") + row
     return _README.format(month=month, cohort=cohort, origin=origin, canary=canary, row=row, hint=hint)
 
 
+_WITHDRAWN_ROW = (
+    "| `withdrawn.jsonl` | the tasks that were withdrawn and count in no figure; `openings.jsonl` goes on with them |\n"
+)
 _PAGE_ROW = "| `verify.html` | a page that checks this folder in a browser, from a disk and without a network |\n"
 _PAGE_HINT = """\
 Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what it checks makes the

@@ -74,7 +74,7 @@ class Witnesses:
         patience: float = 15.0,
         grace: float = 0.5,
     ) -> None:
-        self.policy = replace(policy, logs=[Named(writer.verifier)])
+        self.policy = replace(policy, logs=[Named(one) for one in writer.verifiers])
         self._writer, self._ask, self._told = writer, ask, told
         self._patience, self._grace = patience, grace
         self._on_record: dict[str, int] = {}  # by URL; a guess that a witness puts right

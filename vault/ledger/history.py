@@ -20,7 +20,7 @@ from vault.ledger.statement import Statement
 CLOSING = ("score", "abort")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A statement and its index in the log."""
 
@@ -33,7 +33,7 @@ class Entry:
         return next(iter(self.statement.digest.values()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """A run's two ends; `close` is None while it is open."""
 
@@ -95,14 +95,35 @@ class History:
         """Give the withdrawals from a cohort."""
         return [entry for entry, name in self._withdrawn if name == cohort]
 
-    def require_refills(self, cohort: str) -> None:
-        """Check each withdrawal from a cohort: under the task's commitment, and refilled with the next of a reserve."""
-        for entry in self.withdrawn(cohort):
+    def gaps(self, cohort: str, before: int) -> int:
+        """Count the withdrawals from a cohort, before an index, that nobody took the place of."""
+        gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
+        return sum(entry.statement.predicate["replacement"] is None for entry in gone)
+
+    def opened_with(self, retired: Entry) -> list[Entry]:
+        """Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before."""
+        cohort = retired.statement.predicate["cohort"]
+        before = max((entry.index for entry in self.of("retire") if entry.index < retired.index), default=-1)
+        home = {entry.index: name for entry, name in self._withdrawn}
+        due = [entry for entry in self.of("withdraw") if entry.index < retired.index]
+        return [e for e in due if home.get(e.index, cohort if e.index > before else None) == cohort]
+
+    def require_refills(self, retired: Entry, strata: Mapping[str, str]) -> None:
+        """Check each withdrawal that a retirement opens: refilled with the next of its stratum's reserve, if it can be.
+
+        Args:
+            retired: the retirement.
+            strata: the stratum of each task that was withdrawn, as its document has it.
+        """
+        served = {entry.index for entry, _ in self._withdrawn}
+        for entry in self.opened_with(retired):
             gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
             if entry.digest != self.commit_of(gone, entry.index).digest:
                 raise Broken(f"leaf {entry.index} withdraws {gone} under a commitment that is not its own")
-            if refill is not None:
-                self._require_next_in_reserve(refill, entry)
+            if entry.index in served:
+                self._require_next_in_reserve(refill, entry, strata[gone])
+            elif refill is not None:
+                raise Broken(f"leaf {entry.index} refills with {refill} for {gone}, which was not being served")
 
     def require_roots(self, cohort: str) -> int:
         """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
@@ -146,24 +167,20 @@ class History:
         self._withdrawn.append((entry, cohort))
         return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
 
-    def _require_next_in_reserve(self, refill: str, entry: Entry) -> None:
+    def _require_next_in_reserve(self, refill: str | None, entry: Entry, stratum: str) -> None:
         promised = self.last_set(entry.index)
-        wanted = self.commit_of(refill, promised.index).digest
         between = [item for item in self.of("withdraw") if promised.index < item.index < entry.index]
         refills = [item.statement.predicate["replacement"] for item in between]
         used = {item.digest for item in between} | {
             self.commits[task].digest for task in refills if task in self.commits
         }
-        unknown = sum(task is not None and task not in self.commits for task in refills)
-        for stratum, reserve in promised.statement.predicate["reserve"].items():
-            if wanted in reserve:
-                left = [item for item in reserve if item not in used]
-                if wanted not in left[: 1 + unknown]:
-                    raise Broken(
-                        f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}"
-                    )
-                return
-        raise Broken(f"leaf {entry.index} refills with {refill}, which is in no reserve of leaf {promised.index}")
+        left = [item for item in promised.statement.predicate["reserve"].get(stratum, []) if item not in used]
+        if refill is None and left:
+            raise Broken(
+                f"leaf {entry.index} refills with nobody, though the reserve of {stratum} has {len(left)} left"
+            )
+        if refill is not None and [self.commit_of(refill, promised.index).digest] != left[:1]:
+            raise Broken(f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}")
 
     def _admit(self, entry: Entry) -> None:
         task = entry.statement.name

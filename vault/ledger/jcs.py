@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any
@@ -22,6 +23,7 @@ MAX_INTEGER = 2**53 - 1
 _SHORT = 15  # digits of a whole number that is below it for certain
 _POINT_AFTER, _POINT_BEFORE = 21, -6  # ECMAScript writes an exponent outside of these (Number::toString, steps 6 to 10)
 
+_SHARED = 32  # characters of a text that others may have, too; a hash has twice as many
 _SIMPLE = frozenset({str, bool, type(None)})  # always plain
 _ASTRAL = re.compile(rb"[\xf0-\xff]")  # begins a character above U+FFFF in UTF-8
 _UNSURE = object()
@@ -78,6 +80,15 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
         at = next((i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), len(expected))
         raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on")
     return value
+
+
+def shared(value: Any) -> Any:
+    """Give a value that is to be kept, with its keys and short texts shared: thousands of lines have the same ones."""
+    if type(value) is dict:
+        return {sys.intern(key): shared(item) for key, item in value.items()}
+    if type(value) is list:
+        return [shared(item) for item in value]
+    return sys.intern(value) if type(value) is str and len(value) < _SHARED else value
 
 
 def _surely_canonical(data: bytes) -> Any:

@@ -6,11 +6,13 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vault.ledger.note import Verifier
+from vault.ledger import handover
+from vault.ledger.note import Signer
 from vault.ledger.statement import KINDS, Statement, statement
 
 __all__ = [
@@ -45,6 +47,8 @@ def set_of_tasks(
     counts: Mapping[str, int],
     next_draw: bytes,
     public_grammar: bool,
+    month_key: bytes | None = None,
+    access_log: tuple[int, bytes] | None = None,
 ) -> bytes:
     """State which tasks are live, what will retire when, and the order of the reserve.
 
@@ -58,6 +62,8 @@ def set_of_tasks(
         counts: `{"unseen": n, "seen": n}`: live tasks of skeletons that nobody has seen, and of others.
         next_draw: commitment to the next cohort's draw seed.
         public_grammar: whether any live task was drawn from a public grammar.
+        month_key: the Ed25519 key (32 bytes) that signs the head over this statement, if one does.
+        access_log: how many entries the operator's access log had, and a commitment to how it ended.
     """
     predicate = {
         "month": month,
@@ -68,8 +74,14 @@ def set_of_tasks(
         "counts": dict(counts),
         "next_draw": next_draw.hex(),
         "public_grammar": public_grammar,
+        **({} if month_key is None else {"month_key": month_key.hex()}),
+        **({} if access_log is None else {"access_log": _access_log(*access_log)}),
     }
     return statement("set", f"set/{month}", root.hex(), predicate)
+
+
+def _access_log(entries: int, commitment: bytes) -> dict[str, Any]:
+    return {"entries": entries, "commitment": commitment.hex()}
 
 
 def run_open(
@@ -150,6 +162,9 @@ def sha256_hex(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def key(*, old: Verifier, new: Verifier) -> bytes:
-    """Announce a change of the log's key."""
-    return statement("key", new.name, sha256_hex(new.public), {"old": old.vkey, "new": new.vkey})
+def key(*, old: Signer, new: Signer, size: int) -> bytes:
+    """Hand the log over: heads over more than `size` leaves, which is this leaf's index, are the new key's."""
+    said = handover.text(old.verifier.vkey, new.verifier.vkey, size)
+    signatures = {word: base64.b64encode(one.key.sign(said)).decode() for word, one in (("old", old), ("new", new))}
+    predicate = {"old": old.verifier.vkey, "new": new.verifier.vkey, "size": size, "signatures": signatures}
+    return statement("key", new.name, sha256_hex(new.verifier.public), predicate)

@@ -1,6 +1,7 @@
 """Following a log from a head that was kept: what it promised and did not do, and whether it still is the same log.
 
-1. its head is signed by a given key, and is no older than the one that was kept
+1. its head is signed by a given key, and is no older than the one that was kept; if the log was handed over to another
+   key, both must be given, and each head is the key's of its size
 2. its tiles give the root of the head that was kept, and its leaves that of the new one; where they do not, there are
    two histories, and both heads are the evidence
 3. what the leaves say is replayed: cohorts that should have been opened by now, tasks that were withdrawn, runs that
@@ -11,18 +12,19 @@ Leaves carry no times of day: when a run was first seen open is kept by whoever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from vault.errors import Broken
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.handover import KIND, Reigns, introduced
 from vault.ledger.history import Entry, History
 from vault.ledger.merkle import leaf_hash, root_from
-from vault.ledger.note import Verifier
+from vault.ledger.note import Note, Verifier, take_apart
 from vault.ledger.statement import Statement
-from vault.ledger.tiles import HEAD, Frontier, Read, TileTree, bundles_of, entries_path, unpack_entries
+from vault.ledger.tiles import HEAD, WIDTH, Frontier, Read, TileTree, bundles_of, entries_path, unpack_entries
 
 CLOSED_WITHIN = timedelta(days=7)
 OPENED_WITHIN = timedelta(days=7)  # after the month in which a cohort retires
@@ -49,7 +51,7 @@ class Look:
         seen: what to keep for the next one.
         size: how many leaves the log has.
         alarms: broken promises: a fork, an overdue cohort, a run that nobody closed.
-        news: what was withdrawn since the last look.
+        news: what was withdrawn since the last look, and whom the log was handed over to.
     """
 
     seen: Seen
@@ -75,18 +77,34 @@ def look(read: Read, verifiers: Sequence[Verifier], kept: Seen | None, now: date
         Malformed, Broken: the log cannot be read, or is signed by none of the keys.
     """
     note = read(HEAD).decode(errors="replace")
-    head, _ = open_checkpoint(note, verifiers)
-    before = open_checkpoint(kept.head, verifiers)[0] if kept else None
+    head, signed = _open(note, read, verifiers)
+    before, signed_before = open_checkpoint(kept.head, verifiers) if kept else (None, None)
     if kept and before and (fork := _forked(read, before, head)):
         return Look(kept, head.size, [f"{fork}\n--- kept\n{kept.head}--- shown now\n{note}"], [])
     history = _history(read, head)
-    since = _open_since(history, kept, now)
+    reigns = Reigns.read(head.origin, history.of(KIND), signed)
+    reigns.require(signed, head.size, "the head")
+    if before and signed_before:
+        reigns.require(signed_before, before.size, "the head that was kept")
+    since, size = _open_since(history, kept, now), before.size if before else 0
     return Look(
         Seen(note, since),
         head.size,
         [*_overdue(history, now), *_unclosed(since, now)],
-        _withdrawn(history, before.size if before else 0),
+        [*_withdrawn(history, size), *_handed_over(reigns, size)],
     )
+
+
+def _open(note: str, read: Read, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+    """Open the head; where a given key vouches for the one that signed it, say so."""
+    try:
+        return open_checkpoint(note, verifiers)
+    except Broken as error:
+        head = Checkpoint.parse(take_apart(note)[0])
+        leaves = (leaf for _, leaf in _leaves(read, head.size))
+        if told := introduced(head.origin, leaves, [one.vkey for one in verifiers]):
+            raise Broken(f"{error}; {told}") from None
+        raise
 
 
 def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> str | None:
@@ -111,15 +129,19 @@ def _history(read: Read, head: Checkpoint) -> History:
     """Read every statement, and hold them against the head."""
     frontier = Frontier()
     entries: list[Entry] = []
-    for index, width in bundles_of(head.size):
-        path = entries_path(index, width)
-        leaves = unpack_entries(read(path), width, path)
-        for _ in frontier.extend([leaf_hash(leaf) for leaf in leaves]):
+    for index, leaf in _leaves(read, head.size):
+        for _ in frontier.extend([leaf_hash(leaf)]):
             pass
-        entries += [Entry(len(entries) + place, leaf) for place, leaf in enumerate(map(Statement.parse, leaves))]
+        entries.append(Entry(index, Statement.parse(leaf, f"leaf {index}")))
     if frontier.root() != head.root:
         raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {head.root.hex()}")
     return History(entries)
+
+
+def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
+    for index, width in bundles_of(size):
+        path = entries_path(index, width)
+        yield from enumerate(unpack_entries(read(path), width, path), index * WIDTH)
 
 
 def _open_since(history: History, kept: Seen | None, now: datetime) -> dict[str, str]:
@@ -154,4 +176,12 @@ def _withdrawn(history: History, size: int) -> list[str]:
         f"{entry.statement.name} was withdrawn at leaf {entry.index}: {entry.statement.predicate['reason']}"
         for entry in history.of("withdraw")
         if entry.index >= size
+    ]
+
+
+def _handed_over(reigns: Reigns, size: int) -> list[str]:
+    return [
+        f"the log was handed over at leaf {index} to {new}, as both keys say"
+        for index, new in reigns.later
+        if index >= size
     ]

@@ -89,13 +89,10 @@ class Bundle:
         except OSError as error:
             raise Broken(f"{name} cannot be read: {error.strerror}") from error
 
-    def lines(self, name: str, shape: Shape) -> Iterator[dict[str, Any]]:
-        """Read the lines of a content file as canonical JSON of a shape."""
+    def lines(self, name: str, shape: Shape) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
         for number, line in enumerate(self.raw_lines(name), 1):
-            what = f"line {number} of {name}"
-            value = parse_canonical(line, what)
-            shape(value, what)
-            yield value
+            yield line, shape.parse(line, f"line {number} of {name}")
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[str]:

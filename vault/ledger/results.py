@@ -8,7 +8,8 @@ tasks' commitments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -81,7 +82,10 @@ def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> di
     rows = list(results)
     passed = [row for row in rows if row["passed"]]
     seen = [row for row in rows if row["category"] == "recovery" and row["saw_error"]]
-    efficiency = sum((Fraction(row["calls"], row["max_steps"]) for row in passed), Fraction(0))
+    calls_of: Counter[int] = Counter()  # by max_steps: adding whole numbers first leaves few fractions to add
+    for row in passed:
+        calls_of[row["max_steps"]] += row["calls"]
+    efficiency = sum((Fraction(calls, steps) for steps, calls in calls_of.items()), Fraction(0))
     return {
         "run": run,
         "cohort": cohort,
@@ -94,6 +98,14 @@ def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> di
         "recovery_seen": len(seen),
         "recovery_passed": sum(row["passed"] for row in seen),
     }
+
+
+def counted(
+    totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
+) -> Mapping[str, Any]:
+    """Give what counts of a run's totals on a cohort: those over the tasks that retired, without withdrawn ones."""
+    left = [row for row in results if row["task"] in retired]
+    return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
 
 
 def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:

@@ -4,19 +4,31 @@ A shape is called with `(value, path)`: it raises `Malformed` with the JSON path
 when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
 and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
 that what a parser lets through needs no second look.
+
+Most shapes know themselves as bytes as well: a pattern, put together from the patterns of their parts, of which every
+match is canonical JSON (RFC 8785) of the shape. Its keys stand in their order, its texts are ASCII without escapes, its
+whole numbers have at most 15 digits. A release has a line for each result, all of one shape, and a match is a fraction
+of the price of writing a value again and walking through it. What does not match may be right all the same, and goes
+the long way; only the long way refuses.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from vault.errors import Malformed
+from vault.ledger.jcs import parse_canonical
 
 MAX_TEXT = 1024
+_PLAIN = r"[ !#-\[\]-~]"  # ASCII that JSON writes as it is: no control character, no quotation mark, no backslash
+_DIGITS = 15  # any whole number of so many is exact
+_read = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True)
@@ -26,10 +38,12 @@ class Shape:
     Attributes:
         check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
         schema: the same as JSON Schema.
+        written: a pattern of which every match is canonical JSON of the shape; None where there is none.
     """
 
     check: Callable[[Any, str], None]
     schema: Mapping[str, Any]
+    written: str | None = None
 
     def __call__(self, value: Any, path: str) -> None:
         """Check a value; paths are spelled out only where something is wrong."""
@@ -38,6 +52,22 @@ class Shape:
         except Malformed:
             self.check(value, path)
             raise
+
+    def parse(self, data: bytes, what: str) -> Any:
+        """Read canonical JSON of the shape.
+
+        Raises:
+            Malformed: it is not that; the message says where.
+        """
+        if self._surely is not None and self._surely.fullmatch(data):
+            return _read(data.decode())[0]  # a match is one value, with nothing before or behind it
+        value = parse_canonical(data, what)
+        self(value, what)
+        return value
+
+    @cached_property
+    def _surely(self) -> re.Pattern[bytes] | None:
+        return re.compile(self.written.encode()) if self.written is not None else None
 
 
 def matching(pattern: str, words: str) -> Shape:
@@ -48,33 +78,44 @@ def matching(pattern: str, words: str) -> Shape:
         if not isinstance(value, str) or not compiled.fullmatch(value):
             raise Malformed(f"{path} must be {words}")
 
-    return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words})
+    # a class of what is left out could match a quotation mark, and go on beyond the end of the text
+    written = None if "[^" in pattern else f'"(?:{pattern})"'
+    return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
 
 
-def _plain(is_right: Callable[[Any], bool], words: str, **schema: Any) -> Shape:
+def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> Shape:
     def check(value: Any, path: str) -> None:
         if not is_right(value):
             raise Malformed(f"{path} must be {words}")
 
-    return Shape(check, schema)
+    return Shape(check, schema, written)
 
 
 text = _plain(
     lambda value: isinstance(value, str) and 1 <= len(value) <= MAX_TEXT,
     f"text of 1 to {MAX_TEXT} characters",
+    f'"{_PLAIN}{{1,{MAX_TEXT}}}"',
     type="string",
     minLength=1,
     maxLength=MAX_TEXT,
 )
-boolean = _plain(lambda value: isinstance(value, bool), "true or false", type="boolean")
+boolean = _plain(lambda value: isinstance(value, bool), "true or false", "(?:true|false)", type="boolean")
 natural = _plain(
-    lambda value: type(value) is int and value >= 0, "a whole number, zero or more", type="integer", minimum=0
+    lambda value: type(value) is int and value >= 0,
+    "a whole number, zero or more",
+    f"(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}})",
+    type="integer",
+    minimum=0,
 )
 positive = _plain(
-    lambda value: type(value) is int and value >= 1, "a whole number, one or more", type="integer", minimum=1
+    lambda value: type(value) is int and value >= 1,
+    "a whole number, one or more",
+    f"[1-9][0-9]{{0,{_DIGITS - 1}}}",
+    type="integer",
+    minimum=1,
 )
 anything = _plain(
-    lambda value: isinstance(value, (dict, Mapping)), "an object", type="object"
+    lambda value: isinstance(value, (dict, Mapping)), "an object", None, type="object"
 )  # somebody else's format
 
 
@@ -85,7 +126,8 @@ def optional(shape: Shape) -> Shape:
         if value is not None:
             shape.check(value, path)
 
-    return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]})
+    written = "null" if shape.written is None else f"(?:null|{shape.written})"
+    return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
 
 
 def list_of(shape: Shape) -> Shape:
@@ -97,7 +139,8 @@ def list_of(shape: Shape) -> Shape:
         for index, item in enumerate(value):
             shape.check(item, path and f"{path}[{index}]")
 
-    return Shape(check, {"type": "array", "items": shape.schema})
+    item = shape.written
+    return Shape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
 
 
 def single(shape: Shape) -> Shape:
@@ -108,7 +151,8 @@ def single(shape: Shape) -> Shape:
             raise Malformed(f"{path} must be a list of exactly one item")
         shape.check(value[0], path and f"{path}[0]")
 
-    return Shape(check, {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1})
+    schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
+    return Shape(check, schema, shape.written and rf"\[{shape.written}\]")
 
 
 def mapping_of(key: Shape, shape: Shape) -> Shape:
@@ -140,10 +184,22 @@ def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Sh
             known[name].check(item, path and f"{path}.{name}")
 
     properties = {name: shape.schema for name, shape in known.items()}
-    return Shape(
-        check,
-        {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False},
-    )
+    schema = {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False}
+    return Shape(check, schema, _written(fields, optional))
+
+
+def _written(fields: Mapping[str, Shape], optional: Mapping[str, Shape]) -> str | None:
+    """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
+    if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
+        return None
+    found = ""
+    for name, shape in sorted({**fields, **optional}.items()):
+        member = f'{found and ","}"{re.escape(name)}":{shape.written}'
+        if name in fields:
+            found += member
+        elif shape.written is not None:
+            found += f"(?:{member})?"
+    return rf"\{{{found}\}}"
 
 
 def one_of(*values: str) -> Shape:
@@ -153,7 +209,9 @@ def one_of(*values: str) -> Shape:
         if not isinstance(value, str) or value not in values:
             raise Malformed(f"{path} must be one of {', '.join(values)}")
 
-    return Shape(check, {"enum": list(values)})
+    words = "|".join(re.escape(value) for value in values)
+    plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)
+    return Shape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
 
 
 sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")

@@ -44,7 +44,7 @@ HMAC = "hmac-sha256"
 SHA = "sha256"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Statement:
     """A leaf that was read.
 
@@ -77,10 +77,10 @@ class Statement:
     def _checked(cls, document: Any) -> Statement:
         _ENVELOPE(document, "$")
         kind = document["predicateType"].split(":")[2]
-        name_shape, algorithm, shape = KINDS[kind]
-        record(name=name_shape, digest=record(**{algorithm: sha256}))(document["subject"][0], "$.subject[0]")
-        shape(document["predicate"], "$.predicate")
-        found = cls(kind, document["subject"][0]["name"], document["subject"][0]["digest"], document["predicate"])
+        _SUBJECTS[kind](document["subject"][0], "$.subject[0]")
+        KINDS[kind][2](document["predicate"], "$.predicate")
+        subject, predicate = jcs.shared(document["subject"][0]), jcs.shared(document["predicate"])
+        found = cls(kind, subject["name"], subject["digest"], predicate)
         found.require_agreement()
         return found
 
@@ -134,12 +134,11 @@ def statement(kind: str, name: str, digest: str, predicate: Mapping[str, Any]) -
 
 def schema(kind: str) -> dict[str, Any]:
     """Give a kind of statement as JSON Schema; that subject and predicate agree (`require_agreement`) is beyond it."""
-    name, algorithm, predicate = KINDS[kind]
     shape = record(
         _type=one_of(TYPE),
-        subject=single(record(name=name, digest=record(**{algorithm: sha256}))),
+        subject=single(_SUBJECTS[kind]),
         predicateType=one_of(_URN.format(kind)),
-        predicate=predicate,
+        predicate=KINDS[kind][2],
     )
     about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": _URN.format(kind)}
     return {**about, "title": f"The {kind} statement", **shape.schema}
@@ -156,6 +155,7 @@ def _require_counts(says: Mapping[str, Any]) -> None:
 
 _RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")
 _VKEY = matching(r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key")
+_SIGNATURE = matching(r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64")
 _STRATUM = matching(r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum as server/category/difficulty")
 _CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
 
@@ -166,6 +166,7 @@ KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
         matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
         SHA,
         record(
+            {"month_key": sha256, "access_log": record(entries=natural, commitment=sha256)},  # a key has 32 bytes, too
             month=month,
             previous=optional(natural),
             count=natural,
@@ -207,7 +208,11 @@ KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
         record(month=month, cohort=cohort, tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256))),
     ),
     "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
-    "key": (text, SHA, record(old=_VKEY, new=_VKEY)),
+    "key": (text, SHA, record(old=_VKEY, new=_VKEY, size=natural, signatures=record(old=_SIGNATURE, new=_SIGNATURE))),
+}
+
+_SUBJECTS = {
+    kind: record(name=name, digest=record(**{algorithm: sha256})) for kind, (name, algorithm, _) in KINDS.items()
 }
 
 _ENVELOPE = record(

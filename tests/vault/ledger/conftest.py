@@ -48,6 +48,13 @@ def task_document(name: str, place: int) -> dict:
     }
 
 
+class Careless(LogWriter):
+    """Signs what it is told to: somebody who holds the keys and is no friend of the rule."""
+
+    def _require_reign(self, head: object, fresh: object) -> None:
+        pass
+
+
 class Month:
     def __init__(self, folder: Path, name: str = "home") -> None:
         self.folder = folder / name
@@ -62,6 +69,7 @@ class Month:
         self.spares = [self.invent(f"r{place}", 0) for place in (0, 1)]
         self.last_set: int | None = None
         self.set_root = b""
+        self.gone: list[str] = []
         self.runs: list[RunOpening] = []
         self.named: set[int] = set()
 
@@ -217,9 +225,42 @@ class Month:
             f"withdraw/{gone}",
             leaf.withdraw(gone, self.promised(gone), month="2026-12", reason="it leaked", replacement=refill),
         )
-        tasks = self.cohorts[RETIRED]
-        self.cohorts[RETIRED] = [refill if t == gone else t for t in tasks if t != gone or refill]
+        for name, tasks in self.cohorts.items():
+            self.cohorts[name] = [refill if t == gone else t for t in tasks if t != gone or refill]
+        self.gone.append(gone)
         self.publish()
+
+    def sign_with(self, signer: Signer, *, careless: bool = False) -> None:
+        """Let heads be signed by another key from now on."""
+        former = [one for one in self.writer.verifiers if one != signer.verifier]
+        writer = Careless if careless else LogWriter
+        self.writer = writer(self.folder / "log", self.folder / "head" / "signed", signer, ORIGIN, former=former)
+        self.signer = signer
+
+    def hand_over(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> None:
+        """Log that the key changes, as it should be said or in these bytes, and go on under the new one."""
+        said = data or leaf.key(old=self.signer, new=new, size=len(self.leaves))
+        self.log(f"key/{len(self.leaves)}", said)
+        self.sign_with(new, careless=careless)
+        self.publish()
+
+    def play_across(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> "Month":
+        """The whole month up to the turn, with a change of the key between its two runs."""
+        self.commit_all()
+        self.state_set()
+        self.open_run(1)
+        self.score(1)
+        self.publish()
+        self.hand_over(new, data, careless=careless)
+        self.open_run(2)
+        self.abort(2)
+        return self
+
+    def vary(self) -> "Month":
+        """Let the first task of each cohort name a variant key."""
+        for task, *_ in self.cohorts.values():
+            self.tasks[task]["variant_key"] = hashlib.sha256(dice("variant", task)).hexdigest()
+        return self
 
     def play(self) -> "Month":
         """The whole month up to the turn, honestly."""
@@ -231,18 +272,34 @@ class Month:
         self.abort(2)
         return self
 
+    def play_withdrawing(self, refill: int | None = 0) -> "Month":
+        """A month in which a task is refilled from the reserve between two runs; honestly, with the first of it.
+
+        Then its rest is withdrawn, and the cohort's other task, whose stratum has none.
+        """
+        self.commit_all()
+        self.state_set()
+        self.open_run(1)
+        before = {name: list(tasks) for name, tasks in self.cohorts.items()}
+        first, second = self.cohorts[RETIRED]
+        self.withdraw(first, None if refill is None else self.spares[refill])
+        if refill == 0:
+            self.withdraw(self.spares[1], None)
+            self.withdraw(second, None)
+        self.score(1, before)
+        self.open_run(2)
+        self.score(2)
+        return self
+
     def content(self) -> BundleContent:
-        tasks = [
-            TaskOpening(
-                self.tasks[task],
-                self.salt(task),
-                self.index[task],
-                {"grammar": task} if place == 0 else None,
-                self.salt("provenance", task) if place == 0 else None,
-            )
-            for place, task in enumerate(self.cohorts[RETIRED])
-        ]
-        return BundleContent("2026-12", RETIRED, ORIGIN, CANARY, 0, tasks, self.runs)
+        tasks = [self.opened(task, provenance=place == 0) for place, task in enumerate(self.cohorts[RETIRED])]
+        gone = [self.opened(task) for task in self.gone]
+        return BundleContent("2026-12", RETIRED, ORIGIN, CANARY, 0, tasks, self.runs, gone)
+
+    def opened(self, task: str, *, provenance: bool = False) -> TaskOpening:
+        document, salt = ({"grammar": task}, self.salt("provenance", task)) if provenance else (None, None)
+        key = dice("variant", task) if "variant_key" in self.tasks[task] else None
+        return TaskOpening(self.tasks[task], self.salt(task), self.index[task], document, salt, key)
 
     def retire(
         self,

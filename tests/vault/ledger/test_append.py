@@ -44,6 +44,21 @@ def test_leaves_are_appended_in_any_batches_and_give_one_tree(new_writer):
     assert [writer.leaf(place) for place in (0, 255, 256, 599)] == [rows(600)[n] for n in (0, 255, 256, 599)]
 
 
+def test_the_first_head_over_a_leaf_stays_the_same_bytes_under_witnesses_lines_and_a_later_key(new_writer, tmp_path):
+    writer = new_writer()
+    for size in (3, 5, 9):
+        writer.append(rows(size), 0)
+    notes = {int(note.splitlines()[1]): note for note in writer.notes()}
+    assert [writer.covering(leaf) for leaf in (0, 2, 3, 4, 8)] == [notes[size] for size in (3, 3, 5, 5, 9)]
+    writer.put_under(notes[5], "\u2014 witness.example AAAAAAAAAAAA\n")
+    assert writer.covering(4) == notes[5]
+    later = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
+    head = tmp_path / "head" / "signed"
+    assert LogWriter(tmp_path / "log", head, later, ORIGIN, former=[writer.verifier]).covering(4) == notes[5]
+    with pytest.raises(Refused, match="no head over leaf 9 was published"):
+        writer.covering(9)
+
+
 def test_the_files_are_those_of_tlog_tiles(new_writer, tmp_path):
     new_writer().append(rows(600), 0)
     found = {path.relative_to(tmp_path / "log").as_posix() for path in (tmp_path / "log").rglob("*") if path.is_file()}

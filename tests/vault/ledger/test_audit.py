@@ -73,6 +73,55 @@ def test_a_withdrawn_task_is_refilled_with_the_next_of_its_reserve(month):
     assert "review" in promise.proved
 
 
+def without_reserve(month):
+    month.spares = []
+    month.commit_all()
+    month.state_set()
+
+
+def test_a_withdrawn_task_is_opened_and_counts_in_no_figure(month):
+    without_reserve(month)
+    month.open_run(1)
+    served_before = {name: list(tasks) for name, tasks in month.cohorts.items()}
+    gone, stays = month.cohorts[RETIRED]
+    month.withdraw(gone, None)
+    month.score(1, served_before)
+    folder = month.retire()
+    report = audit(folder, month.keys)
+    assert report.ok, report.failed
+    assert json.loads((folder / contents.WITHDRAWN).read_text())["id"] == gone
+    assert json.loads((folder / contents.TASKS).read_text())["id"] == stays
+    (run,) = json.loads((folder / contents.AGGREGATE).read_text())["runs"]
+    bound = json.loads((folder / contents.RUNS).read_text())["totals"]
+    assert (bound["attempted"], bound["passed"]) == (2, 1)
+    assert (run["totals"]["attempted"], run["totals"]["passed"]) == (1, 0), "what passed was the withdrawn one"
+    assert contents.WITHDRAWN in (folder / contents.README).read_text()
+
+
+def test_gaps_are_counted_as_what_was_promised(month):
+    for name in month.cohorts:
+        month.cohorts[name] += [month.invent(f"{name}{n}", 1) for n in range(2)]
+    without_reserve(month)
+    for gone in month.cohorts[RETIRED][:3]:
+        month.withdraw(gone, None)
+    month.state_set()
+    report = audit(month.retire(), month.keys)
+    assert report.ok, report.failed
+    assert "3 were withdrawn; more than 5 % were withdrawn: review" in report.steps[7].proved
+
+
+def test_what_left_the_reserve_is_opened_with_the_next_cohort_and_is_no_ones_turn(month):
+    month.commit_all()
+    month.state_set()
+    spare, after = month.spares
+    month.withdraw(spare, None)
+    month.withdraw(month.cohorts[RETIRED][0], after)
+    report = audit(month.retire(), month.keys)
+    assert report.ok, report.failed
+    assert "2 of them left early" in report.steps[6].proved
+    assert "1 were withdrawn" in report.steps[7].proved
+
+
 def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(month):
     month.commit_all()
     month.state_set()
@@ -392,7 +441,63 @@ def test_withdrawn_task_refilled_from_nowhere(month):
     month.commit_all()
     month.state_set()
     month.withdraw(month.cohorts[RETIRED][0], month.cohorts["cohort-2027-02"][0])
-    refused(audit(month.retire(), month.keys), "promise", "no reserve")
+    refused(audit(month.retire(), month.keys), "promise", "not next")
+
+
+def test_withdrawn_task_whose_place_stays_empty_though_somebody_is_next(month):
+    month.commit_all()
+    month.state_set()
+    month.withdraw(month.cohorts[RETIRED][0], None)
+    refused(audit(month.retire(), month.keys), "promise", "with nobody", "2 left")
+
+
+def test_withdrawn_task_refilled_from_another_reserve(month):
+    month.commit_all()
+    month.state_set()
+    month.withdraw(month.cohorts[RETIRED][1], month.spares[0])
+    refused(audit(month.retire(), month.keys), "promise", "not next in the reserve of git/recovery/hard")
+
+
+def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(month):
+    month.commit_all()
+    month.state_set()
+    stranger = month.invent("stranger", 0)
+    month.commit(stranger)
+    month.withdraw(stranger, month.spares[0])
+    month.withdraw(month.cohorts[RETIRED][0], month.spares[1])
+    refused(audit(month.retire(), month.keys), "promise", stranger, "not being served")
+
+
+def test_withdrawn_task_that_is_not_opened(month, other_content):
+    without_reserve(month)
+    month.withdraw(month.cohorts[RETIRED][0], None)
+    closed = other_content(withdrawn=lambda content: ())
+    refused(audit(month.retire(closed), month.keys), "commitments", month.gone[0])
+
+
+def test_withdrawn_task_that_is_swapped(month, other_content):
+    without_reserve(month)
+    month.withdraw(month.cohorts[RETIRED][0], None)
+    swapped = other_content(withdrawn=lambda content: [replace(content.withdrawn[0], salt=bytes(32))])
+    refused(audit(month.retire(swapped), month.keys), "commitments", month.gone[0])
+
+
+def test_task_that_counts_and_is_opened_as_withdrawn(month, other_content):
+    month.play()
+    moved = other_content(tasks=lambda content: content.tasks[:1], withdrawn=lambda content: content.tasks[1:])
+    refused(audit(month.retire(moved), month.keys), "commitments", "by the log that is none")
+
+
+def test_figures_that_count_a_withdrawn_task(month):
+    without_reserve(month)
+    month.open_run(1)
+    served_before = {name: list(tasks) for name, tasks in month.cohorts.items()}
+    month.withdraw(month.cohorts[RETIRED][0], None)
+    month.score(1, served_before)
+    bound = [(dict(month.runs[0].opening), month.runs[0].totals)]
+    counted = b"".join(contents.aggregate("2026-12", RETIRED, bound))
+    folder = month.retire(edit=lambda files: files.update({contents.AGGREGATE: counted}))
+    refused(audit(folder, month.keys), "figures", "aggregate.json")
 
 
 def test_refill_of_another_kind_than_its_reserve(month):
@@ -529,25 +634,3 @@ def test_figures_that_nobody_measured(month, name):
         files[name] = files[name].replace(b"0.5000", b"0.9000").replace(b"sha256", b"sha512").replace(b"6f1f", b"6f1e")
 
     refused(audit(month.retire(edit=edit), month.keys), "figures", name)
-
-
-@pytest.mark.slow
-def test_generated_mutations_of_lines_are_refused_with_a_sentence(month, tmp_path):
-    month.play()
-    folder = month.retire()
-    draw = random.Random(6962)
-    names = [n for n in contents.CONTENT if n != contents.README] + [contents.MANIFEST]
-    for _ in range(600):
-        name = draw.choice(names)
-        data = bytearray((folder / name).read_bytes())
-        kept = bytes(data)
-        for _ in range(draw.randint(1, 3)):
-            place = draw.randrange(len(data))
-            data[place : place + draw.randint(0, 2)] = bytes(draw.choice(b'{}[],:"019-.eE\\u \xff') for _ in range(2))
-        if bytes(data) == kept:
-            continue
-        (folder / name).write_bytes(data)
-        report = audit(folder, month.keys)
-        assert report.failed
-        assert report.failed.detail
-        (folder / name).write_bytes(kept)

@@ -1,4 +1,4 @@
-"""An audit with a policy asks who cosigned the head; without one it says that it did not ask."""
+"""An audit with a policy asks who cosigned the heads; without one it says that it did not ask."""
 
 from __future__ import annotations
 
@@ -38,16 +38,19 @@ def bundle(tmp_path: Path) -> Path:
     return shutil.copytree(VECTORS / "good" / "Historical-2026-12", tmp_path / "bundle")
 
 
-def cosign(bundle: Path, *names: str) -> None:
-    path = bundle / "log" / "checkpoint"
-    head = Checkpoint.parse(take_apart(path.read_bytes())[0])
-    path.write_text(path.read_text() + "".join(KEYS[name].cosign(head, NOW) for name in names))
+def cosign(bundle: Path, *names: str, all_heads: bool = True) -> None:
+    """Cosign the head, and the checkpoints that runs name."""
+    kept = sorted((bundle / "log" / "checkpoints").iterdir()) if all_heads else []
+    for path in (bundle / "log" / "checkpoint", *kept):
+        head = Checkpoint.parse(take_apart(path.read_bytes())[0])
+        path.write_text(path.read_text() + "".join(KEYS[name].cosign(head, NOW) for name in names))
 
 
 def test_a_head_that_the_quorum_cosigned_is_proved_and_the_witnesses_are_named(bundle: Path) -> None:
     cosign(bundle, "A", "C")
     report = audit(bundle, [KEY], policy=Policy.parse(TWO_OF_THREE))
     assert report.ok
+    assert "checkpoints that runs name are signed and cosigned" in report.steps[4].proved
     assert report.steps[1].proved.endswith("leaves, cosigned by A (2026-12-01T00:00:00Z), C (2026-12-01T00:00:00Z)")
     assert report.caveats[:3] == CAVEATS[:3]
     assert report.caveats[3].startswith("order and time against the operator and these witnesses together: A, C.")
@@ -71,6 +74,17 @@ def test_fewer_are_not_enough_nor_is_another_log(bundle: Path, names: str, polic
     report = audit(bundle, [KEY], policy=Policy.parse(policy))
     assert report.failed
     assert (report.failed.number, says in report.failed.detail) == (2, True), report.failed.detail
+
+
+def test_a_run_under_a_head_that_the_quorum_never_saw_is_refused_by_its_name(bundle: Path) -> None:
+    cosign(bundle, "A")
+    cosign(bundle, "B", all_heads=False)
+    failed = audit(bundle, [KEY], policy=Policy.parse(TWO_OF_THREE)).failed
+    assert failed
+    assert failed.name == "named checkpoints"
+    assert failed.detail.startswith(
+        "log/checkpoints/11, under which run/1 was opened: the checkpoint is cosigned by A;"
+    )
 
 
 def test_a_cosignature_of_another_head_fails_the_whole_note(bundle: Path) -> None:

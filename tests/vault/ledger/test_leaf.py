@@ -35,6 +35,8 @@ def a_set(**other):
         "counts": {"unseen": 2, "seen": 0},
         "next_draw": H,
         "public_grammar": False,
+        "month_key": H,
+        "access_log": (3, H),
     }
     return leaf.set_of_tasks(**(facts | other))
 
@@ -50,8 +52,8 @@ def a_score(**other):
 
 
 def keys():
-    old, new = (Signer("o", Ed25519PrivateKey.from_private_bytes(bytes([n] * 32))).verifier for n in (1, 2))
-    return leaf.key(old=old, new=new)
+    old, new = (Signer("o", Ed25519PrivateKey.from_private_bytes(bytes([n] * 32))) for n in (1, 2))
+    return leaf.key(old=old, new=new, size=9)
 
 
 GOOD = {
@@ -105,7 +107,12 @@ def with_change(document, way, change):
     return canonical(document)
 
 
-FREE = {("predicate", "reserve", "git/recovery/hard"), ("predicate", "reserve", "git/recovery/hard", 0)}
+FREE = {
+    ("predicate", "month_key"),
+    ("predicate", "access_log"),
+    ("predicate", "reserve", "git/recovery/hard"),
+    ("predicate", "reserve", "git/recovery/hard", 0),
+}
 LISTS = {("predicate", "cohorts", 0), ("predicate", "totals", 0), ("predicate", "tasks", 0)}
 
 

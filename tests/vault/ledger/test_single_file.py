@@ -14,7 +14,7 @@ from vault.ledger.single_file import write
 ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "docs" / "audit.py"
 VECTORS = ROOT / "tests" / "vectors" / "ledger"
-GOOD = VECTORS / "good" / "Historical-2026-12"
+GOOD, CHANGED = (VECTORS / name / "Historical-2026-12" for name in ("good", "key-changed"))
 BAD = json.loads((VECTORS / "bad.json").read_text())
 KEY, OLDER = VECTORS / "log.vkey", VECTORS / "older-checkpoint"
 ALONE = ("-I", "-S")  # of what is installed nothing is found
@@ -41,17 +41,20 @@ def test_it_says_of_a_good_release_what_the_modules_say(python: tuple[str, ...])
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout) == audit(GOOD, [KEY.read_text().strip()], OLDER.read_text()).as_json()
     assert run(python, GOOD, "--key", KEY).stdout.splitlines()[-6] == "yes"
+    assert run(python, CHANGED, "--key", CHANGED.parent / "log.vkey").returncode == 0
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_it_says_of_a_bad_release_what_the_modules_say(name: str, tmp_path: Path) -> None:
-    folder = shutil.copytree(GOOD, tmp_path / "bundle")
+    base = VECTORS / BAD[name].get("of", "good")
+    folder, key = shutil.copytree(base / GOOD.name, tmp_path / "bundle"), base / "log.vkey"
+    key = key if key.exists() else KEY
     shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
     for path in BAD[name]["without"]:
         (folder / path).unlink()
-    said = run(ALONE, folder, "--key", KEY, "--json")
+    said = run(ALONE, folder, "--key", key, "--json")
     assert said.returncode == 1
-    assert json.loads(said.stdout) == audit(folder, [KEY.read_text().strip()]).as_json()
+    assert json.loads(said.stdout) == audit(folder, key.read_text().split()).as_json()
 
 
 def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Programs by others read what we write: Go's `x/mod/sumdb` the log, the npm package `canonicalize` our documents.
 
-What `openssl`, `sha256sum` and `ssh-keygen` say is in `test_without_our_code.py` and `test_signed_files.py`, as is what
-`securesystemslib` says; `pymerkle` is asked in `test_merkle.py`.
+What `openssl`, `sha256sum`, `ssh-keygen` and `securesystemslib` say is in `test_without_our_code.py`, in
+`test_signed_files.py`, and of what a home has published in `tests/quarterturn/test_verify_guide.py`. `test_merkle.py`
+asks `pymerkle`.
 """
 
 import base64

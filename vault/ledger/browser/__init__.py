@@ -26,6 +26,7 @@ LIBRARY = (
     "shapes.js",
     "statement.js",
     "history.js",
+    "handover.js",
     "log.js",
     "release.js",
     "tasks.js",

@@ -50,6 +50,21 @@ class History {
     return live.get(cohort);
   }
 
+  /** Count the withdrawals from a cohort, before a leaf, that nobody took the place of. */
+  gaps(cohort, before) {
+    const gone = this.withdrawals.filter(([entry, name]) => name === cohort && entry.index < before);
+    return gone.filter(([entry]) => entry.says.replacement === null).length;
+  }
+
+  /** Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before. */
+  openedWith(retired) {
+    const { cohort } = retired.says;
+    const before = this.of("retire").findLast((entry) => entry.index < retired.index)?.index ?? -1;
+    const home = new Map(this.withdrawals.map(([entry, name]) => [entry.index, name]));
+    const due = this.of("withdraw").filter((entry) => entry.index < retired.index);
+    return due.filter(({ index }) => (home.get(index) ?? (index > before ? cohort : null)) === cohort);
+  }
+
   #onceEach() {
     const [commits, tasks] = [new Map(), new Map()];
     for (const entry of this.of("commit")) {

@@ -30,10 +30,11 @@ const NO_CLOCK =
  * @param {Read} read
  */
 async function openLog(note, key, read) {
-  const verifier = await parseKey(key);
-  const head = await openCheckpoint(note, verifier, "the checkpoint");
+  const head = await openCheckpoint(note, await parseKeys(key), "the checkpoint");
   const log = await readLog(head, read);
-  return { log, history: new History(log.leaves.map(parseLeaf)) };
+  const history = new History(log.leaves.map(parseLeaf));
+  (await Reigns.read(history, head)).require(head, "the checkpoint");
+  return { log, history };
 }
 
 /**
@@ -162,7 +163,11 @@ async function ofTask(book, id, told) {
   }
   const { run, stands } = standing(book.history, commit);
   const proved = [...told, await book.prove(commit.index), ...stands];
-  const retired = book.history.of("retire").find(({ says }) => says.tasks.some((task) => task.id === id));
+  const gone = book.history.of("withdraw").find((entry) => entry.name === id);
+  if (gone) proved.push(`It was withdrawn at leaf ${gone.index} and counts in no figure since: ${gone.says.reason}.`);
+  const opens = (entry) =>
+    entry.says.tasks.some((task) => task.id === id) || book.history.openedWith(entry).some((one) => one.name === id);
+  const retired = book.history.of("retire").find(opens);
   if (!retired) return stillPrivate(book, commit, proved);
   const release = await book.release(retired);
   const month = monthInWords(retired.says.month);
@@ -181,10 +186,9 @@ async function ofTask(book, id, told) {
 }
 
 function stillPrivate(book, commit, proved) {
-  const gone = book.history.of("withdraw").find((entry) => entry.name === commit.name);
-  const state = gone ? `It was withdrawn at leaf ${gone.index}: ${gone.says.reason}.` : "It has not retired.";
+  const state = "Its cohort has not retired.";
   const title = `${commit.name} was committed to in leaf ${commit.index}; its text is not published.`;
-  return yes(book, title, [...proved, state], ["What its text is: that opens when it is published.", NO_CLOCK]);
+  return yes(book, title, [...proved, state], ["What its text is: that opens with its cohort.", NO_CLOCK]);
 }
 
 /**

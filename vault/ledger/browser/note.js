@@ -8,8 +8,15 @@ const MAX_SIGNATURES = 100;
 const DASH = "\u2014 ";
 
 /**
- * @typedef {{name: string, id: string, key: Uint8Array}} Verifier a public key: its name, its id in hex, its 32 bytes
- * @typedef {{origin: string, size: number, root: Uint8Array, by: string, ignored: string[]}} Checkpoint
+ * @typedef {{name: string, id: string, key: Uint8Array, vkey: string}} Verifier a public key: its name, its id in hex,
+ *   its 32 bytes, and the key as text
+ * @typedef {object} Checkpoint
+ * @property {string} origin
+ * @property {number} size
+ * @property {Uint8Array} root
+ * @property {string} by the key that signed it, in short
+ * @property {string[]} signers the given keys of its name that signed it
+ * @property {string[]} ignored who else did
  */
 
 /**
@@ -26,31 +33,37 @@ async function parseKey(text) {
   if (data.length !== 1 + HASH_BYTES) throw new No(`the key of ${name} has not ${HASH_BYTES} bytes`);
   const found = hex((await sha256(joined(utf8(`${name}\n`), data))).subarray(0, ID_BYTES));
   if (found !== id) throw new No(`the key of ${name} says id ${id.slice(0, 16)}, it has id ${found}`);
-  return { name, id, key: data.subarray(1) };
+  return { name, id, key: data.subarray(1), vkey: text.trim() };
 }
+
+/** Read keys that are set apart by spaces or line ends. @param {string} text @returns {Promise<Verifier[]>} */
+const parseKeys = (text) => Promise.all(text.trim().split(/\s+/).map(parseKey));
 
 /**
  * Open a signed checkpoint: a given key that bears the origin's name signed it.
  * @param {Uint8Array} note
- * @param {Verifier} key
+ * @param {Verifier[]} keys
  * @param {string} what
  * @returns {Promise<Checkpoint>}
  */
-async function openCheckpoint(note, key, what) {
+async function openCheckpoint(note, keys, what) {
   const { text, lines } = takeApart(note, what);
-  const ignored = [];
-  let signed = false;
+  const [ignored, signed] = [[], []];
   for (const line of lines) {
     const { name, id, signature } = parseSignature(line, what);
-    if (name !== key.name || id !== key.id) ignored.push(name);
-    else if (await accepts(key, utf8(text), signature)) signed = true;
+    const key = keys.find((one) => one.name === name && one.id === id);
+    if (!key) ignored.push(name);
+    else if (await accepts(key, utf8(text), signature)) signed.push(key);
     else throw new No(`the signature of ${name}+${id} under ${what} does not verify`);
   }
-  if (!signed)
-    throw new No(`${what} is not signed by the given key ${key.name}+${key.id}, but by ${ignored.join(", ")}`);
+  if (!signed.length) {
+    const given = keys.map((one) => `${one.name}+${one.id}`).join(", ");
+    throw new No(`${what} is not signed by the given key ${given}, but by ${ignored.join(", ")}`);
+  }
   const found = parseCheckpoint(text, what);
-  if (found.origin !== key.name) throw new No(`${what} is of ${found.origin}, and signed by a key of another name`);
-  return { ...found, by: `${key.name}+${key.id}`, ignored };
+  const own = signed.filter((one) => one.name === found.origin);
+  if (!own.length) throw new No(`${what} is of ${found.origin}, and signed by a key of another name`);
+  return { ...found, by: `${own[0].name}+${own[0].id}`, signers: own.map((one) => one.vkey), ignored };
 }
 
 /** @param {Uint8Array} note @param {string} what @returns {{text: string, lines: string[]}} */

@@ -3,6 +3,7 @@
 
 const MANIFEST = "manifest.json";
 const OWN_PAGE = "verify.html";
+const WITHDRAWN = "withdrawn.jsonl"; // only where tasks left early
 const CONTENT = [
   "README.md",
   "tasks.jsonl",
@@ -21,7 +22,10 @@ const MANIFEST_SHAPE = record({
   origin: anyText,
   canary: guid,
   first: natural,
-  files: record(Object.fromEntries(CONTENT.map((name) => [name, fileShape])), { [OWN_PAGE]: fileShape }),
+  files: record(Object.fromEntries(CONTENT.map((name) => [name, fileShape])), {
+    [OWN_PAGE]: fileShape,
+    [WITHDRAWN]: fileShape,
+  }),
 });
 
 /**
@@ -36,7 +40,7 @@ const MANIFEST_SHAPE = record({
  * @typedef {object} Case what the steps hand to each other
  * @property {string[]} names the files of the release
  * @property {Read} read reads one of them
- * @property {string} key the log's key, from whoever asks
+ * @property {string} key the log's key, or its keys, from whoever asks
  * @property {Uint8Array?} previous a checkpoint that they kept
  */
 
@@ -118,9 +122,9 @@ async function readListed(found, name) {
 
 async function checkpoint(found) {
   if (!found.key.trim()) throw new No("no key was given; nothing is believed but what the log's key signed");
-  found.verifier = await parseKey(found.key);
+  found.verifiers = await parseKeys(found.key);
   const { origin } = found.manifest;
-  found.head = await openCheckpoint(await found.read("log/checkpoint"), found.verifier, "log/checkpoint");
+  found.head = await openCheckpoint(await found.read("log/checkpoint"), found.verifiers, "log/checkpoint");
   if (found.head.origin !== origin) throw new No(`the manifest is of the log ${origin}, not of ${found.head.origin}`);
   return `${found.head.by} signed a tree of ${found.head.size} leaves`;
 }
@@ -143,6 +147,8 @@ async function root(found) {
 
 async function statements(found) {
   found.history = new History(found.log.leaves.map(parseLeaf));
+  found.reigns = await Reigns.read(found.history, found.head);
+  found.reigns.require(found.head, "log/checkpoint");
   return `${found.log.leaves.length} statements were read, in canonical bytes, and none contradicts another`;
 }
 
@@ -159,8 +165,9 @@ async function namedCheckpoints(found) {
   if (strange) throw new No(`log/${strange} is named by no run`);
   for (const size of sizes) {
     const what = `log/checkpoints/${size}`;
-    const one = await openCheckpoint(await found.read(what), found.verifier, what);
+    const one = await openCheckpoint(await found.read(what), found.verifiers, what);
     if (one.size !== size) throw new No(`${what} is a checkpoint of size ${one.size}`);
+    found.reigns.require(one, what);
     await requireRoot(found.log, size, hex(one.root), what);
   }
   return `${sizes.size} checkpoints that runs name are signed, and each is the beginning of this tree`;
@@ -183,7 +190,8 @@ async function retirement(found) {
 
 async function consistency(found) {
   if (!found.previous) return null;
-  const kept = await openCheckpoint(found.previous, found.verifier, "the older checkpoint");
+  const kept = await openCheckpoint(found.previous, found.verifiers, "the older checkpoint");
+  found.reigns.require(kept, "the older checkpoint");
   await requireRoot(found.log, kept.size, hex(kept.root), "the older checkpoint");
   return `the tree of ${found.head.size} leaves extends the older checkpoint of size ${kept.size}`;
 }

@@ -105,11 +105,14 @@ async function openRun(history, line) {
 async function results(found) {
   const rows = await readLines(found, "results.jsonl", RESULT_LINE);
   const scored = found.runs.filter((run) => run.scored);
+  const retired = new Set(found.tasks.map((task) => task.id));
   let at = 0;
   for (const run of scored) {
     const end = rows.findIndex((row, place) => place >= at && row.run !== run.line.run);
     const own = rows.slice(at, end < 0 ? rows.length : end);
     await requireResults(found, run, own);
+    const left = own.map((row) => row.result).filter((result) => retired.has(result.task));
+    run.counted = totalsOf(run.line.run, found.manifest.cohort, left); // without what was withdrawn
     at += own.length;
   }
   if (at < rows.length)
@@ -159,14 +162,14 @@ function requireTreeOrder(history, number, rows) {
 }
 
 async function requireResult(
-  { tasks, manifest },
+  { tasks, withdrawn, manifest },
   { run, position, result, salt, proof },
   { count, results_root: root },
 ) {
   const who = `the result of run ${run} on ${result.task}`;
   if (result.run !== run || result.cohort !== manifest.cohort)
     throw new No(`${who} says that it is of run ${result.run} on ${result.cohort}`);
-  const task = tasks.find((one) => one.id === result.task);
+  const task = [...tasks, ...withdrawn].find((one) => one.id === result.task);
   if (task && (result.category !== task.category || result.max_steps !== task.maxSteps)) {
     throw new No(`${who} says ${result.category} with ${result.max_steps} steps, the task says otherwise`);
   }
@@ -246,12 +249,12 @@ async function figures(found) {
   const { month, cohort } = found.manifest;
   const rows = found.runs
     .filter((run) => run.scored)
-    .map(({ line: { run, opening, totals } }) => ({
+    .map(({ line: { run, opening }, counted }) => ({
       run,
       submitter: opening.submitter,
       attempt: opening.attempt,
-      totals,
-      figures: figuresOf(totals),
+      totals: counted,
+      figures: figuresOf(counted),
     }));
   await requireSame(found, "aggregate.json", { month, cohort, runs: rows });
   const stated = found.retired.says.tasks;

@@ -5,6 +5,7 @@ const [HMAC, SHA] = ["hmac-sha256", "sha256"];
 const word = matching(/^[a-z0-9][a-z0-9-]{0,63}$/, "a word of small letters, digits and hyphens");
 const runName = matching(/^run\/[1-9][0-9]*$/, "run/ and a number");
 const verifierKey = matching(/^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+$/, "a verifier key");
+const signature = matching(/^[A-Za-z0-9+/]{85}[AQgw]==$/, "the 64 bytes of a signature in base64");
 const stratum = matching(/^[a-z0-9-]+\/[a-z0-9-]+\/[a-z]+$/, "a stratum as server/category/difficulty");
 const version = matching(/^(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){2}$/, "a version such as 1.0.0");
 
@@ -14,18 +15,21 @@ const KINDS = {
   set: [
     matching(/^set\/[0-9]{4}-(?:0[1-9]|1[0-2])$/, "set/ and a month"),
     SHA,
-    record({
-      month: monthName,
-      previous: orNull(natural),
-      count: natural,
-      cohorts: listOf(
-        record({ id: cohortName, retires: monthName, count: natural, root: digest, tasks: listOf(taskId) }),
-      ),
-      reserve: mappingOf(stratum, listOf(digest)),
-      counts: record({ unseen: natural, seen: natural }),
-      next_draw: digest,
-      public_grammar: boolean,
-    }),
+    record(
+      {
+        month: monthName,
+        previous: orNull(natural),
+        count: natural,
+        cohorts: listOf(
+          record({ id: cohortName, retires: monthName, count: natural, root: digest, tasks: listOf(taskId) }),
+        ),
+        reserve: mappingOf(stratum, listOf(digest)),
+        counts: record({ unseen: natural, seen: natural }),
+        next_draw: digest,
+        public_grammar: boolean,
+      },
+      { month_key: digest, access_log: record({ entries: natural, commitment: digest }) },
+    ),
   ],
   "run-open": [
     runName,
@@ -62,7 +66,16 @@ const KINDS = {
     }),
   ],
   withdraw: [taskId, HMAC, record({ month: monthName, reason: anyText, replacement: orNull(taskId) })],
-  key: [anyText, SHA, record({ old: verifierKey, new: verifierKey })],
+  key: [
+    anyText,
+    SHA,
+    record({
+      old: verifierKey,
+      new: verifierKey,
+      size: natural,
+      signatures: record({ old: signature, new: signature }),
+    }),
+  ],
 };
 
 const ENVELOPE = record({

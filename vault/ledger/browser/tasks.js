@@ -1,6 +1,7 @@
 // Steps 7 to 9 of a release: the tasks are those that were promised, before anybody was measured with them.
 
 const COHORTS = 4;
+const REVIEW_ONE_IN = 20; // more withdrawn tasks than this share of a cohort ask for a review
 
 const OPENING = record(
   {
@@ -23,28 +24,41 @@ const TASK = {
 };
 
 async function commitments(found) {
-  found.tasks = await openTasks(found);
-  return `${found.tasks.length} tasks open their commitments, byte for byte`;
+  const tasks = await openTasks(found);
+  const count = found.retired.says.tasks.length;
+  [found.tasks, found.withdrawn] = [tasks.slice(0, count), tasks.slice(count)];
+  const told = found.withdrawn.length ? `; ${found.withdrawn.length} of them left early` : "";
+  return `${tasks.length} tasks open their commitments, byte for byte${told}`;
 }
 
-/** Open every task of a release. @param {Case} found @returns {Promise<Task[]>} */
+/** Open every task of a release, those that left early last. @param {Case} found @returns {Promise<Task[]>} */
 async function openTasks(found) {
-  const stated = found.retired.says.tasks;
-  const lines = linesOf(await readListed(found, "tasks.jsonl"), "tasks.jsonl");
-  const openings = linesOf(await readListed(found, "openings.jsonl"), "openings.jsonl");
-  if (lines.length !== stated.length || openings.length !== stated.length) {
+  const gone = found.history.openedWith(found.retired).map(({ name: id, digest: promised }) => ({
+    id,
+    commitment: promised,
+  }));
+  if (Object.hasOwn(found.manifest.files, WITHDRAWN) !== gone.length > 0) {
     throw new No(
-      `the log names ${stated.length} tasks, tasks.jsonl has ${lines.length}, openings.jsonl ${openings.length}`,
+      `${WITHDRAWN} opens what was withdrawn; by the log that is ${gone.map((one) => one.id).join(", ") || "none"}`,
     );
   }
+  const openings = linesOf(await readListed(found, "openings.jsonl"), "openings.jsonl");
   const tasks = [];
-  for (const [place, says] of stated.entries()) {
-    const what = `line ${place + 1} of openings.jsonl`;
-    const opening = parseCanonical(openings[place], what);
-    OPENING(opening, what);
-    tasks.push(await openTask(found, says, lines[place], opening, `line ${place + 1} of tasks.jsonl`));
+  const files = [["tasks.jsonl", found.retired.says.tasks], ...(gone.length ? [[WITHDRAWN, gone]] : [])];
+  for (const [name, stated] of files) {
+    const lines = linesOf(await readListed(found, name), name);
+    if (lines.length !== stated.length)
+      throw new No(`the log names ${stated.length} tasks, ${name} has ${lines.length}`);
+    for (const [place, says] of stated.entries()) {
+      const what = `line ${tasks.length + 1} of openings.jsonl`;
+      if (tasks.length >= openings.length) throw new No(`${what} is missing`);
+      const opening = parseCanonical(openings[tasks.length], what);
+      OPENING(opening, what);
+      tasks.push(await openTask(found, says, lines[place], opening, `line ${place + 1} of ${name}`));
+    }
   }
-  if (new Set(tasks.map((task) => task.id)).size !== tasks.length) throw new No("a task stands twice in tasks.jsonl");
+  if (openings.length !== tasks.length) throw new No("openings.jsonl has more lines than there are tasks");
+  if (new Set(tasks.map((task) => task.id)).size !== tasks.length) throw new No("a task stands twice in this release");
   return tasks;
 }
 
@@ -54,10 +68,10 @@ async function openTask(found, says, line, opening, what) {
   for (const [key, shape] of Object.entries(TASK)) shape(document[key], `${what}: $.${key}`);
   const { id } = document;
   if (id !== opening.id || id !== says.id) {
-    throw new No(`${what} is ${id}, its opening is of ${opening.id}, the retire statement names ${says.id}`);
+    throw new No(`${what} is ${id}, its opening is of ${opening.id}, the log names ${says.id}`);
   }
   const is = hex(await sha256(line));
-  if (is !== says.sha256) throw new No(`${id} has the SHA-256 ${is}, the retire statement says ${says.sha256}`);
+  if (is !== (says.sha256 ?? is)) throw new No(`${id} has the SHA-256 ${is}, the retire statement says ${says.sha256}`);
   const commit = found.history.commitOf(id, found.retired.index);
   if (commit.index !== opening.commit) {
     throw new No(`${id} is committed to at leaf ${commit.index}, its opening says ${opening.commit}`);
@@ -94,7 +108,7 @@ async function requireProvenance({ id, provenance, provenance_salt: salt }, comm
 }
 
 async function promise(found) {
-  const { history, retired, tasks, manifest } = found;
+  const { history, retired, tasks, withdrawn, manifest } = found;
   const members = history.members(manifest.cohort, retired.index);
   const odd = members.findIndex((name, place) => tasks[place]?.id !== name);
   if (odd >= 0 || tasks.length !== members.length) {
@@ -102,39 +116,44 @@ async function promise(found) {
     const [is, should] = [tasks[place]?.id ?? "no task", members[place] ?? "no task"];
     throw new No(`task ${place + 1} of ${manifest.cohort} should be ${should}, it is ${is}`);
   }
-  requireRefills(history, manifest.cohort);
+  requireRefills(history, retired, new Map(withdrawn.map((task) => [task.id, task.stratum])));
   await requireRoots(history, manifest.cohort);
-  requireQuarter(history.lastSet(retired.index), manifest);
-  requireStrata(history, tasks);
+  requireQuarter(history, history.lastSet(retired.index), manifest);
+  requireStrata(history, [...tasks, ...withdrawn]);
   const gone = history.withdrawals.filter(([, cohort]) => cohort === manifest.cohort).length;
-  const told = gone ? `; ${gone} were withdrawn` : "";
+  const review = gone * REVIEW_ONE_IN > members.length ? "; more than 5 % were withdrawn: review" : "";
+  const told = gone ? `; ${gone} were withdrawn${review}` : "";
   return `the ${members.length} retired tasks are the promised ones, in the promised order${told}`;
 }
 
-/** Each withdrawal is under the task's commitment, and refilled with the next of a reserve. */
-function requireRefills(history, cohort) {
-  for (const [entry, name] of history.withdrawals) {
-    if (name !== cohort) continue;
+/** Each withdrawal is under the task's commitment, and refilled with the next of its stratum's reserve. */
+function requireRefills(history, retired, strata) {
+  const served = new Set(history.withdrawals.map(([entry]) => entry.index));
+  for (const entry of history.openedWith(retired)) {
     if (entry.digest !== history.commitOf(entry.name, entry.index).digest) {
       throw new No(`leaf ${entry.index} withdraws ${entry.name} under a commitment that is not its own`);
     }
-    if (entry.says.replacement !== null) requireNextInReserve(history, entry);
+    const refill = entry.says.replacement;
+    if (served.has(entry.index)) requireNextInReserve(history, entry, strata.get(entry.name));
+    else if (refill !== null)
+      throw new No(`leaf ${entry.index} refills with ${refill} for ${entry.name}, which was not being served`);
   }
 }
 
-function requireNextInReserve(history, { index, says }) {
+function requireNextInReserve(history, { index, says }, stratum) {
   const promised = history.lastSet(index);
-  const wanted = history.commitOf(says.replacement, promised.index).digest;
   const between = history.of("withdraw").filter((one) => promised.index < one.index && one.index < index);
   const refills = between.map((one) => one.says.replacement).filter((task) => task !== null);
   const known = refills.filter((task) => history.commits.has(task)).map((task) => history.commits.get(task).digest);
   const used = new Set([...between.map((one) => one.digest), ...known]);
-  const reserve = Object.values(promised.says.reserve).find((items) => items.includes(wanted));
-  const next = reserve?.filter((item) => !used.has(item)).slice(0, 1 + refills.length - known.length);
-  if (!next?.includes(wanted)) {
-    throw new No(
-      `leaf ${index} refills with ${says.replacement}, which was not next in a reserve of leaf ${promised.index}`,
-    );
+  const reserve = new Map(Object.entries(promised.says.reserve)).get(stratum) ?? [];
+  const left = reserve.filter((item) => !used.has(item));
+  if (says.replacement === null) {
+    if (left.length) {
+      throw new No(`leaf ${index} refills with nobody, though the reserve of ${stratum} has ${left.length} left`);
+    }
+  } else if (history.commitOf(says.replacement, promised.index).digest !== left[0]) {
+    throw new No(`leaf ${index} refills with ${says.replacement}, which was not next in the reserve of ${stratum}`);
   }
 }
 
@@ -153,12 +172,15 @@ async function requireRoots(history, cohort) {
   }
 }
 
-function requireQuarter(promised, { cohort, month }) {
+/** A gap that a withdrawal left is counted as the task that was promised. */
+function requireQuarter(history, promised, { cohort, month }) {
   const item = promised.says.cohorts.find((one) => one.id === cohort);
   if (item?.retires !== month)
     throw new No(`the set at leaf ${promised.index} does not promise ${cohort} for ${month}`);
-  if (Math.abs(COHORTS * item.count - promised.says.count) > COHORTS) {
-    throw new No(`${item.count} tasks retire of ${promised.says.count}: that is not a quarter within one task`);
+  const gaps = promised.says.cohorts.reduce((sum, { id }) => sum + history.gaps(id, promised.index), 0);
+  const [own, count] = [item.count + history.gaps(cohort, promised.index), promised.says.count + gaps];
+  if (Math.abs(COHORTS * own - count) > COHORTS) {
+    throw new No(`${own} tasks retire of ${count}: that is not a quarter within one task`);
   }
 }
 

@@ -1,0 +1,85 @@
+"""A home changes its log's key, killed after any step; then a whole turn is audited across the change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from quarterturn import logkey
+from quarterturn.wiring import House
+from vault.errors import Broken, Refused
+from vault.ledger.audit import audit
+from vault.ledger.note import open_note
+
+
+@contextmanager
+def opened(home: Path) -> Iterator[House]:
+    house = House(home, None)
+    try:
+        yield house
+    finally:
+        house.close()
+
+
+def keys(home: Path) -> list[str]:
+    return (home / "public" / "log.vkey").read_text().splitlines()
+
+
+@pytest.mark.parametrize("done", range(len(logkey.STEPS) + 1))
+def test_broken_off_after_any_step_it_goes_on_and_changes_once(live: Path, say: Callable, done: int) -> None:
+    (old,) = keys(live)
+    with opened(live) as house:
+        size = house.writer.size
+        _ = house.ledger
+        for step in logkey.STEPS[:done]:
+            step(house)
+    with opened(live) as house:
+        assert house.writer.fsck() == []
+    said = say("log", "change-key", "--home", live, "--json")
+    assert said.code == 0, said.err
+    assert keys(live) == [old, said.data["vkey"]]
+    assert said.data["size"] == size + 1
+    assert not (live / "keys" / "log.next.key").exists()
+    with opened(live) as house:
+        note = house.writer.note()
+        assert note is not None
+        assert open_note(note, house.writer.verifiers).verified == (said.data["vkey"],)
+        house.ledger.verify()
+
+
+def test_who_still_holds_the_old_key_signs_nothing(live: Path, say: Callable) -> None:
+    with opened(live) as running:
+        running.ledger.publish()
+        with opened(live) as house:
+            for step in logkey.STEPS:
+                step(house)
+        size = running.writer.size
+        with pytest.raises(Refused, match="it signed nothing"):
+            running.ledger.publish()
+        assert running.writer.size == size
+        assert say("log", "change-key", "--home", live).code == 0
+        with pytest.raises(Broken, match="no given key signed the note"):
+            running.ledger.publish()
+    assert say("log", "fsck", "--home", live).code == 0
+
+
+@pytest.mark.slow
+def test_a_release_across_the_change_is_proved_with_both_keys(live: Path, say: Callable, tmp_path: Path) -> None:
+    assert say("log", "change-key", "--home", live).code == 0
+    assert say("turn", "run", "--home", live).code == 0
+    release, old = live / "public" / "releases" / "Historical-2026-12", tmp_path / "old.vkey"
+    assert say("audit", release, "--key", live / "public" / "log.vkey").code == 0
+    old.write_text(keys(live)[0])
+    refused = say("audit", release, "--key", old)
+    assert refused.code == 1
+    assert f"to {keys(live)[1]}, and both keys signed that" in refused.out
+    assert audit(release, keys(live)).ok
+    log, key = live / "public" / "log", live / "public" / "log.vkey"
+    followed = say("log", "monitor", log, "--key", key, "--state", tmp_path / "kept")
+    assert "the log was handed over at leaf" in followed.out
+    assert say("backup", tmp_path / "copy", "--home", live).code == 0
+    head = live / "head" / "signed"
+    assert say("restore", tmp_path / "copy", "--home", tmp_path / "again", "--head", head).code == 0

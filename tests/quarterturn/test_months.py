@@ -1,0 +1,132 @@
+"""The months' key and what it signs, in a home: made once, kept with the others, and the same after any detour."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from quarterturn import rekeying
+from quarterturn.cli.output import Output
+from quarterturn.home import Places, create, month_key
+from quarterturn.settings import Benchmark, Settings
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from vault import signing
+from vault.errors import Broken
+from vault.keys import FileKeyRing
+from vault.ledger import month
+from vault.ledger.leaf import Statement
+
+from .conftest import stocked_up
+
+CHOSEN = Settings(benchmark=Benchmark(first_month="2026-12"))
+FIRST, SECOND = "2026-11", "2026-12"
+
+
+def signed(home: Path) -> dict[str, bytes]:
+    """Give the months' files and the list of keys, by their path below the public folder."""
+    public = home / "public"
+    paths = [*public.glob("months/*/*"), public / "allowed_signers"]
+    return {path.relative_to(public).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def turned(live: Path, say) -> Path:
+    """A home after two turns."""
+    assert say("turn", "run", "--home", live).code == 0
+    return live
+
+
+def test_a_new_home_has_a_key_of_its_own_for_months_sealed_and_open_to_nobody_else(tmp_path):
+    create(tmp_path / "home", CHOSEN, b"passphrase")
+    places = Places(tmp_path / "home")
+    assert stat.S_IMODE(places.month_key.stat().st_mode) == 0o600
+    ring = FileKeyRing.open(places.ring, b"passphrase")
+    key = month_key(places, ring)
+    assert key.private_bytes_raw() not in places.month_key.read_bytes()
+    assert key.private_bytes_raw() != signing.load(places.log_key, ring).private_bytes_raw()
+    for other, use in ((places.log_key, signing.MONTH), (places.month_key, signing.LOG)):
+        with pytest.raises(Broken):
+            signing.load(other, ring, use)
+
+
+def test_each_turn_leaves_three_files_and_one_key_signs_them(turned):
+    names = [f"months/{turn}/{name}" for turn in (FIRST, SECOND) for name in month.FILES]
+    assert sorted(signed(turned)) == sorted([*names, "allowed_signers"])
+    assert len((turned / "public" / "allowed_signers").read_text().splitlines()) == 1
+
+
+def test_publish_writes_again_what_is_missing_with_the_same_bytes(turned, say):
+    before = signed(turned)
+    shutil.rmtree(turned / "public" / "months")
+    (turned / "public" / "allowed_signers").unlink()
+    folders = {turn: str(turned / "public" / "months" / turn) for turn in (FIRST, SECOND)}
+    said = say("publish", FIRST, "--home", turned, "--json")
+    assert (said.code, said.data) == (0, {"release": None, "signed": folders[FIRST]})
+    assert say("publish", SECOND, "--home", turned, "--json").data["signed"] == folders[SECOND]
+    assert signed(turned) == before
+
+
+def test_a_turn_that_has_come_to_nothing_yet_is_three(live, say):
+    house = House(live, None)
+
+    def stop(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        house.rotation.run(Month.parse(SECOND), stop)
+    house.close()
+    said = say("publish", SECOND, "--home", live)
+    assert (said.code, "has published nothing" in said.sentence) == (3, True)
+
+
+def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, say):
+    """As a home that was begun before there was one, or has lost it."""
+    before = signed(live)
+    (live / "keys" / "month.key").unlink()
+    assert say("turn", "run", "--home", live).code == 0
+    after = signed(live)
+    assert {name: after[name] for name in before if name != "allowed_signers"} | {
+        "allowed_signers": after["allowed_signers"][: len(before["allowed_signers"])]
+    } == before
+    assert after["allowed_signers"].count(b"\n") == 2
+    house = House(live, None)
+    leaves = [Statement.parse(house.ledger.leaf(index)) for index in range(house.ledger.size)]
+    house.close()
+    assert len({one.predicate["month_key"] for one in leaves if one.kind == "set"}) == 2
+    shutil.rmtree(live / "public" / "months" / FIRST)
+    said = say("publish", FIRST, "--home", live)
+    assert (said.code, "put that key back" in said.sentence) == (8, True)
+
+
+@pytest.mark.slow
+def test_a_backup_brings_back_the_key_and_what_it_signed(tmp_path, say):
+    home, copy = tmp_path / "home", tmp_path / "again"
+    create(home, CHOSEN, b"passphrase")
+    house = House(home, b"passphrase")
+    stocked_up(house, 4)
+    house.rotation.run(Month.parse(FIRST))
+    house.close()
+    assert say("backup", tmp_path / "copy", "--with-keys", "--home", home).code == 0
+    assert say("restore", tmp_path / "copy", "--head", home / "head" / "signed", "--home", copy).code == 0
+    assert signed(copy) == signed(home)
+    shutil.rmtree(copy / "public" / "months")
+    restored = House(copy, b"passphrase")
+    restored.rotation.republish(Month.parse(FIRST))
+    restored.close()
+    assert signed(copy) == signed(home)
+
+
+def test_a_change_of_the_rings_key_changes_nothing_that_is_signed(live, say):
+    before, sealed = signed(live), (live / "keys" / "month.key").read_bytes()
+    house = House(live, None)
+    rekeying.rotate(house, "ada", Output(as_json=True))
+    house.close()
+    assert (live / "keys" / "month.key").read_bytes() != sealed
+    shutil.rmtree(live / "public" / "months")
+    assert say("publish", FIRST, "--home", live).code == 0
+    assert signed(live) == before

@@ -1,0 +1,214 @@
+"""The guide for auditors who run nothing of ours: it proves what a home published, and refuses what is false."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from jsonschema import Draft202012Validator
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import SSlibKey
+
+from quarterturn.wiring import House
+from rotation.calendar import Month
+from sandbox.box import Program
+from sandbox.submission import Submission
+from vault.ledger import contents, dsse, sshsig
+from vault.ledger.tiles import entries_path, unpack_entries
+
+from ..rotation.conftest import NamedBox, outcome  # noqa: TID252 - the tests' own
+from .conftest import make
+
+ROOT = next(parent for parent in Path(__file__).parents if (parent / "pyproject.toml").is_file())
+GUIDE = ROOT / "docs" / "how-to" / "verify-without-our-code.md"
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+FILES, TASKS, HEAD, TREE, MONTH, ATTESTED = range(6)
+RELEASE, TURN = "Historical-2026-12", "2026-12"
+
+
+def play(house):
+    """Play a run whose outcomes are made up: half of the tasks pass."""
+    submission = Submission("image", "agent", "agent", Program(image="agent"), "sha256:" + "0" * 64)
+    run = house.official.open(submission, NamedBox())
+    house.official.serve(run)
+    for place, task in enumerate(run.tasks):
+        house.official.record(run, outcome(task, house.vault.record(task).category, passed=place % 2 == 0))
+    house.official.close(run)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """What a home has published after two turns and a run between them, as the guide wants it on one desk."""
+    folder = tmp_path_factory.mktemp("guide")
+    home, desk = make(folder / "home", tasks=5, live=True), folder / "desk"
+    house = House(home, None)
+    play(house)
+    house.rotation.run(Month.parse(TURN))
+    house.close()
+    public = home / "public"
+    shutil.copytree(public / "releases" / RELEASE, desk / RELEASE)
+    shutil.copytree(public / "months" / TURN, desk / TURN)
+    shutil.copytree(public / "log", desk / "log")
+    for name in ("log.vkey", "allowed_signers"):
+        shutil.copy(public / name, desk)
+    shutil.copy(public / "months" / "2026-11" / "checkpoint", desk / "older-checkpoint")
+    shutil.copy(ROOT / "tests" / "vault" / "ledger" / "strangers" / "tlog.go", desk)
+    return desk
+
+
+@pytest.fixture
+def desk(published, tmp_path):
+    """A desk of one's own."""
+    return Path(shutil.copytree(published, tmp_path / "desk"))
+
+
+def follow(desk):
+    """Run the guide's blocks in their order; give the number of the first that fails, and what was printed."""
+    script = "".join(f"echo '== {number}'\n{block}" for number, block in enumerate(BLOCKS))
+    done = subprocess.run(["sh", "-eu", "-c", script], cwd=desk, capture_output=True, text=True, check=False)
+    reached = int(re.findall(r"^== (\d)$", done.stdout, re.MULTILINE)[-1])
+    return None if done.returncode == 0 else reached, done.stdout + done.stderr
+
+
+def test_the_guide_proves_a_release(desk):
+    failed, said = follow(desk)
+    assert failed is None, said
+    assert said.count(": OK") == 8
+    assert said.count("Signature Verified Successfully") == 2
+    signed = 'Good "quarterturn-checkpoint" signature for quarterturn.example/log with ED25519 key'
+    for words in ("6 tasks open", "the log of 28 leaves extends that of 25", signed):
+        assert words in said, said
+
+
+def test_a_dsse_library_verifies_the_attestation_with_the_key_of_the_list_and_no_other(desk):
+    envelope = Envelope.from_dict(json.loads((desk / TURN / "attestation.dsse.json").read_bytes()))
+    public = base64.b64decode((desk / "allowed_signers").read_text().split()[-1])[-32:]
+    key = SSlibKey(dsse.key_id(public), "ed25519", "ed25519", {"public": public.hex()})
+    assert envelope.verify([key], 1)
+    envelope.payload = envelope.payload.replace(b"Historical", b"Hysterical")
+    with pytest.raises(VerificationError):
+        envelope.verify([key], 1)
+
+
+def test_every_statement_of_the_log_is_what_its_schema_says(published):
+    schemas = {path.name: json.loads(path.read_bytes()) for path in (ROOT / "docs/reference/statements").iterdir()}
+    size = int((published / "log" / "checkpoint").read_text().splitlines()[1])
+    leaves = unpack_entries((published / "log" / entries_path(0, size)).read_bytes(), size, "the leaves")
+    kinds = set()
+    for leaf in map(json.loads, leaves):
+        kind = leaf["predicateType"].split(":")[2]
+        validator = Draft202012Validator(schemas[f"{kind}.schema.json"])
+        validator.validate(leaf)
+        assert not validator.is_valid(leaf | {"predicate": leaf["predicate"] | {"month": "2026-13"}})
+        kinds.add(kind)
+    assert kinds == {"commit", "set", "run-open", "score", "retire"}
+
+
+def swap_salts(desk):
+    path = desk / RELEASE / contents.OPENINGS
+    first, second, *rest = map(json.loads, path.read_bytes().splitlines())
+    first["salt"], second["salt"] = second["salt"], first["salt"]
+    dump = {"separators": (",", ":"), "sort_keys": True, "ensure_ascii": False}
+    path.write_text("".join(json.dumps(line, **dump) + "\n" for line in (first, second, *rest)))
+    relist(desk, contents.OPENINGS)
+
+
+def relist(desk, name):
+    """Let the manifest, and what the log says of it, fit a changed file: what is left to find is the change itself."""
+    manifest = desk / RELEASE / contents.MANIFEST
+    old = sha256(manifest)
+    document = json.loads(manifest.read_bytes())
+    document["files"][name] = {"bytes": (desk / RELEASE / name).stat().st_size, "sha256": sha256(desk / RELEASE / name)}
+    manifest.write_text(json.dumps(document, separators=(",", ":"), sort_keys=True))
+    for path in (desk / RELEASE / "log/tile/entries").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes().replace(old.encode(), sha256(manifest).encode()))
+
+
+def sha256(path):
+    return subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True).stdout.split()[0]
+
+
+def edit(name, old, new):
+    def change(desk):
+        data = (desk / name).read_bytes()
+        assert old in data
+        (desk / name).write_bytes(data.replace(old, new, 1))
+
+    return change
+
+
+def another_leaf(desk):
+    """Change a leaf that the other blocks do not look at."""
+    (bundle,) = (path for path in (desk / RELEASE / "log/tile/entries").rglob("*") if path.is_file())
+    bundle.write_bytes(bundle.read_bytes().replace(b'"track":"docker"', b'"track":"bwrapp"', 1))
+
+
+def another_log(desk):
+    (desk / "older-checkpoint").write_text((desk / "older-checkpoint").read_text().replace("\n25\n", "\n9\n"))
+
+
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+
+
+def signed_by_another(desk):
+    """Sign the month's head with another key, which nobody listed."""
+    note = (desk / TURN / "checkpoint").read_bytes()
+    (desk / TURN / "checkpoint.sig").write_text(sshsig.sign(note, "quarterturn-checkpoint", OTHER))
+
+
+def for_another_purpose(desk):
+    """Let the list allow the key for other files only."""
+    edit("allowed_signers", b'namespaces="quarterturn-checkpoint"', b'namespaces="file"')(desk)
+
+
+def attested_by_another(desk):
+    """Attest with a key that the list names and the log does not."""
+    signed_by_another(desk)
+    public = sshsig.public_line(OTHER.public_key().public_bytes_raw())
+    (desk / "allowed_signers").write_text(f"quarterturn.example/log {public}\n")
+    reattest(desk, lambda payload: payload)
+
+
+def reattest(desk, change):
+    path = desk / TURN / "attestation.dsse.json"
+    payload = base64.b64decode(json.loads(path.read_bytes())["payload"])
+    path.write_bytes(dsse.sign(change(payload), OTHER))
+
+
+def key_of_another(desk):
+    """Let the envelope name a key that did not sign it."""
+    edit(f"{TURN}/attestation.dsse.json", b'"keyid":"', b'"keyid":"0')(desk)
+
+
+@pytest.mark.parametrize(
+    ("change", "block"),
+    [
+        (edit(f"{RELEASE}/tasks.jsonl", b"number-", b"nomber-"), FILES),
+        (edit(f"{RELEASE}/manifest.json", b'"first":0', b'"first":1'), FILES),
+        (swap_salts, TASKS),
+        (edit(f"{RELEASE}/log/checkpoint", b"\n28\n", b"\n29\n"), HEAD),
+        (another_leaf, TREE),
+        (another_log, TREE),
+        (edit(f"{TURN}/checkpoint", b"quarterturn.example", b"quarterturn.exemple"), MONTH),
+        (signed_by_another, MONTH),
+        (for_another_purpose, MONTH),
+        (edit("allowed_signers", b"quarterturn.example/log ", b"somebody "), MONTH),
+        (attested_by_another, ATTESTED),
+        (key_of_another, ATTESTED),
+        (edit(f"{TURN}/attestation.dsse.json", *(base64.b64encode(b) for b in (b'{"_typ', b'{"_tyP'))), ATTESTED),
+    ],
+    ids=[
+        "task", "manifest", "salts", "head", "leaf", "older head", "month's head", "month's signer", "namespace",
+        "signer", "unknown key", "key id", "envelope",
+    ],
+)  # fmt: skip
+def test_each_part_of_it_refuses_what_was_changed(desk, change, block):
+    change(desk)
+    failed, said = follow(desk)
+    assert failed == block, said

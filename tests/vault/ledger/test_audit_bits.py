@@ -1,0 +1,146 @@
+"""Each bit of a release counts, and no mutation of its lines gets by, even where the operator bound it anew."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from vault.errors import VaultError
+from vault.ledger import contents
+from vault.ledger.audit import STEPS, audit
+from vault.ledger.case import Case
+from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.cosignature import Cosigner
+from vault.ledger.leaf import sha256_hex
+from vault.ledger.note import take_apart
+
+VECTORS = next(parent for parent in Path(__file__).parents if parent.name == "tests") / "vectors" / "ledger"
+KEY = (VECTORS / "log.vkey").read_text()
+ON_STEPS = list(STEPS)
+READ_IN = {
+    "tasks.jsonl": "commitments",
+    "openings.jsonl": "commitments",
+    "runs.jsonl": "runs",
+    "results.jsonl": "results",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return shutil.copytree(VECTORS / "good" / "Historical-2026-12", tmp_path / "bundle")
+
+
+def case_before(folder, step):
+    """An audit that has come up to a step."""
+    case = Case(folder, [KEY], None)
+    for name in ON_STEPS[: ON_STEPS.index(step)]:
+        STEPS[name](case)
+    return case
+
+
+def refusal(case, *steps):
+    """The sentence with which one of these steps refuses, or nothing."""
+    try:
+        for step in steps:
+            STEPS[step](case)
+    except VaultError as error:
+        return str(error)
+    return ""
+
+
+def first_to_look(name):
+    """The step that first looks at a file's bytes."""
+    if name.startswith("log/tile/"):
+        return "root"
+    return "named checkpoints" if name.startswith("log/checkpoints/") else "files"
+
+
+@pytest.mark.slow
+def test_each_bit_of_a_release_counts(folder):
+    """Each flip meets the step that looks at the file first, and after it all others; the steps before do not look."""
+    tried = 0
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        step, data = first_to_look(path.relative_to(folder).as_posix()), path.read_bytes()
+        case, steps = case_before(folder, step), ON_STEPS[ON_STEPS.index(step) :]
+        with path.open("r+b", buffering=0) as file:
+            for place, byte in enumerate(data):
+                for bit in range(8):
+                    file.seek(place)
+                    file.write(bytes([byte ^ 1 << bit]))
+                    assert refusal(case, *steps), (path.name, place, bit)
+                    tried += 1
+                file.seek(place)
+                file.write(bytes([byte]))
+        assert not refusal(case, *steps)
+    assert tried > 8 * 14_000
+
+
+def test_lines_by_keys_that_nobody_named_are_the_exception_and_are_listed(folder):
+    path = folder / "log" / "checkpoint"
+    kept = path.read_bytes()
+    cosigner = Cosigner("w.example/one", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    line = cosigner.cosign(Checkpoint.parse(take_apart(kept)[0]), 1_796_083_200).encode()
+    proved = 0
+    for place, byte in enumerate(line):
+        changed = kept + line[:place] + bytes([byte ^ 1]) + line[place + 1 :]
+        path.write_bytes(changed)
+        report = audit(folder, [KEY])
+        proved += report.ok
+        assert "were not checked" in report.steps[1].proved if report.ok else report.failed.detail
+    assert proved > 50
+
+
+def put(path, data):
+    """Write over a file: one that is emptied first is flushed to the disk each time."""
+    with path.open("r+b") as file:
+        file.write(data)
+        file.truncate()
+
+
+@pytest.mark.slow
+def test_ten_thousand_mutations_of_lines_are_refused_with_a_sentence(folder):
+    """As if the operator had bound each of them: what the manifest and the log say of the file is taken as right."""
+    draw = random.Random(6962)
+    cases = {step: case_before(folder, step) for step in {*READ_IN.values(), "figures"}}
+    whole = {name: (folder / name).read_bytes() for name in contents.CONTENT}
+    for _ in range(10_000):
+        name = draw.choice(contents.CONTENT)
+        data = bytearray(whole[name])
+        for _ in range(draw.randint(1, 3)):
+            place = draw.randrange(len(data))
+            data[place : place + draw.randint(0, 2)] = bytes(draw.choices(b'{}[],:"0189-.eE\\u \n\xff', k=2))
+        if data == whole[name]:
+            continue
+        put(folder / name, data)
+        step = READ_IN.get(name, "figures")
+        listed = cases[step].bundle.manifest["files"]
+        kept, listed[name] = listed[name], {"bytes": len(data), "sha256": sha256_hex(data)}
+        assert refusal(cases[step], *ON_STEPS[ON_STEPS.index(step) : ON_STEPS.index("consistency")]), (
+            name,
+            bytes(data),
+        )
+        put(folder / name, whole[name])
+        listed[name] = kept
+    for step, case in cases.items():
+        assert not refusal(case, *ON_STEPS[ON_STEPS.index(step) :])
+
+
+def test_keys_above_the_first_plane_stand_in_the_order_of_utf_16(new_month):
+    astral, plain = '"\U0001f600":"2"'.encode(), '"\ufb33":"1"'.encode()
+
+    def by_code_points(files):
+        assert astral + b"," + plain in files[contents.TASKS]
+        files[contents.TASKS] = files[contents.TASKS].replace(astral + b"," + plain, plain + b"," + astral)
+
+    def played(name, **edits):
+        month = new_month(name)
+        task = month.cohorts["cohort-2026-12"][0]
+        month.tasks[task]["initial_state"]["filesystem"]["files"] = {"\ufb33": "1", "\U0001f600": "2"}
+        return audit(month.play().retire(**edits), month.keys)
+
+    assert played("right").ok
+    refused = played("wrong", edit=by_code_points).failed
+    assert refused.name == "commitments"
+    assert "not canonical JSON" in refused.detail

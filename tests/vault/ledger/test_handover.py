@@ -1,0 +1,218 @@
+"""The log's key changes once both keys have said so, and each head counts under the key of its size alone."""
+
+import base64
+import json
+from datetime import UTC, datetime
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from vault.errors import Broken, Refused
+from vault.ledger import leaf
+from vault.ledger.audit import audit
+from vault.ledger.cosignature import Cosigner
+from vault.ledger.cosigning import Witnesses
+from vault.ledger.jcs import canonical
+from vault.ledger.monitor import look
+from vault.ledger.note import Signer
+from vault.ledger.policy import Policy
+from vault.ledger.tiles import folder_reader
+from vault.ledger.witness import LocalWitness
+
+NOW = datetime(2026, 12, 20, tzinfo=UTC)
+NEW = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
+THIRD = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(b"\x08" * 32))
+
+
+def statement(month, old=None, new=NEW, size=None):
+    return leaf.key(old=old or month.signer, new=new, size=len(month.leaves) if size is None else size)
+
+
+def half_played(month):
+    month.commit_all()
+    month.state_set()
+    month.open_run(1)
+    month.score(1)
+    month.publish()
+    return month
+
+
+@pytest.fixture
+def old(month):
+    return month.signer
+
+
+@pytest.fixture
+def both(old):
+    return [old.verifier.vkey, NEW.verifier.vkey]
+
+
+def refused(report, step, *words):
+    assert report.failed is not None
+    assert report.failed.name == step, (report.failed.name, report.failed.detail)
+    for word in words:
+        assert word in report.failed.detail, report.failed.detail
+
+
+# -- the honest change ------------------------------------------------------------------------------------------------
+
+
+def test_a_log_that_both_keys_handed_over_is_proved_with_both_given(month, both):
+    folder = month.play_across(NEW).retire()
+    report = audit(folder, both)
+    assert report.ok, report.failed
+    assert f"hands the log over to {both[1]}, as both keys say" in report.steps[3].proved
+    for kept in (month.folder / "log/checkpoints").iterdir():
+        assert audit(folder, both[::-1], kept.read_text()).ok
+    assert month.writer.fsck() == []
+
+
+def test_a_key_that_the_log_never_named_is_not_used(month, both):
+    assert audit(month.play_across(NEW).retire(), [THIRD.verifier.vkey, *both]).ok
+
+
+def test_with_the_old_key_alone_the_answer_is_no_and_names_the_new_one(month, both):
+    folder = month.play_across(NEW).retire()
+    words = f"leaf 13 hands the log over from {both[0]} to {both[1]}, and both keys signed that"
+    refused(audit(folder, both[:1]), "checkpoint", "no given key signed", words, "--key")
+    assert "hands" not in audit(folder, [THIRD.verifier.vkey]).failed.detail
+
+
+def test_with_the_new_key_alone_the_answer_is_no_and_names_the_old_one(month, both):
+    refused(audit(month.play_across(NEW).retire(), both[1:]), "named checkpoints", both[0], "give it too")
+
+
+def test_a_log_may_be_handed_over_more_than_once(month, both):
+    month.play_across(NEW).hand_over(THIRD)
+    report = audit(month.retire(), [*both, THIRD.verifier.vkey])
+    assert report.ok, report.failed
+    refused(audit(month.folder / "Historical-2026-12", both), "checkpoint", f"from {both[1]} to {THIRD.verifier.vkey}")
+
+
+def test_a_monitor_follows_the_log_across_the_change(month, old):
+    half_played(month)
+    read, keys = folder_reader(month.folder / "log"), [old.verifier, NEW.verifier]
+    kept = look(read, keys[:1], None, NOW).seen
+    month.hand_over(NEW)
+    assert look(read, keys, kept, NOW).news == [
+        f"the log was handed over at leaf 13 to {NEW.verifier.vkey}, as both keys say"
+    ]
+    with pytest.raises(Broken, match="hands the log over from"):
+        look(read, keys[:1], kept, NOW)
+
+
+def test_witnesses_that_know_both_keys_cosign_across_the_change(month, old, tmp_path):
+    one = Cosigner("w.example/one", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    witness = LocalWitness(tmp_path / "witness", [old.verifier, NEW.verifier], [one], lambda: 1)
+    policy = Policy.parse(f"witness one {one.witness.vkey} http://127.0.0.1:1/\nquorum one\n")
+
+    def witnesses():
+        return Witnesses(month.writer, policy, lambda _url, body: witness.add_checkpoint(body))
+
+    half_played(month)
+    assert witnesses().require().size == 13
+    month.hand_over(NEW)
+    assert witnesses().head().size == 13
+    assert witnesses().require().size == 14
+
+
+# -- the writer -------------------------------------------------------------------------------------------------------
+
+
+def test_the_old_key_signs_nothing_any_more(month, old):
+    half_played(month)
+    month.log("key", statement(month))
+    with pytest.raises(Refused, match="it signed nothing"):
+        month.publish()
+    assert month.writer.size == 13
+    month.sign_with(NEW)
+    month.publish()
+    month.log("more", month.leaves[0])
+    month.sign_with(old)
+    with pytest.raises(Refused, match="it signed nothing"):
+        month.publish()
+    assert month.writer.size == 14
+
+
+def test_the_new_key_signs_nothing_before(month):
+    half_played(month)
+    month.log("more", month.leaves[0])
+    month.sign_with(NEW)
+    with pytest.raises(Refused, match="it signed nothing"):
+        month.publish()
+
+
+# -- dishonest changes ------------------------------------------------------------------------------------------------
+
+
+def test_heads_by_the_new_key_before_the_change_are_refused(month, both, old):
+    month.commit_all()
+    month.sign_with(NEW, careless=True)
+    month.state_set()
+    month.open_run(1)
+    month.abort(1)
+    month.sign_with(old, careless=True)
+    month.publish()
+    month.hand_over(NEW)
+    refused(audit(month.retire(), both), "named checkpoints", "log/checkpoints/11 covers 11 leaves", both[0])
+
+
+def test_heads_by_the_old_key_after_the_change_are_refused(month, both, old):
+    month.play_across(NEW)
+    month.sign_with(old, careless=True)
+    refused(audit(month.retire(), both), "statements", "log/checkpoint covers 17 leaves", both[1])
+
+
+def test_a_head_that_both_keys_signed_is_refused(month, both, old):
+    folder = month.play_across(NEW).retire()
+    path = folder / "log" / "checkpoint"
+    path.write_text(path.read_text() + old.sign(path.read_text().split("\n\n")[0] + "\n").split("\n\n")[1])
+    refused(audit(folder, both), "statements", "but it is signed by")
+
+
+def test_two_keys_without_a_statement_are_refused(month, both):
+    half_played(month)
+    month.sign_with(NEW, careless=True)
+    refused(audit(month.retire(), both), "named checkpoints", "leaves that change it: none")
+
+
+@pytest.mark.parametrize("word", ["old", "new"])
+def test_a_change_that_only_one_key_signed_is_refused(month, both, word):
+    half_played(month)
+    said = json.loads(statement(month))
+    said["predicate"]["signatures"][word] = base64.b64encode(THIRD.key.sign(b"x")).decode()
+    month.hand_over(NEW, canonical(said), careless=True)
+    refused(
+        audit(month.retire(), both),
+        "statements",
+        f"leaf 13 hands the log over to {both[1]}, and the {word} key did not",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"size": 3}, "leaf 13 hands the log over at leaf 3, which is not where it stands"),
+        ({"new": Signer("other.example/log", NEW.key)}, "leaf 13 hands over the log other.example/log"),
+    ],
+)
+def test_a_change_at_another_place_or_of_another_log_is_refused(month, both, said, words):
+    half_played(month)
+    month.hand_over(NEW, statement(month, **said), careless=True)
+    refused(audit(month.retire(), both), "statements", words)
+
+
+def test_a_change_from_a_key_that_was_not_the_logs_is_refused(month, both, old):
+    half_played(month)
+    month.hand_over(NEW, statement(month, old=THIRD), careless=True)
+    refused(audit(month.retire(), both), "named checkpoints", THIRD.verifier.vkey)
+
+
+@pytest.mark.parametrize(
+    ("new", "words"), [("old", "which was its key before"), ("third", "whose key at that leaf is")]
+)
+def test_a_second_change_goes_on_from_the_first_and_never_back(month, both, old, new, words):
+    month.play_across(NEW)
+    data = statement(month, new=old) if new == "old" else statement(month, old=old, new=THIRD)
+    month.hand_over(NEW, data, careless=True)
+    refused(audit(month.retire(), both), "statements", words)
