@@ -19,7 +19,7 @@ def watch() -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCH))
         yield importlib.import_module("watch")
-    for name in ("watch", "report", "measure", "made_up_worlds"):
+    for name in ("watch", "oracle", "report", "measure", "made_up_worlds"):
         if name not in before:
             sys.modules.pop(name, None)
 
@@ -57,3 +57,9 @@ def test_every_table_can_be_filled_from_what_was_seen(watch: ModuleType) -> None
     assert (row["cases"], row["month 1"], row["month 2"]) == (1, "100.0 (20.7 to 100.0)", "")
     assert watch._mix(seen)["right"].startswith("100.0")
     assert [row["rotations"] for row in watch._false({"honest, 20 submitters": []})] == [0] * (2 + len(watch.HONEST))
+
+
+def test_an_oracle_finds_what_can_be_found_and_is_seldom_wrong(watch: ModuleType) -> None:
+    often, seldom = (watch.limits(watch.PLAIN, known, 0.75, 4) for known in (0.6, 0.001))
+    assert min(often) == 1.0
+    assert max(seldom) <= 0.25
