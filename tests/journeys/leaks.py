@@ -1,0 +1,233 @@
+"""Looks for words and keys that must be nowhere: in all that is written to a disk, and in what processes show.
+
+`Files` is told by the kernel (fanotify(7)) of every file that is changed or closed after writing, and looks into it
+through the descriptor that comes with the news, so a file that lived for a moment, or never had a name, is looked at
+like any other. `Processes` looks at the arguments, the environment and the limits of all processes, again and again.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import gzip
+import os
+import re
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+FAN_MODIFY, FAN_CLOSE_WRITE = 0x2, 0x8  # linux/fanotify.h
+FAN_CLOEXEC, FAN_UNLIMITED_QUEUE = 0x1, 0x10
+FAN_MARK_ADD, FAN_MARK_FILESYSTEM, AT_FDCWD = 0x1, 0x100, -100
+EVENT = struct.Struct("=IBBHQii")
+MOST, PAGE = 64 * 1024 * 1024, 4096
+OTHERS = re.compile(r"/tmp/pytest-of-\w+/")
+GZIP = b"\x1f\x8b"
+
+
+def forms(raw: bytes) -> Iterator[tuple[str, bytes]]:
+    """Give the bytes in which something could lie on a disk."""
+    yield "plain", raw
+    yield "backwards", raw[::-1]
+    yield "hex", raw.hex().encode()
+    yield "HEX", raw.hex().upper().encode()
+    for pad in range(3):
+        cut = slice(4 if pad else 0, -4)  # what the neighbouring bytes do not change
+        yield f"base64+{pad}", base64.b64encode(b"x" * pad + raw)[cut]
+        yield f"base64url+{pad}", base64.urlsafe_b64encode(b"x" * pad + raw)[cut]
+    if raw.isascii():
+        yield "UTF-16LE", raw.decode().encode("utf-16-le")
+        yield "UTF-16BE", raw.decode().encode("utf-16-be")
+        yield "escaped", "".join(f"\\u{byte:04x}" for byte in raw).encode()
+
+
+@dataclass(frozen=True, order=True)
+class Hit:
+    """Something that was found: what, in which form, where, and the word that it begins where it lies plain."""
+
+    name: str
+    form: str
+    place: str
+    word: str = ""
+
+
+class Needles:
+    """What is looked for, by name."""
+
+    def __init__(self, sought: Mapping[str, bytes]) -> None:
+        self._needles = [(name, form, needle) for name, raw in sought.items() for form, needle in forms(raw)]
+
+    def hits(self, content: bytes, place: str) -> Iterator[Hit]:
+        """Look into some bytes."""
+        if content.startswith(GZIP):
+            with suppress(OSError, EOFError, zlib.error):
+                content = gzip.decompress(content)
+        for name, form, needle in self._needles:
+            if needle in content:
+                words = re.findall(re.escape(needle) + rb"[-a-z0-9]*", content) if form == "plain" else [b""]
+                yield from {Hit(name, form, place, word.decode(errors="backslashreplace")) for word in words}
+
+
+class Files:
+    """Looks into every file below some folders that is written while it watches.
+
+    Args:
+        needles: what is looked for, or None to keep what was written until it is known.
+        near: folders where each change is looked at, and which are read through at the end.
+        far: folders where a file is looked at when it is closed, except for what other tests write there.
+    """
+
+    def __init__(self, needles: Needles | None, near: Sequence[Path], far: Sequence[Path]) -> None:
+        self._needles, self._near, self._far = needles, [f"{path}/" for path in near], [f"{path}/" for path in far]
+        self.found: set[Hit] = set()
+        self.looked = 0
+        self._kept: list[tuple[str, bytes]] = []
+        self._last: dict[str, bytes] = {}
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._news = self._libc.fanotify_init(FAN_CLOEXEC | FAN_UNLIMITED_QUEUE, os.O_RDONLY)
+        if self._news < 0:
+            raise OSError(ctypes.get_errno(), "the kernel tells no news of files; run this test as root")
+        for folder in (*near, *far):
+            self._mark(folder)
+        self._end = near[0] / ".the-end-of-the-watch"
+        self._thread = threading.Thread(target=self._listen)
+
+    def _mark(self, folder: Path) -> None:
+        mask = ctypes.c_uint64(FAN_MODIFY | FAN_CLOSE_WRITE)
+        how = FAN_MARK_ADD | FAN_MARK_FILESYSTEM
+        if self._libc.fanotify_mark(self._news, how, mask, AT_FDCWD, os.fsencode(folder)) != 0:
+            raise OSError(ctypes.get_errno(), f"{folder} cannot be watched; run this test as root")
+
+    def __enter__(self) -> Files:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.touch()  # news come in order: what was written before this is looked at before the thread ends
+        self._thread.join()
+        os.close(self._news)
+        self._end.unlink()
+        for folder in self._near:
+            for parent, folders, names in os.walk(folder):
+                for path in (Path(parent) / name for name in (*folders, *names)):
+                    self._look(str(path), content_of(path))
+
+    def search(self, needles: Needles) -> set[Hit]:
+        """Look into what was kept."""
+        self._needles = needles
+        for path, content in self._kept:
+            self._look(path, content)
+        return self.found
+
+    def _listen(self) -> None:
+        while str(self._end) not in self._read():
+            pass
+
+    def _read(self) -> set[str]:
+        news, seen = os.read(self._news, 256 * 1024), set()
+        for place in range(0, len(news), EVENT.size):
+            mask, descriptor = EVENT.unpack_from(news, place)[4:6]
+            try:
+                path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+                if path not in seen and self._concerns(path, mask):
+                    self._look(path, self._changed(path, os.pread(descriptor, MOST, 0)))
+                    if not path.endswith(" (deleted)"):
+                        seen.add(path)
+            finally:
+                os.close(descriptor)
+        return seen
+
+    def _concerns(self, path: str, mask: int) -> bool:
+        far = mask & FAN_CLOSE_WRITE and path.startswith(tuple(self._far)) and not OTHERS.match(path)
+        return bool(far) or path.startswith(tuple(self._near))
+
+    def _changed(self, path: str, content: bytes) -> bytes:
+        """Give the pages of a file that are not as they were when we looked last, and their neighbours."""
+        last, self._last[path] = self._last.get(path, b""), content
+        pages = [slice(start, start + PAGE) for start in range(0, len(content), PAGE)]
+        new = {number for number, page in enumerate(pages) if content[page] != last[page]}
+        return b"".join(content[page] for number, page in enumerate(pages) if new & {number - 1, number, number + 1})
+
+    def _look(self, path: str, content: bytes) -> None:
+        self.looked += 1
+        if self._needles is None:
+            self._kept.append((path, content))
+        else:
+            self.found.update(self._needles.hits(content, path), self._needles.hits(os.fsencode(path), path))
+
+
+class Processes:
+    """Looks at every process of this machine, again and again.
+
+    Args:
+        needles: what is looked for.
+        own: whose descendants may leave no core file; their own children, who close that door themselves, excepted, and
+            what was there before.
+    """
+
+    def __init__(self, needles: Needles, own: int) -> None:
+        self._needles, self._own = needles, own
+        self._before = {int(folder.name) for folder in Path("/proc").glob("[0-9]*")} - {own}
+        self.found: set[Hit] = set()
+        self.seen: set[int] = set()
+        self.open: set[str] = set()
+        self._known: set[bytes] = set()
+        self._stopping, self._thread = threading.Event(), threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Processes:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopping.is_set():
+            self._look()
+            time.sleep(0.1)
+
+    def _look(self) -> None:
+        folders = {int(folder.name): folder for folder in Path("/proc").glob("[0-9]*")}
+        parents = {number: _parent(folder) for number, folder in folders.items()}
+        for number, folder in folders.items():
+            depth, named = self._depth(number, parents), content_of(folder / "cmdline")
+            shown = named + b"\0" + content_of(folder / "comm")
+            if depth != 1:  # a verb is handed its passphrase in the environment, and takes it out
+                shown += b"\0" + content_of(folder / "environ")
+            if shown not in self._known:
+                self._known.add(shown)
+                self.found.update(self._needles.hits(shown, f"process {named[:80]!r}"))
+            if depth > 1:
+                self.seen.add(number)
+                limits = content_of(folder / "limits").decode()
+                if limits and not re.search(r"Max core file size +0 +0 ", limits):
+                    self.open.add(repr(named[:80]))
+
+    def _depth(self, number: int, parents: Mapping[int, int]) -> int:
+        """Say how many generations after the one who asks a process came; 0 if it is of another family."""
+        for depth in range(64):
+            if number == self._own:
+                return depth
+            if number in self._before:
+                return 0
+            number = parents.get(number, 0)
+        return 0
+
+
+def _parent(process: Path) -> int:
+    words = content_of(process / "stat").rpartition(b")")[2].split()
+    return int(words[1]) if words else 0
+
+
+def content_of(path: Path) -> bytes:
+    """Give what is in a plain file, or nothing."""
+    try:
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+    except OSError:
+        return b""

@@ -1,0 +1,332 @@
+"""Every verb is killed, and its disk fails, before each of its lasting changes: finished or undone, never half."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from grammars.admission import Admission, admit
+from quarterturn import intake
+from quarterturn.cli.exits import EXITS
+from quarterturn.stock import around
+from quarterturn.wiring import House
+from rotation.sets import Stratum
+from sandbox.bwrap_box import BwrapBox
+from sandbox.prover import BoxProver
+from vault.ledger.audit import audit
+from vault.task import Task
+
+from . import crashes
+from .conftest import copy_of, written
+from .crashes import TABLE, Blow, Said, play, start, state, verb
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "crashes.md"
+EASY = Stratum("filesystem", "single-tool", "easy")
+CLEAR = {EXITS["unavailable"], EXITS["locked"]}
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A folder in memory, where forcing to the disk costs nothing."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-crashes-") as folder:
+        yield Path(folder)
+
+
+def sound(home: Path) -> None:
+    """Look at everything that could contradict itself."""
+    with closing(House(home, None)) as house:
+        assert house.writer.fsck() == []
+        house.vault.verify_access_log()
+        house.ledger.verify()
+        ids = [record.id for record in house.vault.records()]
+        assert len(ids) == len(set(ids))
+        for release in house.places.releases.glob("*"):
+            report = audit(release, [house.places.log_vkey.read_text()])
+            assert report.ok, report.failed
+
+
+@pytest.fixture(scope="session")
+def drafts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of two tasks to import."""
+    lines = []
+    for number in (50, 51):
+        calls = [{"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/number-{number}"}}]
+        changes = {"gone": {"remove": f"number-{number}"}, "moved": {"move": {"from": f"number-{number}", "to": "x"}}}
+        mutants = [{"name": name, "server": "filesystem", "change": change} for name, change in changes.items()]
+        names = {"template": "by-hand", "skeleton": f"by-hand/{number}", "given": [f"number-{number}"]}
+        solutions = [{"name": "direct", "calls": calls, "answer": None}]
+        provenance = {**names, "solutions": solutions, "mutants": mutants}
+        lines.append(json.dumps({"task": written(EASY, number), "provenance": provenance}))
+    path = tmp_path_factory.mktemp("drafts") / "drafts.jsonl"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="session")
+def proven(drafts: Path, templates: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Admission]:
+    """What the box said of them, once: what is struck is what comes after."""
+    prover, read = BoxProver(BwrapBox()), intake.read_drafts(drafts.read_bytes(), "drafts")
+    with closing(House(copy_of(templates, "empty", tmp_path_factory.mktemp("proven") / "home"), None)) as house:
+        others = around(house, who="ada")
+        return {draft.id: admit(draft, prover, others) for draft in read}
+
+
+class Scene:
+    """A folder with a home in it, and the verbs on it as work for a child."""
+
+    def __init__(self, base: Path, templates: Path) -> None:
+        self.base, self.templates = base, templates
+        self.home, self.copy, self.new = base / "home", base / "copy", base / "new"
+
+    def set(self, name: str) -> Callable[[], int]:
+        """Make ready for a verb, and give it."""
+        if name == "init":
+            return self.init()
+        kind = {"task import": "empty", "task review": "waiting"}.get(name, "live")
+        how = {"live": {"tasks": 5, "live": True}}.get(kind, {})
+        copy_of(self.templates, "empty" if kind == "waiting" else kind, self.home, **how)
+        if kind == "waiting":
+            self.wait_for_a_review(6)
+        if name == "publish":
+            assert start(self.turn_run())().code == 0
+            shutil.rmtree(self.home / "public" / "releases")
+        if name == "restore":
+            assert start(self.backup())().code == 0
+        return getattr(self, name.replace(" ", "_"))()
+
+    def wait_for_a_review(self, count: int) -> None:
+        with closing(House(self.home, None)) as house:
+            for number in range(count):
+                task, skeleton = Task.parse(written(EASY, number)), f"s/{number}"
+                house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
+                house.vault.advance(task.id, "admit")
+
+    def init(self):
+        return verb("init", "--month", "2026-12", "--home", self.home)
+
+    def task_import(self, file: Path, proven: dict[str, Admission]):
+        def work() -> int:
+            intake.admit = lambda draft, *_: proven[draft.id]  # in a child
+            return verb("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", self.home)()
+
+        return work
+
+    def task_review(self, who: str = "grace"):
+        return verb("task", "review", "--batch", "--approve", "--as", who, "--home", self.home)
+
+    def turn_run(self):
+        return verb("turn", "run", "--month", "2026-12", "--home", self.home)
+
+    def publish(self):
+        return verb("publish", "2026-12", "--home", self.home)
+
+    def keys_rotate(self):
+        return verb("keys", "rotate", "--as", "ada", "--home", self.home)
+
+    def backup(self):
+        return verb("backup", self.copy, "--home", self.home)
+
+    def restore(self):
+        return verb("restore", self.copy, "--head", self.home / "head" / "signed", "--home", self.new)
+
+
+@pytest.fixture
+def scene(base: Path, templates: Path) -> Scene:
+    return Scene(base, templates)
+
+
+def clear(said: Said) -> None:
+    """Require one sentence, of a code that says whose turn it is, and nothing of a library."""
+    assert said.code in CLEAR, said.text
+    assert said.sentence.startswith("quarterturn: "), said.text
+    assert "Traceback" not in said.text
+
+
+@pytest.fixture(scope="session")
+def unharmed(templates: Path) -> Callable[[str], dict]:
+    """What is there after a verb that nothing struck."""
+    known = {}
+
+    def give(name: str) -> dict:
+        if name not in known:
+            with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+                said = start(Scene(Path(folder), templates).set(name))()
+                assert said.code == 0, said.text
+                known[name] = state(Path(folder))
+        return known[name]
+
+    return give
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["kill", "fail"])
+@pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
+def test_a_verb_that_is_struck_at_every_change_is_finished_once(name, way, scene, unharmed):
+    work = scene.set(name)
+    *blows, last = play(work, way, scene.base)
+    assert last.said.code == 0 or "is done; the next one is" in last.said.text, last.said.text
+    assert state(scene.base) == unharmed(name), "nothing is lost, and nothing is there twice"
+    sound(scene.home if name != "restore" else with_keys(scene))
+    require_the_table(name, way, blows)
+
+
+def require_the_table(name: str, way: str, blows: list[Blow]) -> None:
+    """Compare the blows with what the page says."""
+    found = [(struck, blow.left) for blow in blows for struck in blow.said.struck]
+    told = [(step.name, step.left) for step in TABLE[name]]
+    assert found == told or (way == "kill" and found == [row for row in told if row[0] != "after: the view"])
+    for blow in blows:
+        if way == "kill":
+            assert blow.said.code == -9
+        elif blow.said.code != 0:  # what a verb can do without
+            clear(blow.said)
+
+
+def with_keys(scene: Scene) -> Path:
+    shutil.copytree(scene.home / "keys", scene.new / "keys", dirs_exist_ok=True)
+    return scene.new
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["kill", "fail"])
+def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scene, drafts, proven):
+    copy_of(scene.templates, "empty", scene.home)
+    *blows, last = play(scene.task_import(drafts, proven), way, scene.base)
+    assert last.said.code == 0, last.said.text
+    require_the_table("task import", way, blows)
+    with closing(House(scene.home, None)) as house:
+        assert [record.state for record in house.vault.records()] == ["admitted"] * 2
+    sound(scene.home)
+
+
+def test_the_page_is_made_from_the_table():
+    assert PAGE.read_text() == crashes.page()
+
+
+# -- a disk that is full, and one that cannot be written to -----------------------------------------------------------
+
+
+@contextmanager
+def disk(folder: Path, size: str) -> Iterator[Path]:
+    """A small disk of one's own."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+ON_DISK = ["init", "task review", "turn run", "publish", "backup", "restore"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_DISK)
+def test_on_a_full_disk_a_verb_says_so_and_is_finished_when_there_is_room(name, tmp_path, templates, unharmed):
+    with disk(tmp_path / "disk", "48m") as base:
+        scene, said = Scene(base, templates), None
+        work = scene.set(name)
+        ballast = base / ".ballast"
+        for room in (0, 24, 96, 384):  # KiB
+            free = os.statvfs(base)
+            size = max(0, free.f_bavail * free.f_frsize - room * 1024)
+            with ballast.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+            said = start(work)()
+            ballast.unlink()
+            if said.code == 0 or "is done; the next one is" in said.text:
+                break
+            clear(said)
+        if said.code != 0:
+            said = start(work)()
+        assert said.code == 0 or "is done; the next one is" in said.text, said.text
+        assert state(base) == unharmed(name)
+        sound(scene.home if name != "restore" else with_keys(scene))
+
+
+@pytest.mark.slow
+def test_on_a_read_only_disk_every_verb_says_so_and_changes_nothing(tmp_path, templates, drafts):
+    with disk(tmp_path / "disk", "48m") as base:
+        scene = Scene(base, templates)
+        works = {"turn run": scene.set("turn run")} | {
+            "init": verb("init", "--month", "2026-12", "--home", base / "other"),
+            "backup": scene.backup(),
+            "task review": scene.task_review(),
+            "task list": verb("task", "list", "--home", scene.home),
+        }
+        before = state(base)
+        subprocess.run(["mount", "-o", "remount,ro", base], check=True)
+        for name, work in works.items():
+            said = start(work)()
+            assert "mistake of ours" not in said.text, (name, said.text)
+            clear(said)
+        subprocess.run(["mount", "-o", "remount,rw", base], check=True)
+        assert state(base) == before
+        assert start(works["turn run"])().code == 0
+
+
+# -- two at once ------------------------------------------------------------------------------------------------------
+
+
+def both(one, other) -> list[Said]:
+    """Run two verbs at the same time."""
+    return [ended() for ended in [start(one), start(other)]]
+
+
+def codes(said: list[Said]) -> list[int]:
+    for one in said:
+        assert one.code in {0, *EXITS.values()}, one.text
+        assert "Traceback" not in one.text
+    return sorted(one.code for one in said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["turn run", "backup", "publish", "keys rotate"])
+def test_of_two_that_do_the_same_one_does_it_or_both_agree(name, scene, unharmed):
+    work = scene.set(name)
+    assert codes(both(work, work))[0] == 0
+    assert state(scene.base) == unharmed(name)
+    sound(scene.home)
+
+
+@pytest.mark.slow
+def test_two_homes_are_not_made_in_one_folder(scene, unharmed):
+    said = both(scene.init(), scene.init())
+    assert codes(said).count(0) <= 1
+    start(scene.init())()
+    assert state(scene.base) == unharmed("init")
+    sound(scene.home)
+
+
+@pytest.mark.slow
+def test_two_reviewers_decide_each_task_once(scene):
+    work = scene.set("task review")
+    assert codes(both(work, scene.task_review("hedy")))[0] == 0
+    with closing(House(scene.home, None)) as house:
+        assert [record.state for record in house.vault.records()] == ["reviewed"] * 6
+        assert [len(house.drafts.reviews(record.id)) for record in house.vault.records()] == [1] * 6
+    sound(scene.home)
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_two_imports_of_one_file_keep_each_task_once_also_during_a_turn(scene, drafts, proven):
+    turn = scene.set("turn run")
+    work = scene.task_import(drafts, proven)
+    ended = [start(turn), start(work), start(work)]
+    said = [one() for one in ended]
+    codes(said)
+    assert said[0].code == 0, said[0].text
+    assert sorted(one.code for one in said[1:]) == [0, EXITS["refused"]], [one.text for one in said]
+    with closing(House(scene.home, None)) as house:
+        assert [record.state.value for record in house.vault.records()].count("admitted") == 2
+    sound(scene.home)
