@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rotation.errors import Refused
 from rotation.sets import SetSpec, Stratum
@@ -78,10 +79,50 @@ def allocate(
             name: tuple(sorted((c for held in by.values() for c in held), key=lambda c: c.commitment))
             for name, by in filled.items()
         },
-        reserve={
-            stratum: tuple(c for c in rest if c.skeleton not in home)[: spec.reserve] for stratum, rest in spare.items()
-        },
+        reserve=_reserve(spare, set(home), spec.reserve),
     )
+
+
+def allocate_first(
+    candidates: Iterable[Candidate],
+    spec: SetSpec,
+    cohorts: Sequence[str],
+    *,
+    taken: Mapping[str, str] | None = None,
+    seen: Collection[str] = (),
+) -> Allocation:
+    """Do as `allocate` with candidates that come in the order of their commitments, and read no more than it takes.
+
+    Who comes later than the last that is chosen changes nothing: they are passed over in that order.
+
+    Raises:
+        Refused: as for `allocate`.
+    """
+    rest, held = iter(candidates), list[Candidate]()
+    most = 4 * (spec.cohort_size * len(cohorts) + spec.reserve * len(spec.per_cohort))
+    while True:
+        more = list(islice(rest, max(most, len(held))))
+        held += more
+        try:
+            found = allocate(held, spec, cohorts, taken=taken, seen=seen)
+        except Refused:
+            if not more:
+                raise
+        else:
+            if not more or all(len(found.reserve.get(stratum, ())) == spec.reserve for stratum in spec.per_cohort):
+                return found
+
+
+def _reserve(
+    spare: Mapping[Stratum, Sequence[Candidate]], used: set[str], most: int
+) -> dict[Stratum, tuple[Candidate, ...]]:
+    """Choose so many spare tasks of each stratum, no two of one skeleton: any of them may enter any cohort."""
+    reserve: dict[Stratum, tuple[Candidate, ...]] = {}
+    for stratum, rest in spare.items():
+        fresh = {c.skeleton: c for c in reversed(rest) if c.skeleton not in used}
+        reserve[stratum] = tuple(sorted(fresh.values(), key=lambda c: c.commitment))[:most]
+        used |= {c.skeleton for c in reserve[stratum]}
+    return reserve
 
 
 def _place(

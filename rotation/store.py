@@ -96,11 +96,14 @@ class Months:
             member = MemberRow(task_id=task.id, cohort_id=retires.cohort, position=position, skeleton_tag=task.skeleton)
             session.add(member)
 
-    def cohorts(self, *states: str) -> list[Cohort]:
-        """List the cohorts in these states (all, if none is named), the next to retire first."""
+    def cohorts(self, *states: str, at: int | None = None) -> list[Cohort]:
+        """List the cohorts in these states (all, if none is named), the next to retire first.
+
+        With `at` their tasks are those that they had just before that leaf of the log, else those that they have.
+        """
         with Session(self._engine) as session:
             rows = session.exec(select(CohortRow).order_by(col(CohortRow.retires))).all()
-            return [self._cohort(session, row) for row in rows if not states or row.state in states]
+            return [self._cohort(session, row, at) for row in rows if not states or row.state in states]
 
     def cohort_retiring(self, month: Month) -> Cohort | None:
         """Give the cohort that this month's turn retires, or None before the first one."""
@@ -116,6 +119,29 @@ class Months:
             row = session.get(MemberRow, task_id)
             return row.cohort_id if row else None
 
+    def replace(self, session: Session, gone: str, leaf: int, refill: tuple[str, str] | None) -> None:
+        """Take a task out of its cohort with a leaf; its place goes to `refill`, a task's id and skeleton's tag."""
+        row = session.get_one(MemberRow, gone)
+        row.until_leaf = leaf
+        if refill is not None:
+            task, tag = refill
+            home, place = row.cohort_id, row.position
+            session.add(
+                MemberRow(task_id=task, cohort_id=home, position=place, skeleton_tag=tag, since_leaf=leaf),
+            )
+
+    def refills(self) -> dict[str, int]:
+        """Map each task that took the place of another to the leaf that gave it."""
+        with Session(self._engine) as session:
+            rows = session.exec(select(MemberRow).where(MemberRow.since_leaf > 0)).all()
+            return {row.task_id: row.since_leaf for row in rows}
+
+    def everybody(self) -> list[tuple[str, str, int]]:
+        """List (task, cohort, leaf since which it belongs to it) of all tasks, withdrawn ones too."""
+        with Session(self._engine) as session:
+            rows = session.exec(select(MemberRow).order_by(col(MemberRow.task_id))).all()
+            return [(row.task_id, row.cohort_id, row.since_leaf) for row in rows]
+
     def taken(self) -> dict[str, str]:
         """Map the tag of every skeleton in a cohort that is not published yet to that cohort."""
         open_ones = {c.id for c in self.cohorts("promised", "live", "retired")}
@@ -124,12 +150,13 @@ class Months:
             return {row.skeleton_tag: row.cohort_id for row in rows if row.cohort_id in open_ones}
 
     @staticmethod
-    def _cohort(session: Session, row: CohortRow) -> Cohort:
-        members = session.exec(
-            select(MemberRow)
-            .where(MemberRow.cohort_id == row.id, col(MemberRow.withdrawn).is_(False))
-            .order_by(col(MemberRow.position))
-        ).all()
+    def _cohort(session: Session, row: CohortRow, at: int | None) -> Cohort:
+        of_it = select(MemberRow).where(MemberRow.cohort_id == row.id)
+        there = of_it.where(col(MemberRow.until_leaf).is_(None))
+        if at is not None:
+            since, until = col(MemberRow.since_leaf), col(MemberRow.until_leaf)
+            there = of_it.where(since < at, until.is_(None) | (until > at))
+        members = session.exec(there.order_by(col(MemberRow.position))).all()
         return Cohort(
             id=row.id,
             retires=Month.parse(row.retires),

@@ -24,16 +24,17 @@ class CohortRow(SQLModel, table=True):
 
 
 class MemberRow(SQLModel, table=True):
-    """A task's place in the promised order of its cohort."""
+    """A task's place in the promised order of its cohort; who takes a withdrawn task's place has the same position."""
 
     __tablename__ = "rotation_member"
-    __table_args__ = (UniqueConstraint("cohort_id", "position"),)
+    __table_args__ = (UniqueConstraint("cohort_id", "position", "since_leaf"),)
 
     task_id: str = Field(primary_key=True)
     cohort_id: str = Field(foreign_key="rotation_cohort.id", index=True)
     position: int
     skeleton_tag: str = Field(index=True)
-    withdrawn: bool = False
+    since_leaf: int = 0  # the `withdraw` leaf that gave it the place; 0 for whom a `set` statement promised
+    until_leaf: int | None = None  # the `withdraw` leaf that took it out
 
 
 class TurnRow(SQLModel, table=True):

@@ -10,7 +10,8 @@ it again.
     4. publish   the release is written whole, next to the log that proves it
     5. commit    who enters is decided by the order of the commitments, written down, and committed to
     6. set       the `set` statement promises what retires when, and in which order; its checkpoint is published
-    7. activate  only now may the new tasks be served
+    7. sign      the head over that statement is signed and attested for people who run nothing of ours
+    8. activate  only now may the new tasks be served
 
 The first turn of a benchmark has nothing to retire and fills all four cohorts; it is named by the month before the
 first.
@@ -20,13 +21,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from rotation import promise, publish
+from rotation import promise, publish, withdrawal
+from rotation.attestation import Attester
 from rotation.books import Books
 from rotation.calendar import Month
-from rotation.cohort import Allocation, Candidate, allocate
+from rotation.cohort import Allocation, Candidate, allocate_first
 from rotation.errors import NotAllowed, NotFound
 from rotation.official import Official
 from rotation.sets import COHORTS, SetSpec, Stratum
@@ -36,7 +39,7 @@ from vault.ledger import browser
 from vault.lifecycle import State
 from vault.store import TaskRecord
 
-STEPS = ("stop", "close", "retire", "publish", "commit", "set", "activate")
+STEPS = ("stop", "close", "retire", "publish", "commit", "set", "sign", "activate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +58,35 @@ class Plan:
 
 
 class Rotation:
-    """Plans turns and runs them."""
+    """Plans turns and runs them.
 
-    def __init__(self, books: Books, spec: SetSpec, releases: Path) -> None:
-        self._books, self._spec, self._releases = books, spec, releases
+    Args:
+        books: what the month is written in.
+        spec: what each cohort is composed of.
+        releases: the folder of the published months.
+        attester: who signs a month.
+        agreed: is told a plan before its first step, and again before its choice is written down (step 5), since more
+            may have been reviewed meanwhile; raises where it may not be carried out yet.
+    """
+
+    def __init__(
+        self,
+        books: Books,
+        spec: SetSpec,
+        releases: Path,
+        attester: Attester,
+        agreed: Callable[[Plan], None] = lambda _: None,
+    ) -> None:
+        self._books, self._spec, self._releases, self._attester = books, spec, releases, attester
+        self._agreed = agreed
 
     def plan(self, month: Month) -> Plan:
         """Say what the turn of `month` would do; changes nothing."""
-        retiring = self._books.months.cohort_retiring(month)
         months = self._entering(month)
-        allocation = self._allocate(months)
+        return self._planned(month, months, self._allocate(months))
+
+    def _planned(self, month: Month, months: list[Month], allocation: Allocation) -> Plan:
+        retiring = self._books.months.cohort_retiring(month)
         return Plan(month, retiring, {m: allocation.cohorts[m.cohort] for m in months})
 
     def run(self, month: Month, on_step: Callable[[str], None] = lambda _: None) -> Turn:
@@ -83,17 +105,21 @@ class Rotation:
             on_step(step)
         return turn
 
-    def republish(self, month: Month) -> Path:
-        """Give the folder of a published month, writing it again if it is missing.
+    def republish(self, month: Month) -> tuple[Path | None, Path | None]:
+        """Give the folders of a month's release and of what was signed, writing again what is missing; None: not there.
 
         Raises:
-            NotFound: the month's turn retired nothing, or was never made.
+            NotFound: the month's turn was never made, or has published nothing yet.
         """
-        turn = self._books.months.turn(month)
+        turn, release, signed = self._books.months.turn(month), None, None
         cohort = self._books.months.cohort_retiring(month)
-        if cohort is None or "publish" not in turn.done:
+        if cohort is not None and "publish" in turn.done:
+            release = publish.write(self._books, self._releases, publish.content(self._books, turn, cohort))
+        if "sign" in turn.done:
+            signed = self._attester.attest(self._books, turn)
+        if release is signed is None:
             raise NotFound(f"the turn of {month} has published nothing; `quarterturn turn status` says how far it is")
-        return publish.write(self._books, self._releases, publish.content(self._books, turn, cohort))
+        return release, signed
 
     # -- before the first step ----------------------------------------------------------------------------------------
 
@@ -108,7 +134,7 @@ class Rotation:
 
     def _begin(self, month: Month) -> Turn:
         if all(turn.month != month for turn in self._books.months.turns()):
-            self.plan(month)  # refuses before anything is stopped
+            self._agreed(self.plan(month))  # both refuse before anything is stopped
         canary = uuid.UUID(bytes=self._books.entropy(16), version=4)
         page = self._books.months.keep_page(browser.page().decode())  # a later version's is another one
         return self._books.months.begin_turn(month, self._books.clock(), {"canary": str(canary), "page": page})
@@ -120,19 +146,20 @@ class Rotation:
         return [month.plus(i + 1) for i in range(COHORTS)]
 
     def _allocate(self, months: list[Month]) -> Allocation:
-        reviewed = self._books.vault.records(State.REVIEWED)
-        return allocate(
-            map(candidate, reviewed),
-            self._spec,
-            [month.cohort for month in months],
-            taken=self._books.months.taken(),
-            seen=self._books.months.seen(),
-        )
+        with closing(self._books.vault.by_commitment(State.REVIEWED)) as reviewed:
+            return allocate_first(
+                map(candidate, reviewed),
+                self._spec,
+                [month.cohort for month in months],
+                taken=self._books.months.taken(),
+                seen=self._books.months.seen(),
+            )
 
     # -- the steps ----------------------------------------------------------------------------------------------------
 
     def _stop(self, turn: Turn) -> None:
-        # 1. The row of the turn itself stops new runs (`Official.open` asks for it); what is left is to say so.
+        # 1. The row of the turn itself stops new runs and withdrawals, which ask for it; those begun are finished.
+        withdrawal.settle(self._books)
         self._note(turn, "stop")
 
     def _close(self, turn: Turn) -> None:
@@ -174,6 +201,7 @@ class Rotation:
         # 5. The choice and its commit leaves are one transaction: it cannot be made twice.
         months = self._entering(turn.month)
         allocation = self._allocate(months)
+        self._agreed(self._planned(turn.month, months, allocation))
         with transaction(self._books.engine) as session:
             for retires in months:
                 tasks = allocation.cohorts[retires.cohort]
@@ -187,12 +215,18 @@ class Rotation:
     def _set(self, turn: Turn) -> None:
         # 6. What is live, what retires when and in which order, under a published checkpoint.
         with transaction(self._books.engine) as session:
-            facts = promise.record_set(session, self._books, turn.month.plus(1))
+            facts = promise.record_set(session, self._books, turn.month.plus(1), self._attester.named)
             self._books.months.step_done(session, turn.month, "set", facts)
         self._books.ledger.publish()
 
-    def _activate(self, turn: Turn) -> None:
+    def _sign(self, turn: Turn) -> None:
         # 7. Publishing again is harmless, and needed if step 6 was killed after its transaction.
+        self._books.ledger.publish()
+        self._attester.attest(self._books, turn)
+        self._note(turn, "sign")
+
+    def _activate(self, turn: Turn) -> None:
+        # 8. Likewise: nothing is served that no head covers.
         self._books.ledger.publish()
         with transaction(self._books.engine) as session:
             for cohort in self._books.months.cohorts("promised"):
@@ -211,7 +245,7 @@ def candidate(record: TaskRecord) -> Candidate:
     """Give what the allocation needs to know of a task."""
     return Candidate(
         id=record.id,
-        stratum=Stratum(record.server, record.category, record.difficulty),
+        stratum=Stratum.of(record),
         skeleton=record.skeleton_tag,
         commitment=record.commitment,
     )

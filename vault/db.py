@@ -5,8 +5,8 @@
    its end: who looks first and inserts then meets no row of another's.
 2. A plain `Session` reads one snapshot and takes no lock.
 3. A committed row is on the disk.
-4. A database that is busy, gone or unreachable is `Unavailable`, and what no column can hold is `Malformed`; no error
-   shows a statement's parameters or a password.
+4. A database that is busy, gone or unreachable, or whose disk is full or fails, is `Unavailable`, and what no column
+   can hold is `Malformed`; no error shows a statement's parameters or a password.
 5. Who was cut off while it held the lock loses it: the server ends what is idle inside a transaction.
 
 Every constraint gets a name here, because a migration can only change what has one.
@@ -15,6 +15,7 @@ Every constraint gets a name here, because a migration can only change what has 
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,10 +43,17 @@ SQLModel.metadata.naming_convention = {
     "pk": "pk_%(table_name)s",
 }
 
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF")
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF", "secure_delete=ON")
 _WRITES = "quarterturn_writes"
 _writing: ContextVar[frozenset[str]] = ContextVar("writing", default=frozenset())
 _gates: WeakKeyDictionary[Engine, threading.Lock] = WeakKeyDictionary()
+
+_DISK = {
+    sqlite3.SQLITE_FULL: "has no room left on its disk: make some, and try again",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: look at its disk",
+    sqlite3.SQLITE_READONLY: "lies where nothing can be written: look at its mode and its disk",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: look at its folder and its disk",
+}
 
 _LOCK = 0x7175617274657274  # "quartert": what all writers of a PostgreSQL database wait for
 _LOCK_TIMEOUT = "55P03"
@@ -224,9 +232,14 @@ def _explain(address: URL, context: ExceptionContext) -> None:
     error, driver = context.original_exception, context.dialect.loaded_dbapi
     if context.is_pre_ping:  # the pool connects anew
         return
+    if isinstance(error, UnicodeEncodeError | OverflowError):  # a driver's own word for half a character, or too long
+        raise Malformed(f"{_shown(address)} holds no such text and no such number.") from None
     if context.dialect.name == "sqlite":
-        if isinstance(error, driver.OperationalError) and "locked" in str(error):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits say what exactly
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise Unavailable(_busy(address)) from None
+        if code in _DISK:
+            raise Unavailable(f"{_shown(address)} {_DISK[code]}.") from None
     elif getattr(error, "sqlstate", None) == _LOCK_TIMEOUT:
         raise Unavailable(_busy(address)) from None
     elif context.is_disconnect or isinstance(error, driver.OperationalError):

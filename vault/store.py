@@ -14,15 +14,17 @@ entry must outlive a caller's rollback; call them before a transaction or after 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, exists, update
+from sqlalchemy.orm import defer
 from sqlmodel import Session, col, select
 
 from vault import access, blobs, variant
-from vault.access import AccessEntry
+from vault.access import AccessEntry, Head
 from vault.blobs import BlindIndex, OwnKey
 from vault.commitment import new_salt
 from vault.db import joined, transaction
@@ -31,11 +33,13 @@ from vault.keys import KeyRing
 from vault.lifecycle import FIRST, Event, State, advance
 from vault.opened import Opened
 from vault.records import TaskRecord
-from vault.seal import seal, unseal
-from vault.tables import BlobRow, LeafRow, TaskRow
+from vault.seal import Sealed, seal, unseal
+from vault.tables import SHREDDED, BlobRow, LeafRow, TaskRow
 from vault.task import Task
 
 __all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault", "from_public_grammars", "in_use"]
+
+_AT_ONCE = 500  # rows
 
 
 class Vault:
@@ -118,25 +122,39 @@ class Vault:
         with Session(self._engine) as session:
             return TaskRecord.of(_found(session, task_id))
 
+    def has(self, task_id: str) -> bool:
+        """Say whether there is a task of this id."""
+        with Session(self._engine) as session:
+            return session.exec(select(TaskRow.id).where(TaskRow.id == task_id)).first() is not None
+
     def records(self, state: State | str | None = None) -> list[TaskRecord]:
         """List the tasks in a state, or all, in the order in which they were added."""
-        query = select(TaskRow).order_by(col(TaskRow.created_at), col(TaskRow.id))
-        if state is not None:
-            query = query.where(TaskRow.state == State(state).value)
         with Session(self._engine) as session:
-            return [TaskRecord.of(row) for row in session.exec(query).all()]
+            return list(_records(session, state, TaskRow.created_at, TaskRow.id))
+
+    def by_commitment(self, state: State, *, leaf: str | None = None) -> Generator[TaskRecord]:
+        """Give the tasks in a state in the order of their commitments, reading a few at a time; close it.
+
+        Args:
+            state: where they stand.
+            leaf: only those with a leaf in the log whose key is this and then their id.
+        """
+        with Session(self._engine) as session:
+            yield from _records(session, state, TaskRow.commitment, leaf=leaf)
 
     def open(self, task_id: str, *, who: str, why: str) -> Opened:
         """Open a task, after writing down who does and why.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is none, or it was shredded.
             NotAllowed: it was not said who or why.
             Locked: the ring does not hold the key.
             Broken: the row was changed, or the task is not the one that was promised.
         """
         with transaction(self._engine) as session:
             row = _found(session, task_id)
+            if row.key_id == SHREDDED:
+                raise NotFound(f"Task {task_id} was shredded: of what it said, nothing is kept.")
             record, sealed = TaskRecord.of(row), row.sealed()
             access.append(session, self._now(), who=who, what=f"task/{task_id}", why=why)
         data = unseal(sealed, record.context(), self._ring)
@@ -248,26 +266,50 @@ class Vault:
 
     def access_log(self) -> list[AccessEntry]:
         """List every opening, the oldest first."""
-        with Session(self._engine) as session:
-            return access.entries(session)
+        with self.accesses() as found:
+            return list(found)
 
-    def note(self, *, who: str, what: str, why: str) -> AccessEntry:
+    @contextmanager
+    def accesses(
+        self,
+        *,
+        task: str | None = None,
+        who: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Iterator[AccessEntry]]:
+        """Read the openings of a task, of somebody, since a moment, or the newest, in order and a few at a time."""
+        with (
+            Session(self._engine) as session,
+            closing(access.entries(session, task=task, who=who, since=since, limit=limit)) as found,
+        ):
+            yield found
+
+    def access_head(self, session: Session) -> tuple[int, str]:
+        """Give how many openings there are and the digest of the last."""
+        return access.head(session)
+
+    def note(self, *, who: str, what: str, why: str, session: Session | None = None) -> AccessEntry:
         """Write something into the access log that opens nothing but must have its place in that order.
 
         Raises:
             NotAllowed: it was not said who, what or why.
         """
-        with transaction(self._engine) as session:
-            access.append(session, self._now(), who=who, what=what, why=why)
-            return access.entries(session)[-1]
+        with joined(self._engine, session) as own:
+            return access.append(own, self._now(), who=who, what=what, why=why)
 
-    def verify_access_log(self, known: str | None = None) -> None:
-        """Check the chain of openings, and that the entry with the digest `known` is still in it.
+    def verify_access_log(self, known: str | None = None, heads: Collection[Head] = ()) -> int:
+        """Check the chain of openings, and that what was committed to is still in it; gives how many there are.
+
+        Args:
+            known: the digest of an entry, kept elsewhere.
+            heads: what was committed to, with its place.
 
         Raises:
             Broken: an entry was changed, left out, moved or cut off.
         """
-        access.verify(self.access_log(), known)
+        with self.accesses() as found:
+            return access.verify(found, known, heads)
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
@@ -290,6 +332,17 @@ def in_use(engine: Engine) -> bool:
     with Session(engine) as session:
         sealed, promised = session.exec(select(BlobRow.name)).first(), session.exec(select(LeafRow.number)).first()
     return sealed is not None or promised is not None
+
+
+def _records(session: Session, state: State | str | None, *order: Any, leaf: str | None = None) -> Iterator[TaskRecord]:
+    sealed = (defer(getattr(TaskRow, name)) for name in Sealed.__dataclass_fields__)
+    query = select(TaskRow).options(*sealed).order_by(*map(col, order)).execution_options(yield_per=_AT_ONCE)
+    if state is not None:
+        query = query.where(TaskRow.state == State(state).value)
+    if leaf is not None:
+        query = query.where(exists().where(col(LeafRow.key) == leaf + col(TaskRow.id)))
+    with session.exec(query) as rows:
+        yield from map(TaskRecord.of, rows)
 
 
 def _found(session: Session, task_id: str) -> TaskRow:

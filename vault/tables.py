@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Integer, LargeBinary, String, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, String, UniqueConstraint
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
@@ -17,6 +17,7 @@ from vault.seal import Sealed
 
 Counter = BigInteger().with_variant(Integer(), "sqlite")  # SQLite gives a key of its own only to INTEGER
 _DIGEST = 64  # hexadecimal digits of a SHA-256
+SHREDDED = "shredded"  # stands for the key's name where the data key was destroyed (`vault.shredding`)
 
 
 class SealedColumns(SQLModel):
@@ -36,9 +37,10 @@ class TaskRow(SealedColumns, table=True):
     """A task: its state and its mix in the open, the rest sealed."""
 
     __tablename__ = "vault_task"
+    __table_args__ = (Index(None, "state", "commitment"),)
 
     id: str = Field(primary_key=True, max_length=18)
-    state: str = Field(max_length=16, index=True)
+    state: str = Field(max_length=16)
     server: str = Field(max_length=32)
     category: str = Field(max_length=16)
     difficulty: str = Field(max_length=16)

@@ -29,7 +29,7 @@ from vault.ledger.tiles import bundles_of, entries_path, unpack_entries
 ROUNDS = 5
 LEAVES = 1_000_000
 BATCH = 50_000
-REVEALS = (2_500, 5_000, 10_000)
+REVEALS = (1_000, 10_000, 40_000)
 TASKS = 50  # in a cohort; each run of theirs has as many results
 
 

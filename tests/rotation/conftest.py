@@ -14,12 +14,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn import migrations
+from rotation.attestation import Attester
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.exposure import Exposures
 from rotation.findings import Findings
 from rotation.official import Official, OpenRun
-from rotation.sets import DEMO, Stratum
+from rotation.sets import DEMO, SetSpec, Stratum
 from rotation.store import Months
 from rotation.turn import Rotation
 from sandbox.box import Program
@@ -85,10 +86,10 @@ def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> Tas
 class Benchmark:
     """A home with its rooms, minus the worlds."""
 
-    def __init__(self, home: Path, database: str) -> None:
+    def __init__(self, home: Path, database: str, spec: SetSpec = DEMO) -> None:
         ticks = itertools.count()
         start = datetime(2026, 11, 30, tzinfo=UTC)
-        self.home, self.database = home, database
+        self.home, self.database, self.spec = home, database, spec
         self.clock: Callable[[], datetime] = lambda: start + timedelta(seconds=next(ticks))
         self.ring = FileKeyRing.create(home / "ring.json", None)
         self.key = Ed25519PrivateKey.generate()
@@ -117,7 +118,8 @@ class Benchmark:
         )
         self.official = Official(self.books)
         self.releases = self.home / "public" / "releases"
-        self.rotation = Rotation(self.books, DEMO, self.releases)
+        self.public, self.month_key = self.home / "public", Ed25519PrivateKey.from_private_bytes(b"m" * 32)
+        self.rotation = Rotation(self.books, self.spec, self.releases, Attester(self.month_key, self.public))
 
     @property
     def vkey(self) -> str:

@@ -1,11 +1,12 @@
 import hashlib
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotation.cohort import Candidate, allocate
+from rotation.cohort import Candidate, allocate, allocate_first
 from rotation.errors import Refused
 from rotation.sets import SetSpec, Stratum
 
@@ -36,6 +37,29 @@ def test_what_is_promised_is_in_the_order_of_commitments_which_nobody_chose() ->
 
 def test_the_input_order_changes_nothing() -> None:
     assert allocate(enough(), SPEC, NAMES) == allocate(list(reversed(enough())), SPEC, NAMES)
+
+
+@given(st.integers(11, 300), st.integers(0, 2), st.sets(st.integers(0, 40)))
+def test_whoever_stops_reading_early_chooses_the_same(count: int, reserve: int, seen: set[int]) -> None:
+    spec = replace(SPEC, reserve=reserve)
+    pool = sorted(
+        [candidate(i, A) for i in range(count)] + [candidate(500 + i, B) for i in range(count)],
+        key=lambda c: c.commitment,
+    )
+    read = iter(pool)
+    known = {f"s-{i}" for i in seen}
+    try:
+        whole = allocate(pool, spec, NAMES, seen=known)
+    except Refused:
+        with pytest.raises(Refused):
+            allocate_first(read, spec, NAMES, seen=known)
+        return
+    found = allocate_first(read, spec, NAMES, seen=known)
+    assert found.cohorts == whole.cohorts
+    assert {s: found.reserve.get(s, ()) for s in spec.per_cohort} == {
+        s: whole.reserve.get(s, ()) for s in spec.per_cohort
+    }
+    assert count < 100 or len(list(read)) > 0, "it stopped reading"
 
 
 def test_the_reserve_shares_no_skeleton_with_the_live_set_and_is_no_longer_than_asked() -> None:

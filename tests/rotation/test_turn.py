@@ -118,6 +118,7 @@ def test_a_turn_killed_at_any_step_is_finished_once(
     assert kinds(benchmark_home)["commit"] == 30
     assert benchmark_home.books.log.fsck() == []
     assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
+    assert len(list((benchmark_home.public / "months" / str(FIRST)).iterdir())) == 3
 
 
 @pytest.mark.both_databases
@@ -332,6 +333,6 @@ def test_a_release_carries_the_page_of_the_version_that_began_its_turn(
     assert (folder / "verify.html").read_bytes() == page
     shutil.rmtree(folder)
     monkeypatch.setattr(browser, "page", lambda: b"of a later version")
-    assert benchmark_home.rotation.republish(FIRST) == folder
+    assert benchmark_home.rotation.republish(FIRST)[0] == folder
     assert (folder / "verify.html").read_bytes() == page
     assert audit(folder, [benchmark_home.vkey]).ok

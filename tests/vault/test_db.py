@@ -33,7 +33,14 @@ def numbers(engine) -> list[int]:
 
 @pytest.mark.parametrize(
     ("pragma", "value"),
-    [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("busy_timeout", 30_000), ("trusted_schema", 0)],
+    [
+        ("journal_mode", "wal"),
+        ("synchronous", 2),
+        ("foreign_keys", 1),
+        ("busy_timeout", 30_000),
+        ("trusted_schema", 0),
+        ("secure_delete", 1),
+    ],
 )
 def test_every_connection_is_durable_and_strict(engine, pragma, value):
     with engine.connect() as one, engine.connect() as two:
@@ -179,6 +186,14 @@ def test_what_no_column_holds_is_malformed_and_not_a_mistake_of_ours(postgres, w
         with engine.connect() as connection, pytest.raises(Malformed, match="holds no text"):
             connection.exec_driver_sql("INSERT INTO small VALUES (%s)", (word,))
         engine.dispose()
+
+
+@pytest.mark.parametrize("value", ["\udcff", 1 << 70])
+def test_half_a_character_and_a_number_without_end_are_malformed_too(tmp_path, value):
+    engine = open_engine(f"sqlite:///{tmp_path / 'x.db'}")
+    with engine.connect() as connection, pytest.raises(Malformed, match="holds no such text and no such number"):
+        connection.exec_driver_sql("SELECT ?", (value,))
+    engine.dispose()
 
 
 def test_a_database_in_another_encoding_is_refused(postgres):
