@@ -4,12 +4,13 @@
    transaction.
 2. One that did not pass is kept too, as rejected, so that the share of failed draws can be counted.
 3. A review is written and the task's state advanced in one transaction; a second review by the same person is refused.
+4. A draft or a rejected task can be shredded with its evidence, its sketch and what reviewers remarked.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -24,7 +25,8 @@ from grammars.grammar import Draft
 from grammars.review import CHECKLIST, Decision, Review, require_sound
 from grammars.tables import AdmissionRow, ReviewRow
 from grammars.variants import base
-from vault.db import joined
+from vault.db import joined, transaction
+from vault.shredding import require_shreddable, shred
 from vault.store import TaskRecord, Vault
 from vault.task import Task
 
@@ -133,6 +135,31 @@ class Drafts:
             if review.note:
                 self._vault.seal_blob(_note(review.task_id, len(said)), review.note.encode(), own)
             return self._vault.advance(review.task_id, review.decision, own)
+
+    def shred(self, task_ids: Sequence[str], *, who: str, done: Callable[[], None] = lambda: None) -> set[str]:
+        """Destroy drafts and rejected tasks with their evidence, and give the ring's keys that they were under.
+
+        Args:
+            task_ids: the tasks; if one of them must not be shredded, none is.
+            who: who does it, for the access log.
+            done: is called after each.
+
+        Raises:
+            NotFound: there is no such task.
+            Refused: the message says which must not be shredded, and why.
+        """
+        keys = set[str]()
+        with Session(self._engine) as session:
+            for task_id in task_ids:
+                require_shreddable(session, task_id)
+        for task_id in task_ids:
+            with transaction(self._engine) as session:
+                said = session.exec(select(ReviewRow.id).where(ReviewRow.task == task_id)).all()
+                notes = [_note(task_id, number) for number in range(len(said))]
+                beside = [_evidence(task_id), f"{_SKETCHES}{task_id}", *notes]
+                keys |= shred(session, task_id, beside, at=self._now(), who=who)
+            done()
+        return keys
 
     def reviews(self, task_id: str) -> list[Review]:
         """List what was said about a task, the oldest first, without the sealed remarks."""

@@ -10,7 +10,8 @@ round, and of any two things that it holds the one that must be there first is n
 
 The folder has its name only once it is whole: it is written beside its place, forced to the disk and renamed. The keys
 are not in it unless they are asked for, and then as they lie in the home: under the ring's passphrase, and not at all
-where the ring has none. Neither are the files with passwords that the settings name.
+where the ring has none. Neither are the files with passwords that the settings name. All rows of a backup are under one
+key of the ring, which the manifest names: while that key is being changed, none is made.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn import rows
-from quarterturn.errors import Refused
+from quarterturn.errors import Refused, Unavailable
+from quarterturn.home import Places
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from vault import private_files
+from vault import private_files, ring_file
 from vault.canonical import canonical
-from vault.keys import protected
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.command import read_keys
 from vault.ledger.note import Verifier, read_line, take_apart
 from vault.ledger.tiles import HEAD, sync_folder
+from vault.unlocking import protected
 
 FORMAT = "quarterturn/backup/v1"
 MANIFEST, ROWS = "manifest.json", "rows.db"
@@ -44,6 +47,7 @@ def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
 
     Raises:
         Refused: the folder is there already or lies in the home, or the keys would lie open in it.
+        Unavailable: the ring's key is being changed.
     """
     destination, places = destination.resolve(), house.places
     if destination.exists():
@@ -53,6 +57,7 @@ def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
     if with_keys and not protected(places.ring):
         raise Refused("the key ring has no passphrase, so its file is the key: it is not put into a backup")
     destination.parent.mkdir(parents=True, exist_ok=True)
+    ring = _settled(places)
     with whole(destination) as folder:
         _copy(places.log / HEAD, folder / "public" / "log" / HEAD)  # 1
         _copy(places.head, folder / "head" / places.head.name)  # 2
@@ -66,7 +71,9 @@ def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
         if with_keys:
             for path in files(places.ring.parent):
                 _copy(path, folder / "keys" / path.relative_to(places.ring.parent))
-        manifest = _manifest(house, folder, revision)
+        if _settled(places) != ring:
+            raise Unavailable("the key ring was changed meanwhile: make the backup again")
+        manifest = _manifest(house, folder, revision, ring["primary"])
         private_files.create(folder / MANIFEST, canonical(manifest), "manifest")
     size = manifest["head"]["size"] if manifest["head"] else 0
     lines = [f"{destination}: {len(manifest['files'])} files, the log with {size} leaves."]
@@ -114,10 +121,10 @@ def head_of(folder: Path, note: bytes) -> tuple[Checkpoint, bytes]:
     Raises:
         Malformed, Broken: it is none, or another log's.
     """
-    key = Verifier.parse((folder / "public" / "log.vkey").read_text(encoding="utf-8").strip())
-    head, _ = open_checkpoint(note, [key])
+    keys = [Verifier.parse(key) for key in read_keys(folder / "public" / "log.vkey")]
+    head, _ = open_checkpoint(note, keys)
     text, lines = take_apart(note)
-    own = next(line for line in lines if read_line(line)[:2] == (key.name, key.key_id))
+    own = next(line for line in lines if read_line(line)[:2] in [(key.name, key.key_id) for key in keys])
     return head, f"{text}\n{own}\n".encode()
 
 
@@ -127,7 +134,19 @@ def _public(house: House) -> list[Path]:
     return [path for path in files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)]
 
 
-def _manifest(house: House, folder: Path, revision: str) -> dict[str, Any]:
+def _settled(places: Places) -> dict[str, Any]:
+    """Give the ring's document while it holds one key: what is sealed is under that one, and no copy needs two rings.
+
+    Raises:
+        Unavailable: its key is being changed.
+    """
+    document = ring_file.read(places.ring)
+    if len(document["keys"]) > 1:
+        raise Unavailable("the ring's key is being changed: finish that with `quarterturn keys rotate`, then back up")
+    return document
+
+
+def _manifest(house: House, folder: Path, revision: str, key_id: str) -> dict[str, Any]:
     note = folder / "head" / house.places.head.name
     head = head_of(folder, note.read_bytes())[0] if note.exists() else None
     return {
@@ -137,6 +156,7 @@ def _manifest(house: House, folder: Path, revision: str) -> dict[str, Any]:
         "revision": revision,
         "head": {"size": head.size, "root": head.root.hex()} if head else None,
         "keys": (folder / "keys").is_dir(),
+        "key_id": key_id,
         "files": {
             str(path.relative_to(folder)): {"sha256": digest(path), "size": path.stat().st_size}
             for path in files(folder)

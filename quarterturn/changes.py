@@ -3,8 +3,9 @@
 1. Rows come from published leaves and from nothing else, so a change that is not in the log cannot be shown, and one
    that is in the log cannot be left out.
 2. Of a task that was withdrawn the id is shown, which counts no more; of the one in its place nothing is.
-3. A score is closed by one leaf and never again: an audit takes a second one for a broken log. So there are no rows of
-   scores that were changed, only of runs that were taken out.
+3. A score is closed by one leaf and never again: an audit takes a second one for a broken log. What changes figures
+   afterwards is a withdrawal alone, so its row is the row of that, and it stands on the board of every month whose set
+   had the task.
 """
 
 from __future__ import annotations
@@ -27,13 +28,19 @@ Row = dict[str, Any]
 
 def of_month(log: Path, month: Month) -> list[Row]:
     """Give the changes of a month's board, the newest first, from the public folder of a log."""
-    rows = []
+    rows: list[Row] = []
+    later: list[Row] = []  # withdrawals in months after this one
+    served: set[str] = set()
     for index, statement in _backwards(log):
-        if statement.kind == "set" and Month.parse(statement.predicate["month"]) < month:
+        said = Month.parse(statement.predicate["month"])
+        if statement.kind == "set" and said < month:
             break
-        if (row := _row(index, statement, month)) is not None:
-            rows.append(row)
-    return rows
+        if statement.kind == "withdraw" and said > month:
+            later.append(_shown(index, statement))
+        elif said == (month.plus(-1) if statement.kind == "retire" else month):
+            rows.append(_shown(index, statement))
+            served |= _served(statement)
+    return [*(row for row in later if row["subject"] in served), *rows]
 
 
 def _backwards(log: Path) -> Iterator[tuple[int, Statement]]:
@@ -50,10 +57,16 @@ def _backwards(log: Path) -> Iterator[tuple[int, Statement]]:
                 yield bundle * WIDTH + place, Statement.parse(leaves[place])
 
 
-def _row(index: int, statement: Statement, month: Month) -> Row | None:
+def _served(statement: Statement) -> set[str]:
+    """Name the tasks that a statement puts among those that are served."""
+    says = statement.predicate
+    if statement.kind == "set":
+        return {task for cohort in says["cohorts"] for task in cohort["tasks"]}
+    return {says["replacement"]} if statement.kind == "withdraw" else set()
+
+
+def _shown(index: int, statement: Statement) -> Row:
     says, kind = statement.predicate, statement.kind
-    if says["month"] != str(month.plus(-1) if kind == "retire" else month):
-        return None
     return {
         "leaf": index,
         "kind": kind,

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from quarterturn import clock, marks, monthly, policies, rooms
+from quarterturn import approvals, clock, custody, marks, monthly, policies, rooms
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import HallError
@@ -50,7 +50,9 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
         "home": lambda: _of(home, database, passphrase, _home),
     }
     if Places(home).settings.is_file():
+        checks["keys"] = lambda: _of(home, database, passphrase, lambda house: custody.judged(house.places))
         checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
+        checks["approvals"] = lambda: _of(home, database, passphrase, _approvals)
         checks["clock"] = lambda: _of(home, database, passphrase, _clock)
     found = {name: check() for name, check in checks.items()}
     return Report(
@@ -167,6 +169,12 @@ def _witnesses(house: House) -> Finding:
     if names := policies.cosigners(house.policy, path.read_bytes()):
         return True, f"the log's head is cosigned by {', '.join(names)}"
     return False, f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned"
+
+
+def _approvals(house: House) -> Finding:
+    """Say what takes two maintainers, and whether the settings say the same."""
+    found = approvals.told(house)
+    return found.ok, "; ".join(found.lines)
 
 
 def _clock(house: House) -> Finding:

@@ -22,6 +22,7 @@ from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.submitting import Quota, Submitted, Wish
 from quarterturn.tables import TraceRow
 from quarterturn.wiring import House
+from rotation import withdrawal
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
 from vault.db import transaction
@@ -169,12 +170,15 @@ def _open_retired(house: House, one: Submitted) -> None:
     """Open what a private run came to on tasks that are published by now, each time that more of them are."""
     if one.run is None or one.state != "done":
         return
-    retired = [t for t in house.runs.finished(one.run) if house.vault.record(t).state is State.PUBLISHED]
+    released = {cohort.id for cohort in house.months.cohorts("published")}
+    gone = {task.task for task in withdrawal.listed(house.books) if task.cohort in released}
+    played = house.runs.finished(one.run)
+    retired = [t for t in played if t in gone or house.vault.record(t).state is State.PUBLISHED]
     with Session(house.engine) as session:
         row = session.get(TraceRow, one.id)
         known = json.loads(zlib.decompress(row.body))["tasks"] if row else []
     if len(known) == len(retired):
         return
     why = f"trace of retired tasks for the submitter of run {one.run}"
-    blobs = (house.vault.open_blob(f"run/{one.run}/{task}", who="desk", why=why) for task in sorted(retired))
+    blobs = (house.vault.open_blob(f"run/{one.run}/{task}", who=one.account, why=why) for task in sorted(retired))
     keep_trace(house, one.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})

@@ -45,6 +45,10 @@ class NotAllowed(HallError):
     kind: ClassVar[Kind] = "not-allowed"
 
 
+class Unapproved(NotAllowed):
+    """It takes two maintainers, and they have not signed yet; its words are ids and counts, and may be told."""
+
+
 class OverQuota(HallError):
     """A quota is used up; the message says which, and when there is more."""
 

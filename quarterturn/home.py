@@ -2,10 +2,11 @@
 
     quarterturn.toml   settings
     quarterturn.db     rows (SQLite)
-    keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, and endpoint.key, which
-                       signs what hosted endpoints are sent
+    keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, month.key, which signs
+                       what a turn came to, and endpoint.key, which signs what hosted endpoints are sent
     head/signed        the last head that was signed, outside the database
-    public/            what a web server may serve: log/, log.vkey, endpoint.pem, releases/, view/
+    public/            what a web server may serve: log/, log.vkey, releases/, months/ and the keys of those who signed
+                       them (allowed_signers), endpoint.pem, view/
 
 A home is made in an order in which a crash leaves something that `create` goes on from:
 
@@ -20,6 +21,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -33,7 +36,8 @@ from vault import private_files, signing
 from vault.db import open_engine, with_password
 from vault.errors import Refused as AlreadyThere
 from vault.keys import FileKeyRing, KeyRing
-from vault.ledger.note import Signer
+from vault.ledger.command import read_keys
+from vault.ledger.note import Signer, Verifier
 from vault.store import in_use
 
 SQLITE = "sqlite:///"
@@ -59,6 +63,16 @@ class Places:
     def log_key(self) -> Path:
         """The sealed signing key of the log."""
         return self.home / "keys" / "log.key"
+
+    @property
+    def next_log_key(self) -> Path:
+        """Its successor, while the log's key is being changed."""
+        return self.home / "keys" / "log.next.key"
+
+    @property
+    def month_key(self) -> Path:
+        """The sealed key that signs what a turn came to."""
+        return self.home / "keys" / "month.key"
 
     @property
     def endpoint_key(self) -> Path:
@@ -87,8 +101,13 @@ class Places:
 
     @property
     def log_vkey(self) -> Path:
-        """The log's public key."""
+        """The log's public key; where it had others before, those stand on lines above it."""
         return self.public / "log.vkey"
+
+    @property
+    def log_keys(self) -> list[Verifier]:
+        """The log's public keys, its own last."""
+        return [Verifier.parse(key) for key in read_keys(self.log_vkey)]
 
     @property
     def endpoint_pem(self) -> Path:
@@ -131,7 +150,9 @@ class Places:
         return with_password(url, private_files.read(self.home / file, "password of the database")) if file else url
 
 
-def create(home: Path, chosen: Settings, passphrase: bytes | None, database: str | None = None) -> None:
+def create(
+    home: Path, chosen: Settings, passphrase: bytes | None, database: str | None = None, at: datetime | None = None
+) -> None:
     """Make a home; interrupted half-way, it goes on from there when it is called again.
 
     Args:
@@ -139,6 +160,7 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None, database: str
         chosen: its settings.
         passphrase: of its key ring, or None for one without.
         database: an address that is used instead of the settings' and not written down, or None.
+        at: the present moment, for the age of its ring's first key, or None.
 
     Raises:
         Refused: there is a home already, or the folder or the database holds something else.
@@ -150,12 +172,14 @@ def create(home: Path, chosen: Settings, passphrase: bytes | None, database: str
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # 1
     places.log.mkdir(parents=True, exist_ok=True)
     started = places.ring.exists()
-    ring = (FileKeyRing.open if started else FileKeyRing.create)(places.ring, passphrase)  # 2
+    opened = FileKeyRing.open if started else partial(FileKeyRing.create, at=at)  # 2
+    ring = opened(places.ring, passphrase)
     if not places.log_key.exists():
         signing.store(places.log_key, Ed25519PrivateKey.generate(), ring)
     signer = Signer(chosen.benchmark.origin, signing.load(places.log_key, ring))
     places.log_vkey.write_text(f"{signer.verifier.vkey}\n", encoding="utf-8")  # 3
     endpoint_sender(places, ring)
+    month_key(places, ring)
     engine = open_engine(places.database_url(chosen, database))
     try:
         migrations.upgrade(engine)  # 4
@@ -172,12 +196,21 @@ def _refuse_rows_of_another(engine: Engine) -> None:
 
 def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
     """Give who signs what hosted endpoints are sent; made with its public key where the home has none yet."""
-    if not places.endpoint_key.exists():
-        with suppress(AlreadyThere):  # another process was faster
-            signing.store(places.endpoint_key, Ed25519PrivateKey.generate(), ring, signing.ENDPOINT)
-    sender = Sender(signing.load(places.endpoint_key, ring, signing.ENDPOINT))
+    sender = Sender(_kept(places.endpoint_key, ring, signing.ENDPOINT))
     places.endpoint_pem.write_text(sender.public_pem, encoding="utf-8")
     return sender
+
+
+def month_key(places: Places, ring: KeyRing) -> Ed25519PrivateKey:
+    """Give the key that signs what turns came to, as each one's `set` statement says; made where the home has none."""
+    return _kept(places.month_key, ring, signing.MONTH)
+
+
+def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:
+    if not path.exists():
+        with suppress(AlreadyThere):  # another process was faster
+            signing.store(path, Ed25519PrivateKey.generate(), ring, use)
+    return signing.load(path, ring, use)
 
 
 def _refuse_what_is_there(places: Places) -> None:

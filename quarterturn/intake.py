@@ -122,9 +122,8 @@ def refuse_known(house: House, drafts: Sequence[Draft]) -> None:
     Raises:
         Refused: the message names the first.
     """
-    known = {record.id for record in house.vault.records()}
     for draft in drafts:
-        if draft.id in known:
+        if house.vault.has(draft.id):
             raise Refused(f"there is a task {draft.id} already; nothing was kept")
 
 

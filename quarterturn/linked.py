@@ -13,6 +13,7 @@ from quarterturn.scores import half_point
 from quarterturn.standings import Line
 from quarterturn.watching import watch
 from quarterturn.wiring import House
+from rotation import withdrawal
 from rotation.calendar import Month
 
 Scores = Mapping[int, Mapping[str, Any]]
@@ -28,7 +29,8 @@ def of_month(house: House, month: Month) -> Scores:
         return {}
     looking = watch(house)
     rotation = month.since(looking.start()) + 1
-    table = looking.table(f"linked board of {month}").until(rotation)
+    gone = {one.task for one in withdrawal.listed(house.books)}
+    table = looking.table(f"linked board of {month}", gone).until(rotation)
     return {
         int(one["run"]): {name: {end: half_point(share) for end, share in one[name].items()} for name in NAMES}
         for one in (scores(link(table)) if table.last == rotation else [])

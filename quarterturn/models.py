@@ -55,8 +55,15 @@ def keep_key(house: House, name: str, tasks: TaskSet, key: str) -> None:
     if _place(house, name, other).exists() and _key(house, name, other) == key:
         raise Refused(f"that is the key of {other} runs: dev and private runs need keys of two accounts or projects")
     place = _place(house, name, tasks)
-    place.unlink(missing_ok=True)
-    private_files.create(place, seal(key.encode(), _use(name, tasks), house.ring).to_json() + b"\n", _WHAT)
+    with private_files.alone(house.places.ring.parent, _WHAT):  # as `vault.rewrap` asks for
+        place.parent.mkdir(mode=private_files.FOLDER_MODE, exist_ok=True)
+        private_files.replace(place, seal(key.encode(), use(place), house.ring).to_json() + b"\n", _WHAT)
+
+
+def use(place: Path) -> bytes:
+    """Say what the key in one of these files is bound to."""
+    name, tasks, _ = place.name.rsplit(".", 2)
+    return _USE + f"{name}/{tasks}".encode()
 
 
 @contextmanager
@@ -104,12 +111,8 @@ def _key(house: House, name: str, tasks: TaskSet) -> str:
     if not place.exists():
         raise Locked(f"no key was entered for {tasks} runs of '{name}': quarterturn model key {name} --for {tasks}")
     sealed = Sealed.from_json(private_files.read(place, _WHAT), f"the {_WHAT} at {place}")
-    return unseal(sealed, _use(name, tasks), house.ring).decode()
+    return unseal(sealed, use(place), house.ring).decode()
 
 
 def _place(house: House, name: str, tasks: TaskSet) -> Path:
     return house.places.model_keys / f"{name}.{tasks}.key"
-
-
-def _use(name: str, tasks: TaskSet) -> bytes:
-    return _USE + f"{name}/{tasks}".encode()

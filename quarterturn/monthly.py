@@ -4,7 +4,8 @@
 2. Who turns is alone on the home (`quarterturn.turning.alone`), and asks the rows again once it is; whoever is not
    looks again in a minute. The rows decide after that: a month's row is unique, and no step is done twice.
 3. What a turn lacks is looked at before its first step, and told. Nothing is stopped: runs go on in the old month.
-4. What breaks a turn off is told by its kind, never by its words; a begun turn is gone on with at each look.
+4. What breaks a turn off is told by its kind, never by its words; a begun turn is gone on with at each look. A turn
+   that two maintainers have to sign for asks them when it is due, and is made at the first look after they have.
 5. What is told follows from the rows, so nothing is lost to a crash, and a turn made by hand is told too.
 6. Who stops the clock stops it between two steps of a turn; whoever starts next finishes that.
 """
@@ -18,10 +19,11 @@ from datetime import datetime, timedelta
 
 from quarterturn import channels, notices, turning
 from quarterturn.clock import next_turn
-from quarterturn.errors import Unavailable, where
+from quarterturn.errors import Unapproved, Unavailable, where
 from quarterturn.outbox import Outbox
 from quarterturn.turning import Coming
 from quarterturn.wiring import House
+from rotation import withdrawal
 from rotation.calendar import Month
 from rotation.schedule import PAUSE, Alarm
 
@@ -76,7 +78,16 @@ class Clock:
     def _look(self) -> list[notices.Notice]:
         told = self._turn()
         made = [turn for turn in self._house.months.turns() if turn.finished]
-        return [*told, *(notices.done(turn) for turn in made if turn.started_at > self._house.now() - TOLD)]
+        told += [notices.done(turn) for turn in made if turn.started_at > self._house.now() - TOLD]
+        return [*told, *(self._gone(made[-1].month.plus(1)) if made else ())]
+
+    def _gone(self, month: Month) -> list[notices.Notice]:
+        """Tell of what was withdrawn this month; where the log cannot be opened, all else is told."""
+        try:
+            return [notices.withdrawn(one) for one in withdrawal.listed(self._house.books) if one.month == month]
+        except Exception as error:
+            log.error("withdrawals could not be looked for: %s", where(error))  # noqa: TRY400 - likewise
+            return []
 
     def _turn(self) -> list[notices.Notice]:
         """Turn month after month while one is due (rule 1)."""
@@ -106,6 +117,9 @@ class Clock:
             turning.make(self._house, month, self._step)
         except Stopped:
             raise
+        except Unapproved as error:
+            log.info("the turn of %s waits for maintainers to sign", month)
+            return notices.overdue(Coming(month, due, begun=True), now.date(), [_why(error)])
         except Exception as error:
             log.error("the turn of %s broke off: %s", month, where(error))  # noqa: TRY400 - likewise
             return notices.overdue(Coming(month, due, begun=True), now.date(), [_why(error)])
@@ -135,6 +149,8 @@ def coming(house: House, month: Month, due: datetime) -> Coming:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, Unapproved):
+        return f"It waits: {error}."
     return WHY.get(str(getattr(error, "kind", "")), BROKE.format(type(error).__name__))
 
 

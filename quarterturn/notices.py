@@ -1,4 +1,4 @@
-"""What maintainers are told of the month: that a turn comes, that it was made, that it is overdue.
+"""What maintainers are told of the month: that a turn comes, was made or is overdue, and that a task was withdrawn.
 
 A notice is made from rows alone, and its key says what it is about once and for all: whoever makes it again makes the
 same one. It holds months, counts and strata, which are public, and no word of an error, which may quote a task.
@@ -13,8 +13,9 @@ from typing import Literal
 
 from quarterturn.turning import Coming
 from rotation.store import Turn
+from rotation.withdrawal import Withdrawn
 
-Kind = Literal["turn.coming", "turn.done", "turn.overdue"]
+Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Notice:
     Attributes:
         key: names it for ever.
         kind: what it is.
-        month: whose turn it is about.
+        month: whose turn it is about, or in which it happened.
         subject: one sentence.
         lines: what there is to know or to do, in sentences.
     """
@@ -53,3 +54,11 @@ def done(turn: Turn) -> Notice:
     """Tell of a turn that was made, once."""
     subject = f"The turn of {turn.month} is done: {turn.month.plus(1)} runs."
     return Notice(f"turn.done/{turn.month}", "turn.done", str(turn.month), subject)
+
+
+def withdrawn(one: Withdrawn) -> Notice:
+    """Tell of a task that was withdrawn, once."""
+    subject = f"Task {one.task} was withdrawn at leaf {one.leaf}: {one.reason}"
+    took = f"{one.replacement} took its place." if one.replacement else "Nobody took its place."
+    stood = "It stood in a reserve." if one.cohort is None else f"It was of {one.cohort}. {took}"
+    return Notice(f"task.withdrawn/{one.leaf}", "task.withdrawn", str(one.month), subject, (stood,))

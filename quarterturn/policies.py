@@ -10,7 +10,6 @@ from quarterturn.home import Places
 from quarterturn.settings import may_be_sent_to
 from vault.errors import Broken
 from vault.errors import Malformed as NoPolicy
-from vault.ledger.note import Verifier
 from vault.ledger.policy import Named, Policy
 
 NOBODY = "No witness cosigned this: order and time are the operator's word."
@@ -25,7 +24,7 @@ def of(places: Places, name: str) -> Policy | None:
     if not name:
         return None
     policy = read(places.home / name)
-    policy.logs = [Named(Verifier.parse(places.log_vkey.read_text(encoding="utf-8")))]
+    policy.logs = [Named(one) for one in places.log_keys]
     return policy
 
 

@@ -26,35 +26,39 @@ from quarterturn.wiring import House, shipped_grammar
 from rotation import draw
 from rotation.calendar import Month
 from rotation.findings import in_sum
-from rotation.sets import SetSpec
+from rotation.sets import COHORTS, SetSpec
 from vault.canonical import canonical
 from vault.ledger.tiles import write_atomically
 
 DEV, ROTATIONS, FINDINGS, BOARDS = "dev.json", "rotations.json", "findings.json", "board"
 
 
-def after(house: House) -> None:
-    """Write again what a run or a turn changes; whatever goes wrong takes nothing from what was done."""
+def after(house: House, *, withdrawn: bool = False) -> None:
+    """Write again what a run, a turn or a withdrawal changes; whatever goes wrong takes nothing from what was done."""
     with suppress(Exception):
-        _changing(house)
+        _changing(house, withdrawn=withdrawn)
 
 
 def refresh(house: House) -> None:
     """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
     folder = house.places.view
     _write(folder / DEV, dev_set(house.spec, folder / DEV))
-    _changing(house)
+    _changing(house, withdrawn=True)
 
 
-def _changing(house: House) -> None:
-    """Write all but the dev set. A board is written until the turn after its month is made, and where it is missing."""
+def _changing(house: House, *, withdrawn: bool) -> None:
+    """Write all but the dev set. A board is written until the turn after its month is made, and where it is missing.
+
+    Where a task was withdrawn, those of all months are in which a live cohort was served.
+    """
     folder, turns = house.places.view, house.months.turns()
+    months = COHORTS - 1 if withdrawn else 1
     _write(folder / ROTATIONS, rotations(house))
     _write(folder / FINDINGS, findings(house))
     for turn in turns:
         month = turn.month.plus(1)
         path = folder / BOARDS / f"{month}.json"
-        if month >= turns[-1].month or not path.exists():
+        if month > turns[-1].month.plus(-months) or not path.exists():
             _write(path, board(house, month))
 
 

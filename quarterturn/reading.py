@@ -9,10 +9,12 @@ from typing import Any, Protocol
 from sqlmodel import Session
 
 from grammars.review import CHECKLIST, Review
+from quarterturn import approvals
 from quarterturn.report import Report
 from quarterturn.wiring import House
 from vault import variant
 from vault.db import transaction
+from vault.lifecycle import State
 from vault.store import Opened, TaskRecord
 from vault.task import Task
 from verifiers import predicate
@@ -68,10 +70,25 @@ def waiting(task_ids: Sequence[str]) -> Report:
     return Report(list(task_ids), list(task_ids) or ["nothing waits for a review"])
 
 
+def require_export(house: House, task_id: str, who: str) -> None:
+    """Let somebody read a task that is public, or that two maintainers have signed for.
+
+    Raises:
+        NotFound: there is no such task.
+        Unapproved: they have not.
+    """
+    record = house.vault.record(task_id)
+    if record.state is not State.PUBLISHED:
+        detail = {"state": record.state.value, "commitment": record.commitment.hex()}
+        approvals.require(house, "export", f"task {task_id}", detail, who=who)
+
+
 def shown(house: House, task_ids: Sequence[str], who: str) -> Report:
-    """Open tasks for their reviewer, with the evidence of their admission."""
+    """Open tasks for their reviewer, with the evidence of their admission; reviewing one is no export of it."""
     data, lines = [], []
     for task_id in task_ids:
+        if house.vault.record(task_id).state is not State.ADMITTED:
+            require_export(house, task_id, who)
         opened = house.vault.open(task_id, who=who, why="review")
         admission = house.drafts.evidence(task_id, who=who, why="review")
         data.append({"task": opened.task.document, "provenance": dict(opened.provenance), "gates": admission["gates"]})

@@ -59,7 +59,7 @@ def restore(source: Path, home: Path, newest: Path | None, database: str | None)
         _rows(folder, home, database)
     lines = [f"{home} is as it was on {manifest['made_at']}."]
     if not any(name.startswith("keys/") for name in manifest["files"]):
-        lines.append(f"Put its keys back: {home / 'keys'}")
+        lines.append(f"Put its keys back: {home / 'keys'}, of a copy whose ring holds {manifest['key_id']}")
     if older:
         lines.append(older)
     lines.append("Never let two copies of a home run: both would sign for one log.")
@@ -86,7 +86,8 @@ def _read(source: Path) -> Any:
     try:
         manifest = json.loads((source / MANIFEST).read_bytes())
         head = manifest["head"]
-        sound = manifest["format"] == FORMAT and (head is None or (isinstance(head["size"], int) and head["root"]))
+        sound = manifest["format"] == FORMAT and isinstance(manifest["key_id"], str)
+        sound = sound and (head is None or (isinstance(head["size"], int) and bool(head["root"])))
         sound = sound and all(isinstance(entry["sha256"], str) for entry in manifest["files"].values())
     except (ValueError, KeyError, TypeError, AttributeError):
         sound = False

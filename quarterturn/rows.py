@@ -14,7 +14,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, Table, func, insert, select, text
 
 from quarterturn import migrations
-from quarterturn.errors import Refused
+from quarterturn.errors import Refused, Unavailable
 from quarterturn.migrations.metadata import METADATA
 from vault.db import open_engine, transaction
 
@@ -22,8 +22,20 @@ PART = 500  # rows at a time
 
 
 def take(engine: Engine, file: Path) -> str:
-    """Write all rows into a new SQLite file, and give the revision of its tables."""
+    """Write all rows into a new SQLite file, and give the revision of its tables.
+
+    Raises:
+        Unavailable: the file cannot be written.
+    """
     file.touch(mode=0o600)
+    try:
+        _take(engine, file)
+        return revision(file)
+    except sqlite3.OperationalError as error:
+        raise Unavailable(f"the rows cannot be written to {file}: {error}") from None
+
+
+def _take(engine: Engine, file: Path) -> None:
     if engine.dialect.name == "sqlite":
         with engine.connect() as connection, closing(sqlite3.connect(file)) as copy:
             raw = connection.connection.driver_connection
@@ -38,7 +50,6 @@ def take(engine: Engine, file: Path) -> str:
                 _copy(source, session.connection())
         with closing(sqlite3.connect(file)) as copy:
             copy.execute("PRAGMA journal_mode=DELETE")
-    return revision(file)
 
 
 def put(file: Path, engine: Engine) -> None:

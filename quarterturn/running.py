@@ -242,7 +242,9 @@ def play(
 def reference(house: House, submitted: Submission, box: Box, out: Progress) -> list[Result]:
     """Run the reference agent on the live set; it is handed the solutions, opens no run and has no rank."""
     cohorts = house.months.cohorts("live")
-    opened = [house.vault.open(name, who="runner", why="reference agent") for c in cohorts for name in c.tasks]
+    opened = [
+        house.vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks
+    ]
     solutions = {item.task.id: _solution(item.task.in_base(item.provenance["solutions"][0])) for item in opened}
     tasks = [item.task.base() for item in opened]
     with out.progress(submitted.name, len(tasks)) as advance:

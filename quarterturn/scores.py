@@ -1,14 +1,15 @@
 """The figures of closed runs, kept as they may be shown: a board opens what a run was bound to once, and not again.
 
 1. A run's figures are made when they are first asked for after its end, in one opening of its sealed closing, and are a
-   row from then on; what a run came to does not change.
+   row from then on. What a run came to does not change; what counts of it does where a task is withdrawn, and the
+   `withdraw` leaf says so: figures are made anew without it once that leaf is published, and not before.
 2. What is kept is rounded as a board rounds it, and over whole cohorts: no task's result follows from it.
 3. Boards, ranks and what is told to submitters are made from these alone, so whoever has a board can rank it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -18,6 +19,7 @@ from sqlmodel import Session, col, select
 
 from quarterturn.tables import ScoreRow
 from quarterturn.wiring import House
+from rotation import withdrawal
 from rotation.calendar import Month
 from sandbox.score import Figure, Result, Score, roughly, score
 from sandbox.store import RunRecord
@@ -34,19 +36,18 @@ over the one that does not, `sunset`."""
 
 def of_run(house: House, record: RunRecord) -> Scores:
     """Give the figures of a run that is done."""
-    with Session(house.engine) as session:
-        row = session.get(ScoreRow, record.number)
-        figures = row.figures if row else None
-    return _read(figures or _keep(house, record))
+    return of_runs(house, [record])[record.number]
 
 
 def of_runs(house: House, records: Sequence[RunRecord]) -> dict[int, Scores]:
     """Give the figures of runs that are done, by their numbers; those of one month are read at once."""
     months = {record.month for record in records}
+    gone = {month: _withdrawn(house, Month.parse(month)) for month in months}
     with Session(house.engine) as session:
-        rows = session.exec(select(ScoreRow.run, ScoreRow.figures).where(col(ScoreRow.month).in_(months))).all()
-    known = dict(rows)
-    return {r.number: _read(known.get(r.number) or _keep(house, r)) for r in records}
+        query = select(ScoreRow.run, ScoreRow.figures, ScoreRow.month, ScoreRow.without)
+        rows = session.exec(query.where(col(ScoreRow.month).in_(months))).all()
+    known = {run: figures for run, figures, month, without in rows if without == len(gone[month])}
+    return {r.number: _read(known.get(r.number) or _keep(house, r, gone[r.month])) for r in records}
 
 
 def of_results(results: Iterable[Result], sunset: str) -> Scores:
@@ -91,12 +92,21 @@ def _read(figures: Mapping[str, Any]) -> Scores:
     return {part: shown(figures[part]) for part in KEPT}
 
 
-def _keep(house: House, record: RunRecord) -> dict[str, Any]:
-    """Open what a run was bound to, and keep its figures; who was faster kept the same ones."""
+def _withdrawn(house: House, month: Month) -> frozenset[str]:
+    """Give the tasks of the month's cohorts that count in no figure, by the published log."""
+    there = {cohort.id for cohort in house.months.cohorts() if cohort.entered <= month <= cohort.retires}
+    return frozenset(one.task for one in withdrawal.listed(house.books) if one.cohort in there)
+
+
+def _keep(house: House, record: RunRecord, gone: Collection[str]) -> dict[str, Any]:
+    """Open what a run was bound to, and keep its figures; who was faster kept the same ones, or newer ones."""
     results = house.official.closed(record, why=f"figures of run {record.number}")
-    scores = of_results(results, Month.parse(record.month).cohort)
+    scores = of_results((one for one in results if one.task not in gone), Month.parse(record.month).cohort)
     figures = {part: rounded(scores[part]) for part in KEPT}
     with suppress(IntegrityError), transaction(house.engine) as session:
-        if session.get(ScoreRow, record.number) is None:
-            session.add(ScoreRow(run=record.number, month=record.month, figures=figures))
+        row = session.get(ScoreRow, record.number)
+        if row is None:
+            session.add(ScoreRow(run=record.number, month=record.month, figures=figures, without=len(gone)))
+        elif row.without < len(gone):
+            row.figures, row.without = figures, len(gone)
     return figures

@@ -5,6 +5,7 @@ Unknown keys are errors with a suggestion: a misspelt limit that is silently ign
 
 from __future__ import annotations
 
+import base64
 import difflib
 import ipaddress
 import json
@@ -20,10 +21,15 @@ from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import SandboxError
 from sandbox.model_gateway.spec import require_address
+from vault.ledger import sshsig
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
 UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
+Maintainer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
 FILE = "quarterturn.toml"
+KEY_SIZE = 32
+SIGNERS = 2
+"""How many maintainers sign for what nobody may do alone."""
 
 
 class Section(BaseModel):
@@ -168,6 +174,28 @@ class Oidc(Section):
         return self
 
 
+class Approvals(Section):
+    """What nobody may do alone (`quarterturn.approvals`): two maintainers sign for it, each with a key of their own."""
+
+    actions: tuple[Literal["activate", "withdraw", "export", "policy"], ...] = Field(
+        default=(), description="What takes two: activate, withdraw, export, policy. Empty: nothing does."
+    )
+    maintainers: Mapping[Maintainer, str] = Field(
+        default={}, description='Who may sign, as NAME = "ssh-ed25519 …", in `[approvals.maintainers]`.'
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        keys = {public_key(line) for line in self.maintainers.values()}
+        if len(keys) != len(self.maintainers):
+            raise ValueError("two maintainers have one key: each signs with a key of their own")
+        if self.actions and len(keys) < SIGNERS:
+            raise ValueError("two maintainers sign, so name two at least in [approvals.maintainers]")
+        if self.actions and "policy" not in self.actions:
+            raise ValueError("policy belongs to the actions: without it one person could change these rules alone")
+        return self
+
+
 class Model(Section):
     """A language model that agents may ask, through the operator's account: `[models.NAME]`."""
 
@@ -199,6 +227,7 @@ class Settings(Section):
     oidc: Oidc = Oidc()
     clock: Clock = Clock()
     notify: Notify = Notify()
+    approvals: Approvals = Approvals()
     models: Mapping[UpstreamName, Model] = Field(default={}, description="What agents may ask; none unless named.")
 
 
@@ -234,12 +263,30 @@ def dump(settings: Settings) -> str:
     """Write the settings as TOML."""
     lines: list[str] = []
     document = settings.model_dump()
-    models = {f"models.{name}": table for name, table in document.pop("models").items()}
-    for name, table in (document | models).items():
+    nested = {f"models.{name}": table for name, table in document.pop("models").items()}
+    if maintainers := document["approvals"].pop("maintainers"):
+        nested["approvals.maintainers"] = {json.dumps(name): key for name, key in maintainers.items()}
+    for name, table in (document | nested).items():
         lines.append(f"[{name}]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]  # TOML reads these as JSON does
         lines.append("")
     return "\n".join(lines)
+
+
+def public_key(line: str) -> bytes:
+    """Read an Ed25519 public key as OpenSSH writes it, with or without a comment; gives its 32 bytes.
+
+    Raises:
+        ValueError: it is none.
+    """
+    words = line.split()
+    try:
+        raw = base64.b64decode(words[1], validate=True)[-KEY_SIZE:]
+        if " ".join(words[:2]) == sshsig.public_line(raw):
+            return raw
+    except (IndexError, ValueError):
+        pass
+    raise ValueError(f"{line[:40]!r} is no key: give the line `ssh-ed25519 AAAA…` of an Ed25519 key's .pub file")
 
 
 def may_be_sent_to(url: str) -> bool:

@@ -28,7 +28,7 @@ def wanted(house: House) -> dict[Stratum, int]:
     """
     cohorts = 1 if house.months.cohorts() else COHORTS
     barred = _spent(house)
-    usable = {(_stratum(record), record.skeleton_tag) for record in _ready(house)}
+    usable = {(Stratum.of(record), record.skeleton_tag) for record in _ready(house)}
     ready = Counter(stratum for stratum, tag in usable if tag not in barred)
     needed = {stratum: cohorts * count + house.spec.reserve for stratum, count in house.spec.per_cohort.items()}
     return {stratum: count - ready[stratum] for stratum, count in needed.items() if count > ready[stratum]}
@@ -53,7 +53,7 @@ def fill(
     barred, kept = set(_spent(house)), defaultdict[Stratum, set[str]](set)
     for record in _ready(house):
         of_this_draw = turns and record.created_at >= turns[-1].started_at
-        (kept[_stratum(record)] if of_this_draw else barred).add(record.skeleton_tag)
+        (kept[Stratum.of(record)] if of_this_draw else barred).add(record.skeleton_tag)
     supply = Supply(grammars(house, who=author), house.vault, house.drafts, BoxProver(box), house.spec.per_cohort)
     return supply.fill(
         missing,
@@ -88,7 +88,3 @@ def _spent(house: House) -> set[str]:
 def _ready(house: House) -> Iterator[TaskRecord]:
     for state in (State.ADMITTED, State.REVIEWED):
         yield from house.vault.records(state)
-
-
-def _stratum(record: TaskRecord) -> Stratum:
-    return Stratum(record.server, record.category, record.difficulty)

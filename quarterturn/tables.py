@@ -84,6 +84,7 @@ class ScoreRow(SQLModel, table=True):
     run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
     month: str = Field(max_length=7, index=True)
     figures: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    without: int = 0  # how many withdrawals they are made without
 
 
 class ToldRow(SQLModel, table=True):
@@ -123,3 +124,43 @@ class NoticeRow(SQLModel, table=True):
     next_at: datetime = Field(sa_type=UTCDateTime)
     sent_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
     error: str | None = Field(default=None, max_length=80)
+
+
+class RulesRow(SQLModel, table=True):
+    """Rules for two that are or were in force (`quarterturn.approvals`); the newest are."""
+
+    __tablename__ = "hall_rules"
+
+    number: int = Field(primary_key=True, sa_type=Counter, sa_column_kwargs={"autoincrement": False})
+    body: bytes = Field(sa_type=LargeBinary)  # canonical JSON
+    tag: str = Field(max_length=_DIGEST)  # keyed: nobody writes such a row who cannot open the ring
+    at: datetime = Field(sa_type=UTCDateTime)
+
+
+class ApprovalRow(SQLModel, table=True):
+    """Something that two maintainers are asked to sign; `used_at` fences who does it."""
+
+    __tablename__ = "hall_approval"
+
+    id: str = Field(primary_key=True, max_length=18)
+    action: str = Field(max_length=16)
+    subject: str = Field(max_length=200)
+    detail: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    digest: str = Field(max_length=_DIGEST, index=True)  # of the detail
+    asked_by: str = Field(max_length=200)
+    asked_at: datetime = Field(sa_type=UTCDateTime)
+    expires_at: datetime = Field(sa_type=UTCDateTime)
+    rules: int = Field(foreign_key="hall_rules.number", sa_type=Counter)  # who may sign
+    log: str = Field(max_length=300)  # the log's key of that time
+    used_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
+
+
+class ApprovalSignatureRow(SQLModel, table=True):
+    """One maintainer's signature over a request."""
+
+    __tablename__ = "hall_approval_signature"
+
+    approval: str = Field(primary_key=True, foreign_key="hall_approval.id", max_length=18)
+    maintainer: str = Field(primary_key=True, max_length=64)
+    signature: str = Field(max_length=1000)
+    at: datetime = Field(sa_type=UTCDateTime)

@@ -7,11 +7,11 @@ each other's errors; that no turn is made twice is kept by the rows (`rotation.s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from quarterturn import clock, publicview, watching
+from quarterturn import approvals, clock, publicview, watching
 from quarterturn.errors import Unavailable
 from quarterturn.report import Report
 from quarterturn.running import Progress
@@ -70,11 +70,21 @@ def coming(house: House) -> Coming:
     """Say what comes next, and what it lacks."""
     month, due = clock.next_turn(house.months, house.settings)
     if any(turn.month == month for turn in house.months.turns()):
-        return Coming(month, due, begun=True)
+        return Coming(month, due, begun=True, notes=tuple(_unapproved(house, month)))
     states = (RunState.QUEUED, RunState.RUNNING)
     running = sum(len(house.runs.list(month=str(month), state=state)) for state in states)
     notes = (f"{running} runs are open; the turn ends what then still is, and refunds it.",) if running else ()
-    return Coming(month, due, begun=False, lacks=tuple(_lacking(house, month)), notes=notes)
+    lacks = tuple(_lacking(house, month))
+    return Coming(month, due, begun=False, lacks=lacks, notes=(*notes, *_unapproved(house, month)))
+
+
+def _unapproved(house: House, month: Month) -> Iterator[str]:
+    """Say who has to sign for the turn yet; once its choice is written down, nobody has to."""
+    if any(turn.month == month and "commit" in turn.done for turn in house.months.turns()):
+        return
+    with suppress(Refused):  # what it lacks is said elsewhere
+        if sentence := approvals.waiting(house, "activate", *approvals.turn(house.rotation.plan(month))):
+            yield f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def _lacking(house: House, month: Month) -> Iterator[str]:
@@ -94,7 +104,8 @@ def plan(house: House) -> Report:
     if begun:
         left = [step for step in STEPS if step not in begun.done]
         data = {"month": str(month), "done": list(begun.done), "left": left}
-        return Report(data, [f"The turn of {month} is under way: {', '.join(left)} are left. `turn run` finishes it."])
+        line = f"The turn of {month} is under way: {', '.join(left)} are left. `turn run` finishes it."
+        return Report(data, [line, *_unapproved(house, month)])
     planned = house.rotation.plan(month)
     entering = {str(retires): len(tasks) for retires, tasks in planned.enter.items()}
     leaving = f"{planned.retire.id} retires ({len(planned.retire.tasks)} tasks)" if planned.retire else "the first"
@@ -103,6 +114,7 @@ def plan(house: House) -> Report:
         [
             f"The turn of {month}: {leaving}",
             *(f"{count} tasks enter and retire at the turn of {retires}" for retires, count in entering.items()),
+            *_unapproved(house, month),
         ],
     )
 
@@ -112,6 +124,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
 
     Raises:
         Unavailable: another process is at it.
+        Unapproved: two maintainers have to sign for it first.
         NotAllowed, Refused: see `rotation.turn.Rotation.run`.
     """
     with alone(house):

@@ -14,7 +14,7 @@ from quarterturn.report import Report
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.exposure import Burn, Limits, burns
-from rotation.findings import Finding, Look, State
+from rotation.findings import OF_TASKS, Finding, Look, State
 from rotation.watch import Watch
 
 if TYPE_CHECKING:
@@ -119,7 +119,10 @@ def _line(one: Finding) -> str:
 
 
 def _words(one: Finding) -> list[str]:
-    return [f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ") for w in one.reviews[-1:]]
+    said = [f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ") for w in one.reviews[-1:]]
+    if one.kind in OF_TASKS and one.state == "open":
+        said.append(f"         `quarterturn task withdraw {one.subject} --reason TEXT` takes it out, and closes this")
+    return said
 
 
 def _look(one: Look) -> dict[str, Any]:

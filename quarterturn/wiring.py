@@ -2,46 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
 
 from grammars.grammar import Grammar
 from grammars.imported import Imported
 from grammars.load import library, load
 from grammars.store import Drafts
-from quarterturn import clock, migrations, policies, settings
+from quarterturn import approvals, clock, migrations, policies, settings
 from quarterturn.accounts import Accounts, Caller
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
-from quarterturn.home import Places, endpoint_sender
+from quarterturn.home import Places, endpoint_sender, month_key
 from quarterturn.queue import Queue
 from quarterturn.redactor import REDACTOR
 from quarterturn.settings import Settings
 from quarterturn.submitting import Submissions
+from rotation.attestation import Attester
 from rotation.books import Books
 from rotation.exposure import Exposures
 from rotation.findings import Findings
 from rotation.official import Official
 from rotation.sets import SetSpec, named
 from rotation.store import Months
-from rotation.turn import Rotation
+from rotation.turn import Plan, Rotation
 from sandbox.box import Box
 from sandbox.endpoint import Sender
 from sandbox.servers import tool_table
 from sandbox.store import Runs
 from vault import signing
 from vault.db import open_engine
-from vault.keys import FileKeyRing, KeyRing
+from vault.keys import FileKeyRing
 from vault.ledger.append import LogWriter
 from vault.ledger.cosigning import Witnesses
 from vault.ledger.note import Signer
 from vault.ledger.policy import Policy
 from vault.ledger_store import Ledger
+from vault.locks import Opener
+from vault.locks.command import Command
+from vault.locks.file_mode import FileMode
+from vault.locks.passphrase import Passphrase
 from vault.store import Vault
 from verifiers.catalogue import CATALOGUE
 
@@ -57,6 +63,7 @@ class House:
         passphrase: of the key ring, or None for a ring without one.
         now: the present moment, with its time zone.
         database: an address of the database that wins over the settings', or None.
+        openers: what opens the key ring, in the place of a passphrase.
 
     Raises:
         NotFound: there is no home.
@@ -69,12 +76,14 @@ class House:
         passphrase: bytes | None,
         now: Callable[[], datetime] = clock.now,
         database: str | None = None,
+        openers: Sequence[Opener] | None = None,
     ) -> None:
         self.places = Places(home.resolve())
         self.places.require()
         self.now = now
         self.settings: Settings = settings.load(self.places.settings)
-        self._passphrase, self._database = passphrase, database
+        self._database = database
+        self._openers = openers or [FileMode() if passphrase is None else Passphrase(passphrase), Command()]
 
     @property
     def home(self) -> Path:
@@ -94,9 +103,9 @@ class House:
     # -- the vault ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def ring(self) -> KeyRing:
+    def ring(self) -> FileKeyRing:
         """The key ring, unlocked."""
-        return FileKeyRing.open(self.places.ring, self._passphrase)
+        return FileKeyRing.open_by(self.places.ring, self._openers)
 
     @cached_property
     def engine(self) -> Engine:
@@ -115,7 +124,8 @@ class House:
         """The public log's writer."""
         origin = self.settings.benchmark.origin
         signer = Signer(origin, signing.load(self.places.log_key, self.ring))
-        return LogWriter(self.places.log, self.places.head, signer, origin)
+        former = [one for one in self.places.log_keys if one != signer.verifier]
+        return LogWriter(self.places.log, self.places.head, signer, origin, former=former)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -129,7 +139,12 @@ class House:
 
     @cached_property
     def witnesses(self) -> Witnesses | None:
-        """Those who have to cosign the log's heads, ready to be asked; None where nobody has to."""
+        """Those who have to cosign the log's heads, ready to be asked; None where nobody has to.
+
+        Raises:
+            Unapproved: the settings name others than the rules in force, and two maintainers have not signed for it.
+        """
+        approvals.in_force(self)
         if self.policy is None:
             return None
         from quarterturn import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
@@ -200,9 +215,19 @@ class House:
         return Official(self.books)
 
     @cached_property
+    def month_key(self) -> Ed25519PrivateKey:
+        """What signs what turns came to."""
+        return month_key(self.places, self.ring)
+
+    @cached_property
     def rotation(self) -> Rotation:
         """The turn."""
-        return Rotation(self.books, self.spec, self.places.releases)
+        return Rotation(
+            self.books, self.spec, self.places.releases, Attester(self.month_key, self.public), self._agreed
+        )
+
+    def _agreed(self, plan: Plan) -> None:
+        approvals.require(self, "activate", *approvals.turn(plan))
 
     # -- the service --------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ Status = Literal["clean", "watch", "review"]
 State = Literal["open", "explained", "confirmed"]
 WATCH, REVIEW = 0.05, 0.01
 WHO = "watch"
+OF_TASKS = ("exposure", "task")  # the kinds whose subject is a task, which may be withdrawn
 LONGEST_NOTE = 500
 
 
@@ -161,6 +162,15 @@ class Findings:
                 raise NotFound(f"there is no finding {number}; `quarterturn watch list --all` lists them")
             session.add(ReviewRow(finding=number, state=state, who=who, note=note, at=now))
         return next(one for one in self.all() if one.number == number)
+
+    def confirm(self, session: Session, subject: str, *, who: str, note: str, now: datetime) -> None:
+        """Close every open review of a task with a word that says what became of it."""
+        query = select(FindingRow).where(FindingRow.subject == subject, col(FindingRow.kind).in_(OF_TASKS))
+        for row in session.exec(query).all():
+            words = select(ReviewRow).where(ReviewRow.finding == row.id).order_by(col(ReviewRow.id).desc())
+            newest = session.exec(words).first()
+            if newest is not None and newest.state == "open":
+                session.add(ReviewRow(finding=newest.finding, state="confirmed", who=who, note=note, at=now))
 
     def all(self, month: Month | None = None) -> list[Finding]:
         """List the findings of a month, or all, the oldest month first and those that want attention before others."""

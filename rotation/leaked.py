@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rotation import openings, tracing
+from rotation import openings, tracing, withdrawal
 from rotation.books import Books
 from rotation.tracing import Recipient, Served, Trace
 from vault import variant
@@ -55,29 +55,37 @@ def traced(books: Books, text: bytes, *, who: str) -> Traced:
     """
     sha256 = hashlib.sha256(text).hexdigest()
     noted = books.vault.note(who=who, what=f"text/{sha256}", why="trace a leaked text")  # 1
-    log = books.vault.access_log()
-    logged = next(entry for entry in log if entry.what == noted.what)
+    published = set()
+    with books.vault.accesses() as log:
+        for logged in log:
+            if logged.what == noted.what:
+                break
+            if logged.why.startswith(openings.PUBLISH):
+                published.add(logged.what)
     shown = _runs(books)
     served = list(_served(books, shown, who, sha256))  # 2, 3
     trace = tracing.trace(text.decode("utf-8", "replace"), served)  # 4
-    published = {entry.what for entry in log if entry.number < logged.number and entry.why.startswith(openings.PUBLISH)}
     public = tuple(source.task_id for source in trace.sources if f"task/{source.task_id}" in published)
     of_whom: dict[Recipient, set[int]] = {}
     for source in trace.sources:
-        for recipient, number in shown.get(books.months.home_of(source.task_id) or "", ()):
+        for recipient, number in shown.get(source.task_id, ()):
             of_whom.setdefault(recipient, set()).add(number)
     runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
     return Traced(sha256, logged, public, runs, len(served), trace)
 
 
 def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
-    """Give the runs that were opened for each cohort."""
-    found: dict[str, list[tuple[Recipient, int]]] = {}
+    """Give the runs that were opened for each task: for its cohort, while it belonged to that."""
+    opened: dict[str, list[tuple[Recipient, int, int]]] = {}
     for record in books.runs.list():
-        if books.ledger.find(f"run-open/{record.number}") is not None:
+        if (index := books.ledger.find(f"run-open/{record.number}")) is not None:
             for cohort in openings.cohorts_of(books, record.number):
-                found.setdefault(cohort, []).append((Recipient(record.submitter, record.month), record.number))
-    return found
+                opened.setdefault(cohort, []).append((Recipient(record.submitter, record.month), record.number, index))
+    gone = {one.task: one.leaf for one in withdrawal.recorded(books)}
+    return {
+        task: [(who, run) for who, run, at in opened.get(cohort, ()) if since < at < gone.get(task, at + 1)]
+        for task, cohort, since in books.months.everybody()
+    }
 
 
 def _served(books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str) -> Iterator[Served]:
@@ -86,7 +94,7 @@ def _served(books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who:
             continue
         task = books.vault.open(record.id, who=who, why=f"trace text {sha256}").task
         if task.variant_key is not None:
-            recipients = {recipient for recipient, _ in shown.get(books.months.home_of(task.id) or "", ())}
+            recipients = {recipient for recipient, _ in shown.get(task.id, ())}
             yield _of(books, task, recipients)
 
 

@@ -6,6 +6,7 @@
     4. a run is closed: its results, their salts and the `score` leaf are one transaction, and published
     5. a run that cannot be finished is aborted with a public leaf; an opening without an end is what an audit reports
     6. a run whose worker died is taken over under the next attempt: what has its result is not served again
+    7. a run is served what was live when it was opened, and what was withdrawn since; no other is served that
 
 An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` it rests on.
 """
@@ -18,7 +19,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from rotation import openings
+from rotation import openings, withdrawal
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
@@ -126,13 +127,13 @@ class Official:
         must_be_submittable(submission)
         month = self.month()
         track = track_of(submission, box, upstream)
-        cohorts = track.cohorts(self._books.months.cohorts("live"), month)
         facts = self._books.months.turn(month.plus(-1)).facts
         head = self._books.ledger.publish()  # whatever was recorded, and by whom it has to be cosigned since
-        size = sum(len(cohort.tasks) for cohort in cohorts)
         with transaction(self._books.engine) as session:
             if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it
                 raise NotAllowed(f"the month turned from {month} while the run was being opened; open it again")
+            cohorts = track.cohorts(self._books.months.cohorts("live"), month)  # without what is withdrawn by now
+            size = sum(len(cohort.tasks) for cohort in cohorts)
             record = self._books.runs.open(
                 submission, month=str(month), track=track.name, tasks=size, box=box, session=session
             )
@@ -151,6 +152,7 @@ class Official:
             self._books.ledger.record(f"run-open/{record.number}", statement, session=session)
             noted(session, record.number)
         self._books.ledger.publish()
+        withdrawal.settle(self._books)
         started = self._books.runs.start(record.number)
         return OpenRun(started, started.attempt, cohorts, upstream)
 
@@ -169,8 +171,9 @@ class Official:
             raise Refused(f"run {number} was opened for another submission or box; it is not played on with this one")
         started = self._books.runs.start(number)
         self._books.ledger.publish()  # the worker may have died before it could
-        served = openings.cohorts_of(self._books, number)
-        cohorts = tuple(cohort for cohort in self._books.months.cohorts("live") if cohort.id in served)
+        withdrawal.settle(self._books)
+        served, at = openings.cohorts_of(self._books, number), self._books.leaf_index(f"run-open/{number}")
+        cohorts = tuple(cohort for cohort in self._books.months.cohorts("live", at=at) if cohort.id in served)
         return OpenRun(started, started.attempt, cohorts, upstream, frozenset(self._books.runs.finished(number)))
 
     def serve(self, run: OpenRun) -> list[Task]:
@@ -181,12 +184,14 @@ class Official:
         Each is an exposure from here on, also where the run is interrupted before its turn comes.
 
         Raises:
-            Refused: a task is not live any more, or its commitment is not under a published checkpoint.
+            Refused: a task is neither live nor was withdrawn since the run was opened for it, or its commitment is not
+                under a published checkpoint.
         """
         size = self._books.ledger.published.size
         for task_id in run.left:
             state = self._books.vault.record(task_id).state
-            if state is not State.LIVE:
+            withdrawn = state is State.WITHDRAWN and withdrawal.is_withdrawn(self._books, task_id)
+            if state is not State.LIVE and not withdrawn:
                 raise Refused(f"task {task_id} is {state}, not live: only live tasks are served")
             if self._books.leaf_index(f"commit/{task_id}") >= size:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from sqlmodel import Session
 
+from rotation import accesshead
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotFound
@@ -32,8 +34,10 @@ def record_commit(session: Session, books: Books, task_id: str) -> int:
     return books.ledger.record(f"commit/{task.id}", statement, session=session)
 
 
-def record_set(session: Session, books: Books, month: Month) -> dict[str, str]:
+def record_set(session: Session, books: Books, month: Month, month_key: bytes) -> dict[str, str]:
     """Record the `set` leaf of `month` and give the facts that later steps and runs need: its index and root.
+
+    It names the public key that will sign the head over it.
 
     The seed from which the cohort after this one will be drawn is chosen now and committed to.
     """
@@ -47,13 +51,15 @@ def record_set(session: Session, books: Books, month: Month) -> dict[str, str]:
         previous=previous,
         root=merkle.set_root(live),
         cohorts=[_cohort(cohort, records) for cohort in cohorts],
-        reserve=_reserve(books, set(records)),
+        reserve=_reserve(books),
         counts={
             "unseen": sum(record.skeleton_tag not in seen for record in records.values()),
             "seen": sum(record.skeleton_tag in seen for record in records.values()),
         },
         next_draw=_next_draw(session, books, month),
         public_grammar=any(record.public_grammar for record in records.values()),
+        month_key=month_key,
+        access_log=accesshead.commit(session, books, month),
     )
     index = books.ledger.record(f"set/{month}", statement, session=session)
     return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex()}
@@ -86,11 +92,18 @@ def _cohort(cohort: Cohort, records: Mapping[str, TaskRecord]) -> dict[str, Any]
     }
 
 
-def _reserve(books: Books, live: set[str]) -> dict[str, Sequence[str]]:
-    """Give the committed spare tasks of each stratum in their order, which is that of their commitments."""
+def _reserve(books: Books) -> dict[str, Sequence[str]]:
+    """Give the committed spare tasks of each stratum in their order, which is that of their commitments.
+
+    Each has a skeleton that is neither live, nor seen, nor another's in the reserve, so that whichever is the next may
+    enter any cohort: nobody ever has to pass one over.
+    """
     reserve: dict[str, list[str]] = {}
-    for task in sorted(books.vault.records(State.REVIEWED), key=lambda task: task.commitment):
-        if task.id not in live and books.ledger.find(f"commit/{task.id}") is not None:
-            stratum = Stratum(task.server, task.category, task.difficulty)
-            reserve.setdefault(str(stratum), []).append(task.commitment.hex())
+    used = {*books.months.taken(), *books.months.seen()}
+    with closing(books.vault.by_commitment(State.REVIEWED, leaf="commit/")) as committed:
+        for task in committed:
+            if task.skeleton_tag not in used:
+                stratum = Stratum.of(task)
+                reserve.setdefault(str(stratum), []).append(task.commitment.hex())
+                used.add(task.skeleton_tag)
     return dict(reserve)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from rotation import openings
+from rotation import openings, withdrawal
 from rotation.books import Books
 from rotation.store import Cohort, Turn
 from vault.canonical import canonical
@@ -25,6 +25,7 @@ def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
         canary=turn.facts["canary"],
         first=0,  # all of it: what a release leaves out, its auditor could not judge
         tasks=tasks,
+        withdrawn=[_opening(books, task_id, turn) for task_id in _withdrawn(books, turn, cohort)],
         runs=openings.of_cohort(books, cohort, why=f"publish {turn.month.release}"),
         page=books.months.page(page).encode() if page is not None else None,
     )
@@ -54,6 +55,14 @@ def write(books: Books, releases: Path, opened: BundleContent) -> Path:
     folder = releases / f"Historical-{opened.month}"
     write_bundle(folder, opened, books.log.folder)
     return folder
+
+
+def _withdrawn(books: Books, turn: Turn, cohort: Cohort) -> list[str]:
+    """Give what was withdrawn from the cohort, and from the reserve since the turn before, in the order of the log."""
+    before, own = (books.ledger.find(f"retire/{month}") for month in (turn.month.plus(-1), turn.month))
+    gone = [one for one in withdrawal.recorded(books) if own is None or one.leaf < own]
+    spare = [one.leaf for one in gone if one.cohort is None and (before is None or before < one.leaf)]
+    return [one.task for one in gone if one.cohort == cohort.id or one.leaf in spare]
 
 
 def _opening(books: Books, task_id: str, turn: Turn) -> TaskOpening:

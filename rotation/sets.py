@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from rotation.errors import NotFound
+from vault.store import TaskRecord
 
 COHORTS = 4
 
@@ -21,6 +23,11 @@ class Stratum:
     server: str
     category: str
     difficulty: str
+
+    @classmethod
+    def of(cls, task: TaskRecord) -> Self:
+        """Give the stratum of a task."""
+        return cls(task.server, task.category, task.difficulty)
 
     def __str__(self) -> str:
         return f"{self.server}/{self.category}/{self.difficulty}"

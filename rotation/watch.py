@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,6 +28,7 @@ from rotation.calendar import Month
 from rotation.exposure import Limits, Proposal, proposals, read_before
 from rotation.findings import Found, Look
 from rotation.store import Unsettled
+from rotation.withdrawal import entered
 from sandbox.store import RunRecord, RunState
 from vault.store import TaskRecord
 
@@ -94,11 +95,11 @@ class Watch:
                 smallest[self._month(rotation)] = self.visible(table, rotation) if self.visible else None
         self.books.findings.keep([*self._looks(runs, found, smallest)], found, self.books.clock())
 
-    def table(self, why: str) -> Table:
-        """Give the results of every finished run as the detectors read them (steps 1 and 2)."""
+    def table(self, why: str, without: Collection[str] = ()) -> Table:
+        """Give the results of every finished run as the detectors read them (steps 1 and 2), `without` some tasks'."""
         from rotation.anomaly.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
-        return table_of(list(self._outcomes(why)))
+        return table_of([one for one in self._outcomes(why) if one.task not in without])
 
     def start(self) -> Month:
         """Give the month of rotation 1."""
@@ -153,8 +154,7 @@ class Watch:
 
     def _first(self) -> dict[str, int]:
         start = self.start()
-        cohorts = self.books.months.cohorts()
-        return {task: cohort.entered.since(start) + 1 for cohort in cohorts for task in cohort.tasks}
+        return {task: month.since(start) + 1 for task, month in entered(self.books).items()}
 
     def _rotation(self, run: RunRecord) -> int:
         return Month.parse(run.month).since(self.start()) + 1
@@ -199,7 +199,7 @@ def _figures(closing: bytes) -> Iterator[tuple[Item, tuple[str, ...]]]:
 
 
 def _exposure(one: Proposal) -> Found:
-    return Found("exposure", one.task, Month.parse(one.month), detail=f"withdraw it? {one.why}")
+    return Found("exposure", one.task, Month.parse(one.month), detail=f"{one.why}: withdraw it?")
 
 
 def _left(one: Unsettled, month: Month) -> Found:

@@ -41,9 +41,12 @@ GATES = {
     "mcp": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
     "mcp_types": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
     "numpy": ("rotation.anomaly",),
+    "pkcs11": ("vault.locks.pkcs11",),
+    "pyrage": ("vault.locks.custodians",),
     "rfc8785": ("vault.canonical",),
     "rich": ("quarterturn",),
     "scipy": ("rotation.anomaly",),
+    "shamir_mnemonic": ("vault.locks.custodians",),
     "starlette": ("quarterturn.service", "sandbox.gateway"),
     "typer": ("quarterturn",),
     "uvicorn": ("quarterturn.service", "sandbox.gateway.listener"),
@@ -199,7 +202,7 @@ def test_only_the_command_line_prints_or_exits() -> None:
 
 def test_what_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["postgres"]]
+    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
     declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in lines}
     carriers = packages_distributions()
     for item in imports():

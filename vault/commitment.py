@@ -23,7 +23,7 @@ from vault.errors import Malformed
 
 SALT_SIZE = 32
 SIZE = 32
-LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed"})
+LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log"})
 
 
 def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:

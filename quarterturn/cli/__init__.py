@@ -18,13 +18,30 @@ import typer
 import typer.main
 
 from quarterturn import rooms
-from quarterturn.cli import audit, backup, board, grammar, house, model, month, plumb, service, task, token, watch
+from quarterturn.cli import (
+    access,
+    approval,
+    audit,
+    backup,
+    board,
+    grammar,
+    house,
+    keys,
+    model,
+    month,
+    plumb,
+    service,
+    task,
+    token,
+    watch,
+)
 from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
 from quarterturn.cli.output import shown
 from quarterturn.cli.secrets import take_secrets
 from quarterturn.errors import where
 
 NAME = "quarterturn"
+_NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 app = typer.Typer(
     name=NAME,
@@ -33,7 +50,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for room in (house, grammar, task, model, month, board, watch, service, token, backup, audit, plumb):
+ROOMS = (house, keys, access, approval, grammar, task, model, month, board, watch, service, token, backup, audit, plumb)
+for room in ROOMS:
     room.register(app)
 
 
@@ -46,9 +64,9 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and give its exit code; every error of ours becomes one sentence."""
-    take_secrets()
     try:
         rooms.require_ours()
+        take_secrets()
         return _invoke(list(arguments) or ["--help"])
     except typer.Exit as stop:
         return stop.exit_code
@@ -80,7 +98,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
     if (code := exit_code(error)) is not None:
         return " ".join(str(error).split()), code
     if isinstance(error, OSError):
-        return f"{error.filename or 'a file'}: {error.strerror or error}", EXITS["unavailable"]
+        kind = "not-found" if isinstance(error, _NO_FILE) else "unavailable"
+        return f"{error.filename or 'a file'}: {error.strerror or error}", EXITS[kind]
     return _bug(error), BUG
 
 

@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     log.command("checkpoint")(checkpoint)
     log.command("proof")(proof)
     log.command("fsck")(fsck)
+    log.command("change-key")(change_key)
     monitor.register(log)
     witness.register(log)
     app.add_typer(log, name="log")
@@ -28,23 +29,23 @@ def register(app: typer.Typer) -> None:
 def audit(
     bundle: Annotated[Path, typer.Argument(help="A release folder, Historical-YYYY-MM.")],
     key: Annotated[
-        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier key; may repeat.")
+        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
     ],
     policy: Annotated[
-        Path | None, typer.Option(help="A tlog-policy: which witnesses have to have cosigned the log's head.")
+        Path | None, typer.Option(help="A tlog-policy: which witnesses have to have cosigned the log's heads.")
     ] = None,
     previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
     as_json: Json = False,
 ) -> None:
     """Check a release without trusting anybody: each step says what it proved."""
     from vault.ledger.audit import audit as check
-    from vault.ledger.command import read_checkpoint, read_key, read_policy
+    from vault.ledger.command import read_checkpoint, read_keys, read_policy
 
     if not bundle.is_dir():
         raise NotFound(f"there is no release folder {bundle}")
     report = check(
         bundle,
-        [read_key(path) for path in key],
+        [one for path in key for one in read_keys(path)],
         read_checkpoint(previous) if previous else None,
         read_policy(policy) if policy else None,
     )
@@ -102,3 +103,19 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
             problems = [str(error)]
     data = {"size": head.size, "problems": problems}
     Output(as_json=as_json).result(data, *(problems or [f"{head.size} leaves, all in order"]), ok=not problems)
+
+
+def change_key(home: Home = HOME, as_json: Json = False) -> None:
+    """Change the log's key: both keys sign that. Stop what runs on the home first; broken off, it is called again."""
+    from contextlib import ExitStack
+
+    from quarterturn.cli.secrets import open_house
+    from quarterturn.logkey import change
+
+    with ExitStack() as opened:
+        vkey, head = change(lambda: opened.enter_context(open_house(home)))
+    Output(as_json=as_json).result(
+        {"vkey": vkey, "size": head.size},
+        f"{vkey} signs the log now, {head.size} leaves of it",
+        "Give it to auditors and witnesses by the way on which they had the old one.",
+    )

@@ -18,12 +18,6 @@ def register(app: typer.Typer) -> None:
     app.command("demo")(demo)
     app.command("init")(init)
     app.command("doctor")(doctor)
-    keys = typer.Typer(help="The key ring.")
-    keys.command("list")(keys_list)
-    app.add_typer(keys, name="keys")
-    access = typer.Typer(help="Who opened what, when and why.")
-    access.command("log")(access_log)
-    app.add_typer(access, name="access")
 
 
 def demo(
@@ -64,7 +58,7 @@ def init(
     spec.require_grammars(library())
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}
     chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
-    create(home, chosen, new_passphrase() if passphrase else None, database())
+    create(home, chosen, new_passphrase() if passphrase else None, database(), clock.now())
     key = str(Places(home).log_vkey)
     Output(as_json=as_json).result(
         {"home": str(home), "set": spec.name, "first_month": first, "key": key},
@@ -99,40 +93,3 @@ def doctor(
     else:
         found = checkup.machine(home, secrets.database(), secrets.passphrase())
     out.result(found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"])
-
-
-def keys_list(home: Home = HOME, as_json: Json = False) -> None:
-    """List the keys and what each protects."""
-    from quarterturn.cli.secrets import open_house
-
-    with open_house(home) as house:
-        tasks = len(house.vault.records())
-        ring, vkey = house.ring.key_id, house.places.log_vkey.read_text(encoding="utf-8").strip()
-        sender = house.sender
-    Output(as_json=as_json).result(
-        {
-            "ring": {"key_id": ring, "protects": f"{tasks} tasks and their evidence"},
-            "log": {"vkey": vkey},
-            "endpoint": {"key_id": sender.key_id, "public": sender.public_pem},
-        },
-        f"ring      {ring}  protects {tasks} tasks and their evidence",
-        f"log       {vkey}",
-        f"endpoint  {sender.key_id}  signs what hosted endpoints are sent: {house.places.endpoint_pem}",
-    )
-
-
-def access_log(
-    verify: Annotated[bool, typer.Option("--verify", help="Check the chain of entries.")] = False,
-    home: Home = HOME,
-    as_json: Json = False,
-) -> None:
-    """List every opening of a task or of sealed evidence."""
-    from quarterturn.cli.secrets import open_house
-
-    with open_house(home) as house:
-        if verify:
-            house.vault.verify_access_log()
-        entries = house.vault.access_log()
-    data = [{"at": e.at.isoformat(), "who": e.who, "what": e.what, "why": e.why} for e in entries]
-    lines = [f"{row['at']}  {row['who']:<12} {row['what']:<28} {row['why']}" for row in data]
-    Output(as_json=as_json).result(data, *lines, *([f"{len(data)} entries, the chain holds"] if verify else []))

@@ -19,7 +19,7 @@ def register(log: typer.Typer) -> None:
 def monitor(
     source: Annotated[str, typer.Argument(help="The log's folder, or the address below which it is served.")],
     key: Annotated[
-        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier key; may repeat.")
+        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
     ],
     state: Annotated[Path, typer.Option(help="What to keep between looks; the first makes the file.")],
     as_json: Json = False,
@@ -27,7 +27,7 @@ def monitor(
     """Follow a log from the head that was kept: forks, overdue cohorts, unclosed runs, withdrawn tasks."""
     from quarterturn.clock import now
     from quarterturn.following import follow
-    from vault.ledger.command import read_key
+    from vault.ledger.command import read_keys
 
-    found = follow(source, [read_key(path) for path in key], state, now)
+    found = follow(source, [one for path in key for one in read_keys(path)], state, now)
     Output(as_json=as_json).result(found.data, *found.lines, ok=found.ok)

@@ -65,14 +65,16 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
 
 
 def publish(month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False) -> None:
-    """Say where a month was published, writing the release again if it is missing."""
+    """Say where a month was published and signed, writing again what is missing."""
     from quarterturn.cli.secrets import open_house
     from rotation.calendar import Month
 
     parsed = Month.parse(month)
     with open_house(home) as house:
-        folder = house.rotation.republish(parsed)
-    Output(as_json=as_json).result({"release": str(folder)}, f"Published: {folder}")
+        release, signed = house.rotation.republish(parsed)
+    found = {"release": release, "signed": signed}
+    lines = [f"{word}: {folder}" for word, folder in (("Published", release), ("Signed", signed)) if folder]
+    Output(as_json=as_json).result({name: folder and str(folder) for name, folder in found.items()}, *lines)
 
 
 def run(

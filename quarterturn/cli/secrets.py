@@ -1,8 +1,8 @@
-"""Passphrases, and the database's address with its password: from the environment, else from the terminal or the
-settings, never from an argument.
+"""Passphrases, a token's PIN, and the database's address with its password: from the environment, else from the
+terminal or the settings, never from an argument.
 
 `take_secrets` runs before anything else does, so no process that is started later inherits the variables, and nobody
-reads them in what the kernel shows of this one.
+reads them in what the kernel shows of this one. From then on nothing of the process becomes a file (`vault.memory`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ctypes
 import getpass
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -20,17 +20,33 @@ from typing import TYPE_CHECKING
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
+    from quarterturn.home import Places
     from quarterturn.wiring import House
+    from vault.locks import Opener
 
-PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variable's name
+PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variables' names
+NEXT_PASSPHRASE = "QUARTERTURN_NEW_PASSPHRASE"  # noqa: S105
+PIN = "QUARTERTURN_PIN"
 DATABASE = "QUARTERTURN_DATABASE"
+WHERE: Mapping[str, str] = {  # a kind of lock -> where what opens it may stand
+    "passphrase": f"Put it into {PASSPHRASE}.",
+    "pkcs11": f"Put the PIN into {PIN}.",
+    "custodians": "Custodians open it with `quarterturn keys join`.",
+}
 _given: ContextVar[bytes | None] = ContextVar("passphrase", default=None)
+_next: ContextVar[bytes | None] = ContextVar("next passphrase", default=None)
+_pin: ContextVar[str | None] = ContextVar("pin", default=None)
 _database: ContextVar[str | None] = ContextVar("database", default=None)
 
 
 def take_secrets() -> None:
-    """Take the passphrase and the database's address out of the environment and keep them; an empty one is none."""
+    """Take what is secret out of the environment and keep it; an empty variable is none."""
+    from vault.memory import leave_no_dumps  # only now: it may be somebody else's vault until `rooms` has looked
+
+    leave_no_dumps()
     _given.set(_taken(PASSPHRASE.encode()))
+    _next.set(_taken(NEXT_PASSPHRASE.encode()))
+    _pin.set(os.fsdecode(_taken(PIN.encode()) or b"") or None)
     _database.set(os.fsdecode(_taken(DATABASE.encode()) or b"") or None)
 
 
@@ -61,32 +77,72 @@ def _overwrite(name: bytes, length: int) -> None:
 
 
 @contextmanager
-def open_house(home: Path) -> Iterator[House]:
-    """Open a home and unlock it, asking for the passphrase where one is needed and a person is there to give it.
+def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House]:
+    """Open a home and unlock it, asking for what opens it where a person is there to give it.
+
+    Args:
+        home: its folder.
+        by: what opens it, and nothing else then does; nobody is asked.
 
     Raises:
         NotFound: there is no home.
         Malformed: its settings cannot be understood.
-        Locked: the passphrase is missing or wrong.
+        Locked: what opens it is missing or wrong.
+        Unavailable: what opens it cannot be reached.
     """
+    from quarterturn.home import Places
     from quarterturn.wiring import House
-    from vault.errors import Locked
+    from vault.errors import Locked, Unavailable
 
-    house = House(home, _given.get(), database=_database.get())
+    places = Places(home.resolve())
+    places.require()
+    house = House(home, None, database=_database.get(), openers=by or openers(places))
     try:
         _ = house.ring
-    except Locked as locked:
-        if _given.get() is not None:
+    except (Locked, Unavailable) as shut:
+        if by or _given.get() is not None or _pin.get() is not None:
             raise
-        if not sys.stdin.isatty():
-            raise Locked(f"{locked} Put it into {PASSPHRASE}.") from None
-        typed = getpass.getpass("Passphrase of the key ring: ").encode()
-        house = House(home, typed, database=_database.get())
+        _ask(places, shut)
+        house = House(home, None, database=_database.get(), openers=openers(places))
         _ = house.ring
     try:
         yield house
     finally:
         house.close()
+
+
+def openers(places: Places) -> list[Opener]:
+    """Give what is at hand to open a home's key ring with, in the order in which to try it."""
+    from quarterturn.custody import kinds
+    from vault.locks.command import Command
+    from vault.locks.file_mode import FileMode
+    from vault.locks.passphrase import Passphrase
+
+    given, pin = _given.get(), _pin.get()
+    found: list[Opener] = [FileMode() if given is None else Passphrase(given)]
+    if pin is not None and "pkcs11" in kinds(places):
+        from vault.locks.pkcs11 import Pkcs11
+
+        found.append(Pkcs11(pin))
+    return [*found, Command()]
+
+
+def _ask(places: Places, shut: Exception) -> None:
+    """Ask for the passphrase, or for the PIN where there is none.
+
+    Raises:
+        Exception: of `shut`'s own kind, with where to put what opens the ring, if nobody is there, or nothing that can
+            be typed would open it.
+    """
+    from quarterturn.custody import kinds
+
+    known = kinds(places)
+    if not sys.stdin.isatty() or not known & {"passphrase", "pkcs11"}:
+        raise type(shut)(" ".join([str(shut), *(hint for kind, hint in WHERE.items() if kind in known)])) from None
+    if "passphrase" in known:
+        _given.set(typed("Passphrase of the key ring: ").encode() or None)
+    if "pkcs11" in known and _given.get() is None:
+        _pin.set(pin())
 
 
 def key_from(file: Path | None, prompt: str) -> str:
@@ -105,20 +161,48 @@ def key_from(file: Path | None, prompt: str) -> str:
             raise Malformed(f"{file} is no text, so it holds no key") from None
     if not sys.stdin.isatty():
         raise Malformed("there is nobody to ask for a key: put it into a file of mode 600 and name it with --file")
-    return getpass.getpass(prompt)
+    return typed(prompt)
 
 
 def new_passphrase() -> bytes:
-    """Take a new passphrase from the environment, or ask for it twice.
+    """Take the passphrase of a new home from the environment, or ask for it twice.
 
     Raises:
         Malformed: nobody is there to ask, it is empty, or the two differ.
     """
-    if (given := _given.get()) is not None:
+    return _given.get() or _typed_twice(PASSPHRASE)
+
+
+def next_passphrase() -> bytes:
+    """Take another passphrase for a home, like `new_passphrase`; the one that opens it now has its own variable."""
+    return _next.get() or _typed_twice(NEXT_PASSPHRASE)
+
+
+def pin() -> str:
+    """Take a token's PIN from the environment, or ask for it.
+
+    Raises:
+        Malformed: nobody is there to ask.
+    """
+    if (given := _pin.get()) is not None:
         return given
     if not sys.stdin.isatty():
-        raise Malformed(f"there is nobody to ask for a passphrase: put it into {PASSPHRASE}")
-    first = getpass.getpass("New passphrase: ").encode()
-    if not first or first != getpass.getpass("The same again: ").encode():
+        raise Malformed(f"there is nobody to ask for the token's PIN: put it into {PIN}")
+    return typed("PIN of the token: ")
+
+
+def typed(prompt: str) -> str:
+    """Ask for a secret on the terminal; whoever ends the input there has interrupted us."""
+    try:
+        return getpass.getpass(prompt)
+    except EOFError:
+        raise KeyboardInterrupt from None
+
+
+def _typed_twice(variable: str) -> bytes:
+    if not sys.stdin.isatty():
+        raise Malformed(f"there is nobody to ask for a passphrase: put it into {variable}")
+    first = typed("New passphrase: ").encode()
+    if not first or first != typed("The same again: ").encode():
         raise Malformed("the passphrase is empty or the two differ; nothing was made")
     return first

@@ -27,7 +27,7 @@ def serve(
     home: Home = HOME,
 ) -> None:
     """Serve a home over HTTP, run what is submitted to it and turn its months, until interrupted."""
-    from quarterturn import logs
+    from quarterturn import approvals, logs
     from quarterturn.bells import executor
     from quarterturn.cli.secrets import open_house
     from quarterturn.monthly import Clock
@@ -35,6 +35,7 @@ def serve(
     from quarterturn.service.serve import serve as run
 
     with open_house(home) as house:
+        approvals.in_force(house)
         logs.configure()
         works = executor(house, workers)
         works = Together(works, Clock(house)) if clock else works
@@ -46,7 +47,7 @@ def worker(workers: Workers = 1, home: Home = HOME) -> None:
     import signal
     import threading
 
-    from quarterturn import logs
+    from quarterturn import approvals, logs
     from quarterturn.bells import executor
     from quarterturn.cli.secrets import open_house
 
@@ -54,6 +55,7 @@ def worker(workers: Workers = 1, home: Home = HOME) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     with open_house(home) as house:
+        approvals.in_force(house)
         logs.configure()
         works = executor(house, workers)
         works.start()

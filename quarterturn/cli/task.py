@@ -24,6 +24,8 @@ def register(app: typer.Typer) -> None:
     task.command("admit")(task_admit)
     task.command("import")(task_import)
     task.command("review")(task_review)
+    task.command("withdraw")(task_withdraw)
+    task.command("shred")(task_shred)
     app.add_typer(task, name="task")
 
 
@@ -61,6 +63,7 @@ def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = Fals
     from quarterturn.cli.secrets import open_house
 
     with open_house(home) as house:
+        reading.require_export(house, task_id, who)
         opened = house.vault.open(task_id, who=who, why="task show")
     data = {"task": opened.task.document, "provenance": dict(opened.provenance)}
     Output(as_json=as_json).result(data, *reading.task(opened))
@@ -145,6 +148,42 @@ def task_review(
         else:
             found = reading.waiting(waiting)
     Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def task_withdraw(
+    task_ids: Annotated[list[str], typer.Argument(help="Ids of live tasks, or of tasks of the reserve.")],
+    reason: Annotated[str, typer.Option(help="Why. It stands in the public log at once: quote nothing of a task.")],
+    who: Who,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Take tasks out that leaked or are broken, in public; the next of the reserve takes each place."""
+    from quarterturn import withdrawing
+    from quarterturn.cli.secrets import open_house
+
+    with open_house(home) as house:
+        found = withdrawing.withdraw(house, task_ids, reason, who=who)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def task_shred(
+    who: Who,
+    task_ids: Annotated[list[str] | None, typer.Argument(help="Ids of drafts or rejected tasks.")] = None,
+    state: Annotated[State | None, typer.Option(help="All that stand there, instead of ids.")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Destroy the data keys of drafts and rejected tasks that were never promised; nothing brings them back."""
+    from quarterturn import shredding
+    from quarterturn.cli.secrets import open_house
+
+    if bool(task_ids) == bool(state):
+        raise Malformed("which tasks? Name their ids, or all of a state with --state rejected")
+    out = Output(as_json=as_json)
+    with open_house(home) as house:
+        chosen = task_ids or [record.id for record in house.vault.records(state)]
+        found = shredding.shred(house, chosen, who, out)
+    out.result(found.data, *found.lines)
 
 
 class _Terminal:

@@ -46,7 +46,7 @@ def witness(
 
     cosigners = [witness_keys.read(path) for path in key]
     host, port = listening(listen)
-    local = LocalWitness(state, [_log(one) for one in log], cosigners, lambda: int(time.time()))
+    local = LocalWitness(state, [key for one in log for key in _log(one)], cosigners, lambda: int(time.time()))
     logs.configure()
     out = Output(as_json=False)
     serve(local, host, port, ready=lambda url: out.say(f"witnessing at {url}"))
@@ -65,7 +65,7 @@ def witness_key(
     Output(as_json=as_json).result({"key": str(out), "vkey": vkey}, vkey)
 
 
-def _log(given: str) -> Verifier:
+def _log(given: str) -> list[Verifier]:
     from vault.errors import VaultError
     from vault.ledger.note import Verifier
 
@@ -74,6 +74,6 @@ def _log(given: str) -> Verifier:
     except (OSError, ValueError):
         text = given
     try:
-        return Verifier.parse(text)
+        return [Verifier.parse(line) for line in text.strip().split("\n")]
     except VaultError as error:
         raise Malformed(f"--log {given[:80]} is no verifier key of a log, nor a file with one: {error}") from None

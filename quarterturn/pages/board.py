@@ -38,7 +38,7 @@ READ = {"endpoint"}
 CHANGES = {
     "set": "The set of the month began",
     "retire": "A cohort retired, and was published",
-    "withdraw": "A task was withdrawn",
+    "withdraw": "A task was withdrawn: it counts in no figure",
     "abort": "A run ended without a score",
 }
 WHY = {"turn": "the month was over"}

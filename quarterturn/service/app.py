@@ -29,6 +29,7 @@ from quarterturn.service import (
     health,
     html,
     log,
+    months,
     own,
     problems,
     public,
@@ -79,7 +80,7 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
     )
-    for router in (public.router, log.router, submissions.router, admin.router, health.router, pages):
+    for router in (public.router, months.router, log.router, submissions.router, admin.router, health.router, pages):
         app.include_router(router)
     for router in (html.router, for_people.router, feeds.router, explorer.router, signin.router, own.router):
         app.include_router(router)
@@ -130,9 +131,12 @@ def _problem(request: Request, error: Exception) -> Response:
     return signin.kept_out(request) if error.code == "unauthenticated" else html.problem(error.code, error.headers)
 
 
-def _status(_: Request, error: Exception) -> Response:
+def _status(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - likewise
-    return problems.answer(problems.code_of_status(error.status_code), error.headers)
+    code = problems.code_of_status(error.status_code)
+    if code == "not-found" and html.wants_page(request):
+        return html.problem(code, {"vary": "accept", **(error.headers or {})})
+    return problems.answer(code, error.headers)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

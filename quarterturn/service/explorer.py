@@ -21,7 +21,9 @@ script, verifier = Document.of(browser.explorer()), Document.of(browser.page())
 def explorer_page(request: Request, view: View) -> Response:
     """Show the box."""
     key = view.key()
-    return html.public(request, explorer.page(key.body.decode().strip() if key else "", view.releases()), PAGE)
+    return html.public(
+        request, explorer.page(" ".join(key.body.decode().split()) if key else "", view.releases()), PAGE
+    )
 
 
 @router.get("/static/explorer.js", name="explorer_script")

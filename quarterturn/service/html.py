@@ -79,6 +79,11 @@ def is_page(request: Request) -> bool:
     return route is not None and (request.method, route.path) in PAGES and not route.path.endswith("/{file}")
 
 
+def wants_page(request: Request) -> bool:
+    """Say whether somebody with a browser asks for what is not there: they name HTML, which no program of ours does."""
+    return "text/html" in request.headers.get("accept", "").lower()
+
+
 def problem(code: str, headers: Mapping[str, str]) -> Response:
     """Say for people what went wrong; `headers` go with the answer."""
     found = own(signing.problem(*PROBLEMS[code]), PROBLEMS[code][0])

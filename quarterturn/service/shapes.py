@@ -176,6 +176,19 @@ class Releases(BaseModel):
     releases: list[ReleaseItem]
 
 
+class MonthItem(BaseModel):
+    """What a turn signed."""
+
+    month: str
+    files: list[str]
+
+
+class Months(BaseModel):
+    """All turns that were signed, the oldest first."""
+
+    months: list[MonthItem]
+
+
 class ReleaseFile(BaseModel):
     """A file of a release."""
 

@@ -5,14 +5,17 @@
 2. Whatever is published is renamed into one of a few folders, and each change of those empties the shelf, whichever
    process made it. Its time is as coarse as the kernel's tick, so nothing is kept while the last change is young.
 3. Answers and bytes that are kept are capped: whoever invents queries only empties the shelf.
+4. Pages are kept in gzip, too, for whoever takes that. Nothing else of the service is compressed: the length of a
+   compressed answer tells of what is in it (BREACH, 2013), and here nothing is that not everybody may read.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST, MOST_BYTES = 1000, 64 << 20
 YOUNG = 1.0  # seconds
 _ALWAYS = {b"content-length", b"content-type"}
+_PAGE, _VARIES = b"text/html", (b"vary", b"accept-encoding")
 
 Version = tuple[int, ...]
 
@@ -34,6 +38,12 @@ class Kept:
     headers: tuple[tuple[bytes, bytes], ...]
     bare: tuple[tuple[bytes, bytes], ...]
     body: bytes
+    small: Kept | None = None  # the same in gzip
+
+    @property
+    def size(self) -> int:
+        """Count the bytes that it takes."""
+        return len(self.body) + (len(self.small.body) if self.small else 0)
 
 
 class Shelf:
@@ -64,6 +74,8 @@ class Shelf:
         found = self._kept.get(key)
         if found is not None:
             scope["route"] = found.route
+            if found.small is not None and _takes_gzip(given.get(b"accept-encoding", b"")):
+                found = found.small
             await _answer(found, given.get(b"if-none-match", b""), send)
         elif self._old(version):
             await self._app(scope, receive, self._listening(scope, key, version, send))
@@ -102,15 +114,37 @@ class Shelf:
         public = have.get(b"cache-control", b"").startswith(b"public")
         if start["status"] != 200 or not public or b"etag" not in have or b"set-cookie" in have:  # noqa: PLR2004
             return
-        if len(self._kept) >= MOST or self._bytes + len(body) > MOST_BYTES:
+        kept = _both(scope.get("route"), have, body)
+        if len(self._kept) >= MOST or self._bytes + kept.size > MOST_BYTES:
             self._empty()
-        headers = tuple(start["headers"])
-        bare = tuple(pair for pair in headers if pair[0] not in _ALWAYS)
-        self._kept[key] = Kept(scope.get("route"), have[b"etag"], headers, bare, body)
-        self._bytes += len(body)
+        self._kept[key] = kept
+        self._bytes += kept.size
 
     def _empty(self) -> None:
         self._kept, self._bytes = {}, 0
+
+
+def _both(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> Kept:
+    """Give an answer as it is kept, and a page in gzip beside it: under a weak tag, for its bytes are others."""
+    if not headers.get(b"content-type", b"").startswith(_PAGE):
+        return _kept(route, headers, body)
+    varies, small = {**headers, _VARIES[0]: _VARIES[1]}, gzip.compress(body, mtime=0)
+    other = {b"content-encoding": b"gzip", b"content-length": b"%d" % len(small), b"etag": b"W/" + headers[b"etag"]}
+    return replace(_kept(route, varies, body), small=_kept(route, varies | other, small))
+
+
+def _kept(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> Kept:
+    bare = tuple(pair for pair in headers.items() if pair[0] not in _ALWAYS)
+    return Kept(route, headers[b"etag"].removeprefix(b"W/"), tuple(headers.items()), bare, body)
+
+
+def _takes_gzip(accepted: bytes) -> bool:
+    """Say whether a client takes gzip, by its `Accept-Encoding`."""
+    for one in accepted.lower().split(b","):
+        name, _, weight = one.partition(b";")
+        if name.strip() == b"gzip":
+            return weight.replace(b" ", b"") not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
+    return False
 
 
 async def _answer(found: Kept, has: bytes, send: Send) -> None:

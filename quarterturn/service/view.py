@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.publicview import BOARDS, DEV, FINDINGS, ROTATIONS
+from rotation.attestation import MONTHS, SIGNERS
 from vault.canonical import canonical
 from vault.ledger.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
+from vault.ledger.month import FILES as SIGNED
 from vault.ledger.tiles import KEPT
 
 RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
@@ -74,7 +76,7 @@ class PublicView:
 
     def __init__(self, public: Path) -> None:
         self._public, self.log = public, public / "log"
-        self._view, self._releases = public / "view", public / "releases"
+        self._view, self._releases, self._months = public / "view", public / "releases", public / MONTHS
         self._kept: dict[Path, tuple[tuple[int, int], Document]] = {}
         self._of_release: dict[str, tuple[PublicTask, ...]] = {}
         self._tasks: tuple[Hashable, tuple[PublicTask, ...], Mapping[str, PublicTask]] = (None, (), {})
@@ -84,7 +86,8 @@ class PublicView:
     @property
     def folders(self) -> Sequence[Path]:
         """Where a name appears or is replaced whenever anything here changes."""
-        return [self._public, self._view, self._view / BOARDS, self._releases, self.log, self.log / KEPT]
+        ours = [self._view, self._view / BOARDS, self._releases, self._months]
+        return [self._public, *ours, self.log, self.log / KEPT]
 
     def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
         """Give an answer that was made of a version `of` of what is published, or make it."""
@@ -108,6 +111,19 @@ class PublicView:
     def key(self) -> Document | None:
         """Give the log's public key."""
         return self._document(self._public / KEY)
+
+    def signers(self) -> Document | None:
+        """Give the list of those who signed months."""
+        return self._document(self._public / SIGNERS)
+
+    def signed(self) -> Sequence[str]:
+        """Name the months whose turn was signed, the oldest first."""
+        return sorted(path.name for path in self._months.glob("*") if MONTH.fullmatch(path.name))
+
+    def of_month(self, month: str, file: str) -> Document | None:
+        """Give a file of what a turn signed."""
+        known = MONTH.fullmatch(month) and file in SIGNED
+        return self._document(self._months / month / file) if known else None
 
     def months(self) -> Sequence[str]:
         """Name the months that have a board, the oldest first."""

@@ -20,9 +20,9 @@ from vault.ledger.results import figures, totals_of
 pytestmark = pytest.mark.slow
 
 VECTORS = next(parent for parent in Path(__file__).parents if parent.name == "tests") / "vectors" / "ledger"
-GOOD = VECTORS / "good" / "Historical-2026-12"
+GOOD, CHANGED, LEFT = (VECTORS / name / "Historical-2026-12" for name in ("good", "key-changed", "withdrawn"))
 BAD = json.loads((VECTORS / "bad.json").read_text())
-KEY = (VECTORS / "log.vkey").read_text().strip()
+KEY, KEYS = (VECTORS / "log.vkey").read_text().strip(), (VECTORS / "key-changed" / "log.vkey").read_text()
 
 
 @pytest.fixture
@@ -58,6 +58,13 @@ def test_the_good_release_is_proved_as_by_the_audit(desk):
         assert here[step.number] == step.state.replace(" ", "-"), step
 
 
+def test_a_release_across_a_change_of_the_key_needs_both_keys(desk):
+    assert desk(CHANGED, KEYS).locator("#steps h2").inner_text().startswith("Yes: this release")
+    old, new = KEYS.split()
+    for one, step in ((old, "checkpoint"), (new, "named checkpoints")):
+        assert desk(CHANGED, one).locator("#steps h2").inner_text().endswith(f", {step}")
+
+
 def test_a_folder_may_be_dropped(desk, drop, tmp_path):
     page = desk(GOOD)
     folder = put_together("unlisted-file", tmp_path / "release")
@@ -80,7 +87,7 @@ def test_a_folder_may_be_dropped_where_a_browser_has_the_older_interface_alone(p
 
 def put_together(name, folder):
     """Lay a bad release out in a folder."""
-    shutil.copytree(GOOD, folder)
+    shutil.copytree(VECTORS / BAD[name].get("of", "good") / GOOD.name, folder)
     shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
     for path in BAD[name]["without"]:
         (folder / path).unlink()
@@ -130,6 +137,17 @@ def test_it_answers_questions_about_a_release_that_holds(desk, tmp_path):
     page.fill("#q", "0" * 64)
     page.click("text=Look it up")
     page.wait_for_selector("#answer .answer.unknown")
+
+
+def test_it_says_of_a_withdrawn_task_that_it_counts_no_more_and_that_its_text_is_the_one(desk):
+    page = desk(LEFT)
+    assert page.locator("#steps h2").inner_text().startswith("Yes: this release")
+    page.fill("#q", json.loads((LEFT / "withdrawn.jsonl").read_text().splitlines()[0])["id"])
+    page.click("text=Look it up")
+    page.wait_for_selector("#answer .answer.yes")
+    said = page.locator("#answer").inner_text()
+    assert "It was withdrawn at leaf 12 and counts in no figure since: it leaked." in said
+    assert "as Historical-2026-12 publishes them, open the commitment" in said
 
 
 def test_everybody_can_read_it(new_page, barriers, tmp_path):
@@ -191,10 +209,12 @@ def in_base64(data):
 
 
 def test_every_release_is_refused_at_the_step_of_the_audit(parts, tmp_path):
-    for name in [None, *BAD]:
-        folder = put_together(name, tmp_path / name) if name else GOOD
-        ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], KEY])
-        assert step == (BAD[name]["step"] if name else None), (name, told)
+    keys = {"good": KEY, "key-changed": KEYS, "variants": KEY, "withdrawn": KEY}
+    releases = [(VECTORS / base / GOOD.name, base, None) for base in keys]
+    releases += [(put_together(name, tmp_path / name), bad.get("of", "good"), bad["step"]) for name, bad in BAD.items()]
+    for folder, base, refused_at in releases:
+        ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], keys[base]])
+        assert step == refused_at, (folder.name, told)
 
 
 def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(parts):

@@ -91,11 +91,19 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
 
 @pytest.mark.box
 def test_the_home_holds_no_plaintext_of_a_task_that_still_counts(month: dict[str, Any], home: Path) -> None:
-    """The goal of every live task, looked for in every file of the home."""
+    """The goal of every live task, looked for in every file of the home.
+
+    Two skeletons may differ in the world alone, and be told in the same words: those stand in what was published.
+    """
     with open_house(home) as house:
-        live = house.vault.records("live")
-        goals = [house.vault.open(task.id, who="tester", why="look for it").task.goal.encode() for task in live]
-    assert len(goals) == month["live"]
+        live, told = house.vault.records("live"), house.vault.records("published")
+        goals, open_ones = (
+            {house.vault.open(task.id, who="tester", why="look for it").task.goal.encode() for task in tasks}
+            for tasks in (live, told)
+        )
+    assert len(live) == month["live"]
+    assert len(goals - open_ones) > 0.8 * len(live)
+    goals -= open_ones
     published = (Path(month["audit"]["bundle"]) / "tasks.jsonl").read_bytes()
     files = [path for path in home.rglob("*") if path.is_file()]
     assert any(path.read_bytes() == published for path in files), "the search reaches what is open"

@@ -85,11 +85,12 @@ def test_what_the_readme_says_to_a_maintainer_and_a_submitter_works(
 def test_no_page_shows_a_command_that_nobody_runs() -> None:
     run_here = {*commands(GUIDE), *commands(README), *ELSEWHERE}
     guides = ROOT / "docs" / "how-to"
-    # tests/grammars/test_how_to.py, tests/quarterturn/test_{model,hosting,service,witness}_guide.py
-    # and tests/quarterturn/test_watchreport.py do
+    # tests/grammars/test_how_to.py, tests/quarterturn/test_{keys,model,hosting,service,witness,two_people}_guide.py,
+    # tests/quarterturn/test_watchreport.py and tests/quarterturn/test_withdrawing.py do
     names = (
         *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-watch.md"),
-        *("run-the-service.md", "run-a-witness.md"),
+        *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),
+        "withdraw-a-task.md",
     )
     covered = {guides / name for name in names}
     pages = [README, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("README.md"))]

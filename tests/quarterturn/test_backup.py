@@ -326,7 +326,8 @@ def test_both_verbs_speak(live, tmp_path, say):
     again = ["restore", tmp_path / "copy", "--home", tmp_path / "new"]
     assert say(*again).code == 2
     done = say(*again, "--head", tmp_path / "copy" / "head" / "signed")
-    assert (done.code, done.out.splitlines()[1]) == (0, f"Put its keys back: {tmp_path / 'new' / 'keys'}")
+    keys = f"Put its keys back: {tmp_path / 'new' / 'keys'}, of a copy whose ring holds {made.data['key_id']}"
+    assert (done.code, done.out.splitlines()[1]) == (0, keys)
     assert say("log", "fsck", "--home", tmp_path / "new").code == 7, "the keys are missing, and that is said"
     change(tmp_path / "copy" / "rows.db")
     assert say("restore", tmp_path / "copy", "--home", tmp_path / "x", "--head", live / "head" / "signed").code == 1

@@ -135,10 +135,6 @@ def test_a_month_that_was_never_turned_is_three(refused, live):
     refused(3, "the turn of 2027-05 was never started", "publish", "2027-05", "--home", live)
 
 
-def test_a_month_that_retired_nothing_is_three(refused, live):
-    refused(3, "has published nothing", "publish", "2026-11", "--home", live)
-
-
 def test_a_turn_out_of_order_is_four(refused, live):
     refused(4, "the next turn is 2026-12, not 2027-02", "turn", "run", "--month", "2027-02", "--home", live)
     refused(4, "the turn of 2026-11 is done", "turn", "run", "--month", "2026-11", "--home", live)

@@ -94,7 +94,9 @@ def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, hom
         "docker box": False,
         "rooms": True,
         "home": True,
+        "keys": False,  # nothing but its mode protects the ring
         "witnesses": True,
+        "approvals": True,
         "clock": True,
     }
     assert said.data["docker box"]["detail"] == (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rotation import withdrawal
 from rotation.leaked import traced
 from rotation.official import OpenRun
 from rotation.sets import DEMO
@@ -83,6 +84,15 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
     opened = [entry.what for entry in log[1:]]
     assert opened == [f"task/{record.id}" for record in month.books.vault.records(State.LIVE)]
     assert found.public == ()
+
+
+def test_who_came_after_a_withdrawal_was_not_served_the_task(month: Benchmark) -> None:
+    first, alphas = served(month, "alpha")
+    (leaked, *_) = varied(alphas)
+    withdrawal.withdraw(month.books, [leaked.id], "it leaked", who="ada")
+    served(month, "alpha")
+    found = traced(month.books, leaked.goal.encode(), who="ada")
+    assert list(found.runs.values()) == [(first.record.number,)]
 
 
 def test_an_unrelated_text_finds_nothing(month: Benchmark) -> None:

@@ -212,7 +212,7 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
     with op.batch_alter_table("vault_task", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_vault_task_key_id"), ["key_id"], unique=False)
         batch_op.create_index(batch_op.f("ix_vault_task_skeleton_tag"), ["skeleton_tag"], unique=False)
-        batch_op.create_index(batch_op.f("ix_vault_task_state"), ["state"], unique=False)
+        batch_op.create_index(batch_op.f("ix_vault_task_state_commitment"), ["state", "commitment"], unique=False)
         batch_op.create_index(batch_op.f("ix_vault_task_template_tag"), ["template_tag"], unique=False)
 
     op.create_table(
@@ -247,12 +247,15 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("cohort_id", sa.String(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("skeleton_tag", sa.String(), nullable=False),
-        sa.Column("withdrawn", sa.Boolean(), nullable=False),
+        sa.Column("since_leaf", sa.Integer(), nullable=False),
+        sa.Column("until_leaf", sa.Integer(), nullable=True),
         sa.ForeignKeyConstraint(
             ["cohort_id"], ["rotation_cohort.id"], name=op.f("fk_rotation_member_cohort_id_rotation_cohort")
         ),
         sa.PrimaryKeyConstraint("task_id", name=op.f("pk_rotation_member")),
-        sa.UniqueConstraint("cohort_id", "position", name=op.f("uq_rotation_member_cohort_id_position")),
+        sa.UniqueConstraint(
+            "cohort_id", "position", "since_leaf", name=op.f("uq_rotation_member_cohort_id_position_since_leaf")
+        ),
     )
     with op.batch_alter_table("rotation_member", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_rotation_member_cohort_id"), ["cohort_id"], unique=False)
@@ -343,6 +346,7 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("month", sa.String(length=7), nullable=False),
         sa.Column("figures", sa.JSON(), nullable=False),
+        sa.Column("without", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_hall_score_run_sandbox_run")),
         sa.PrimaryKeyConstraint("run", name=op.f("pk_hall_score")),
     )
@@ -387,6 +391,44 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.PrimaryKeyConstraint("number", name=op.f("pk_hall_notice")),
         sa.UniqueConstraint("key", "channel", name=op.f("uq_hall_notice_key_channel")),
     )
+    op.create_table(
+        "hall_rules",
+        sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.Column("tag", sa.String(length=64), nullable=False),
+        sa.Column("at", UTCDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_hall_rules")),
+    )
+    op.create_table(
+        "hall_approval",
+        sa.Column("id", sa.String(length=18), nullable=False),
+        sa.Column("action", sa.String(length=16), nullable=False),
+        sa.Column("subject", sa.String(length=200), nullable=False),
+        sa.Column("detail", sa.JSON(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("asked_by", sa.String(length=200), nullable=False),
+        sa.Column("asked_at", UTCDateTime(), nullable=False),
+        sa.Column("expires_at", UTCDateTime(), nullable=False),
+        sa.Column("rules", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("log", sa.String(length=300), nullable=False),
+        sa.Column("used_at", UTCDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(["rules"], ["hall_rules.number"], name=op.f("fk_hall_approval_rules_hall_rules")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_hall_approval")),
+    )
+    with op.batch_alter_table("hall_approval", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_hall_approval_digest"), ["digest"], unique=False)
+
+    op.create_table(
+        "hall_approval_signature",
+        sa.Column("approval", sa.String(length=18), nullable=False),
+        sa.Column("maintainer", sa.String(length=64), nullable=False),
+        sa.Column("signature", sa.String(length=1000), nullable=False),
+        sa.Column("at", UTCDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["approval"], ["hall_approval.id"], name=op.f("fk_hall_approval_signature_approval_hall_approval")
+        ),
+        sa.PrimaryKeyConstraint("approval", "maintainer", name=op.f("pk_hall_approval_signature")),
+    )
 
     # ### end Alembic commands ###
 
@@ -394,6 +436,12 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
 def downgrade() -> None:  # noqa: PLR0915 - likewise
     """Take back."""
     # ### commands auto generated by Alembic - please adjust! ###
+    op.drop_table("hall_approval_signature")
+    with op.batch_alter_table("hall_approval", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_hall_approval_digest"))
+
+    op.drop_table("hall_approval")
+    op.drop_table("hall_rules")
     op.drop_table("hall_notice")
     op.drop_table("hall_trace")
     with op.batch_alter_table("hall_told", schema=None) as batch_op:
@@ -433,7 +481,7 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
     op.drop_table("grammars_admission")
     with op.batch_alter_table("vault_task", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_vault_task_template_tag"))
-        batch_op.drop_index(batch_op.f("ix_vault_task_state"))
+        batch_op.drop_index(batch_op.f("ix_vault_task_state_commitment"))
         batch_op.drop_index(batch_op.f("ix_vault_task_skeleton_tag"))
         batch_op.drop_index(batch_op.f("ix_vault_task_key_id"))
 

@@ -1,7 +1,8 @@
 """Whatever happens in a month, in whatever order: what the design promises stays true.
 
-Submitters submit, take back and publish; workers play, stall, die and come back from the dead; the month turns. All of
-it is the real service over real rows; only the box is one in which nothing happens, so that a task is over at once.
+Submitters submit, take back and publish; workers play, stall, die and come back from the dead; maintainers withdraw
+tasks, and die over it; the month turns. All of it is the real service over real rows; only the box is one in which
+nothing happens, so that a task is over at once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 import shutil
 import threading
 from collections import Counter
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -27,19 +29,22 @@ from hypothesis.stateful import (
 )
 from sqlmodel import Session, select
 
-from quarterturn import jobs, running, turning
+from quarterturn import jobs, running, standings, turning, withdrawing
 from quarterturn.queue import LEASE
 from quarterturn.report import Report
 from quarterturn.tables import ScoreRow, ToldRow
+from rotation import sets, withdrawal
+from rotation.calendar import Month
 from sandbox.errors import NotAllowed
 from sandbox.store import RunState
 from sandbox.tables import ResultRow
+from vault.ledger.audit import audit
 from vault.lifecycle import State
 
 from ..conftest import copy_of, written  # noqa: TID252 - homes
 from .conftest import NOW, Box, outcome, served, with_dev_set
 
-TURNS, MINE, MOST_WAITING, WAIT = 2, 3, 4, 60
+TURNS, MINE, MOST_WAITING, MOST_GONE, WAIT = 2, 3, 4, 4, 60
 OURS = {"turn", "interrupted", "not-now"}
 OF = {"ada": "ada", "eve": "ada", "bob": "bob"}  # accounts and their parties
 who = st.sampled_from(sorted(OF))
@@ -49,6 +54,10 @@ def telling(stratum, number):
     """A task that says in its text which one it is."""
     task = written(stratum, number)
     return task | {"goal": f"Make the folder number-{number} of {task['id']}."}
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
 
 
 class Worker(threading.Thread):
@@ -169,7 +178,9 @@ class Months(RuleBasedStateMachine):
     @rule()
     def return_from_the_dead(self):
         """What was somebody else's by then is as it was."""
-        worker = next(worker for worker in self.workers if worker.is_alive())
+        worker = next((worker for worker in self.workers if worker.is_alive()), None)
+        if worker is None:
+            return  # it noticed by itself just now
         before = self.house.submissions.get(worker.claim.id)
         lost = (before.state, before.attempt) != ("running", worker.claim.attempt)
         results = self.results()
@@ -184,8 +195,30 @@ class Months(RuleBasedStateMachine):
     @rule()
     def turn(self):
         self.now = max(self.now, datetime(2027, 1 + self.turned, 1, 6, tzinfo=NOW.tzinfo))
+        month = Month.parse(self.month())
         turning.run(self.house, None, Quiet())
         self.turned += 1
+        report = audit(self.house.places.releases / month.release, [self.house.places.log_vkey.read_text().strip()])
+        assert report.ok, report.failed
+
+    @precondition(lambda self: self.gone() < MOST_GONE)
+    @rule(data=st.data(), cohort=st.integers(0, 4), dies_after=st.sampled_from([None, None, *withdrawal.STEPS]))
+    def withdraw(self, data, cohort, dies_after):
+        """Take out a task that is live, or that waits in the reserve (0)."""
+        spare = sorted(record.id for record in self.house.vault.records(State.REVIEWED))
+        tasks = self.house.months.cohorts("live")[cohort - 1].tasks if cohort else spare
+        self.take_out(data.draw(st.sampled_from(tasks)), dies_after)
+
+    def take_out(self, task, dies_after):
+        def killed(step):
+            if step == dies_after:
+                raise Killed
+
+        if dies_after is None:
+            withdrawing.withdraw(self.house, [task], "it leaked", who="ada")
+        else:
+            with suppress(Killed):
+                withdrawal.withdraw(self.house.books, [task], "it leaked", who="ada", on_step=killed)
 
     @precondition(lambda self: self.house.runs.list(state=RunState.DONE))
     @rule(data=st.data(), method=st.sampled_from(["PUT", "PUT", "DELETE"]))
@@ -218,6 +251,15 @@ class Months(RuleBasedStateMachine):
         assert all(self.house.books.leaf_index(f"score/{run}") < size for run in kept)
 
     @invariant()
+    def a_withdrawn_task_counts_in_no_figure_and_keeps_its_results(self):
+        if not hasattr(self, "site"):
+            return
+        gone = {one.task for one in withdrawal.listed(self.house.books)}
+        left = Counter(run for run, task in self.results() if task not in gone)
+        for line in standings.of_month(self.house, Month.parse(self.month())):
+            assert line.whole.attempted == left[line.run]
+
+    @invariant()
     def quotas_count_what_came_to_something_and_nothing_else(self):
         if not hasattr(self, "site"):
             return
@@ -240,7 +282,11 @@ class Months(RuleBasedStateMachine):
             said += [self.site.get(f"/runs/{name}").text for name in self.charged]
             said += [json.dumps(self.site.get("/submissions", account).json()) for account in OF]
             secret = [r.id for r in self.house.vault.records() if r.state is not State.PUBLISHED]
-            assert not [name for name in secret for text in said if name in text]
+            gone = {
+                one.task for one in withdrawal.listed(self.house.books)
+            }  # their ids are public, their words are not
+            told = [f"of {name}" if name in gone else name for name in secret]
+            assert not [name for name in told for text in said if name in text]
 
     def teardown(self):
         if not hasattr(self, "site"):
@@ -258,6 +304,9 @@ class Months(RuleBasedStateMachine):
     def waiting(self):
         return self.house.queue.waiting()
 
+    def gone(self):
+        return len(self.house.vault.records(State.WITHDRAWN))
+
     def used(self, party):
         now = self.month()
         return sum(
@@ -274,8 +323,14 @@ def one_that_has_everything(machine):
     """A story in which all that can happen does, whatever hypothesis finds."""
     story = machine()
     ask, put = story.ask_for, story.put_to_work
+
+    def out(cohort, dies_after=None):
+        story.take_out(story.house.months.cohorts("live")[cohort].tasks[0], dies_after)
+
     steps = (
         story.begin,
+        lambda: out(0),  # while somebody is at it
+        lambda: out(1, "withdraw"),
         story.silence,
         story.work,  # takes over from whoever is dead
         story.return_from_the_dead,
@@ -288,6 +343,7 @@ def one_that_has_everything(machine):
         story.silence,
         story.return_from_the_dead,
         story.work,
+        lambda: out(2, "publish"),
         lambda: ask("eve", "private", counts=True),
         story.work,
         story.work,
@@ -298,21 +354,28 @@ def one_that_has_everything(machine):
             step()
             story.no_task_has_two_results_in_a_run_and_no_run_two_ends()
             story.no_score_is_shown_that_is_not_in_the_published_log()
+            story.a_withdrawn_task_counts_in_no_figure_and_keeps_its_results()
             story.quotas_count_what_came_to_something_and_nothing_else()
             story.nothing_public_tells_of_a_task_that_is_not()
         codes = {record.code for record in story.house.runs.list()}
         attempts = {record.attempt for record in story.house.runs.list(state=RunState.DONE)}
         assert (codes, attempts) == ({None, "turn"}, {1, 2})
         assert len(story.site.get("/releases").json()["releases"]) == TURNS
+        assert [one.cohort for one in withdrawal.listed(story.house.books)] == [
+            "cohort-2026-12",
+            "cohort-2027-01",
+            "cohort-2027-03",
+        ]
     finally:
         story.teardown()
 
 
 @pytest.fixture
-def homes(templates, tmp_path):
-    """Homes, as many as are wanted, with tasks for two turns."""
+def homes(templates, tmp_path, monkeypatch):
+    """Homes, as many as are wanted, with a reserve and with tasks for two turns whatever is withdrawn."""
+    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
     first = with_dev_set(
-        copy_of(templates, "eventful", tmp_path / "first", tasks=6, live=True, write=telling), templates
+        copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling), templates
     )
     return (shutil.copytree(first, tmp_path / f"{number}") for number in itertools.count())
 

@@ -66,8 +66,9 @@ def test_answers_are_as_they_are_described(site, described):
     task = site.get("/tasks?limit=1").json()["tasks"][0]["id"]
     fits(site.get(f"/tasks/{task}"), "/tasks/{id}")
     for path, who in (
-        ("/tasks", None), ("/leaderboard", None), ("/rotations", None), ("/releases", None), ("/quota", "ada"),
-        ("/submissions", "ada"), ("/admin/tokens", "maintainer"), ("/admin/queue", "runner"), ("/readyz", None),
+        ("/tasks", None), ("/leaderboard", None), ("/rotations", None), ("/releases", None), ("/months", None),
+        ("/quota", "ada"), ("/submissions", "ada"), ("/admin/tokens", "maintainer"), ("/admin/queue", "runner"),
+        ("/readyz", None),
     ):  # fmt: skip
         fits(site.get(path, who), path)
     problem = site.get("/nowhere").json()

@@ -96,6 +96,17 @@ def test_a_body_that_is_too_long_is_not_read_to_its_end(live, serve, problem):
         assert said.status_code == 201
 
 
+def test_a_browser_is_told_on_a_page_that_there_is_nothing_and_a_program_in_a_problem(site, problem):
+    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    said = site.get("/nowhere", headers=browser)
+    assert (said.status_code, said.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert (said.headers["vary"], said.headers["cache-control"]) == ("accept", "no-store")
+    assert "<h1" in said.text
+    for accept in ("*/*", "application/json", "application/problem+json"):
+        assert problem(site.get("/nowhere", headers={"accept": accept})) == "not-found"
+    assert problem(site.get("/tasks/t-nosuch", headers=browser)) == "not-found", "of what programs ask, a problem"
+
+
 def test_what_is_not_there_and_what_cannot_be_done_are_problems_too(site, problem):
     assert problem(site.get("/nowhere")) == "not-found"
     said = site.ask("DELETE", "/tasks")

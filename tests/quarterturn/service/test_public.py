@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 
 import pytest
 
 from quarterturn.service.view import PublicView
 from vault.canonical import canonical
+from vault.ledger import dsse, sshsig
 from vault.ledger.audit import audit
 from vault.ledger.checkpoint import open_checkpoint
 from vault.ledger.leaf import Statement
@@ -126,6 +128,18 @@ def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_pat
     assert named <= {file["name"] for file in listed["files"]}
 
 
+def test_what_a_turn_signed_can_be_fetched_without_an_account_and_checked(turned):
+    listed = {one["month"]: one["files"] for one in turned.get("/months").json()["months"]}
+    assert list(listed) == ["2026-11", "2026-12"]
+    note, signature, envelope = (turned.get(url) for url in listed["2026-12"])
+    assert envelope.headers["content-type"] == "application/json"
+    assert "immutable" in note.headers["cache-control"]
+    open_checkpoint(note.content, [Verifier.parse(turned.get("/keys/log.vkey").text.strip())])
+    public = base64.b64decode(turned.get("/keys/allowed_signers").text.split()[-1])[-32:]
+    sshsig.verify(note.content, "quarterturn-checkpoint", signature.text, public)
+    assert json.loads(dsse.open_envelope(envelope.content, [public]))["predicate"]["month"] == "2026-12"
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -138,6 +152,10 @@ def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_pat
         "/log/tile/%2e%2e/checkpoint",
         "/log/checkpoints/..",
         "/attestations/%2e%2e%2flog",
+        "/months/%2e%2e/log.vkey",
+        "/months/2026-12/..%2f..%2flog.vkey",
+        "/keys/%2e%2e%2fquarterturn.toml",
+        "/keys/endpoint.key",
     ],
 )
 def test_no_path_leads_out_of_what_is_published(turned, path):

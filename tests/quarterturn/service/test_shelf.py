@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 
 import pytest
@@ -62,6 +63,35 @@ def test_what_is_public_is_asked_for_once(place):
     assert place.app.asked == 1
     place.ask("/tasks"), place.ask(query=b"month=2026-12")
     assert place.app.asked == 3
+
+
+def test_a_page_is_given_in_gzip_to_whoever_takes_that(place):
+    place.app.headers.append((b"content-type", b"text/html; charset=utf-8"))
+    place.ask()
+    status, headers, body, _ = place.ask(accept_encoding=b"br, gzip;q=0.8")
+    assert (status, gzip.decompress(body)) == (200, b"body")
+    assert (headers[b"content-encoding"], headers[b"etag"], headers[b"vary"]) == (b"gzip", b'W/"a"', b"accept-encoding")
+    assert headers[b"content-length"] == b"%d" % len(body)
+    for tag in (b'W/"a"', b'"a"'):
+        status, headers, body, _ = place.ask(accept_encoding=b"gzip", if_none_match=tag)
+        assert (status, body, headers.keys() & {b"content-length", b"content-type"}) == (304, b"", set())
+    for takes in (b"", b"br", b"gzip;q=0", b"identity"):
+        _, headers, body, _ = place.ask(accept_encoding=takes)
+        assert (headers.get(b"content-encoding"), headers[b"vary"], body) == (None, b"accept-encoding", b"body")
+
+
+def test_nothing_but_pages_that_everybody_may_read_is_compressed(place):
+    place.ask()
+    assert b"content-encoding" not in place.ask(accept_encoding=b"gzip")[1], "it is no page"
+    place.app.headers = [(b"cache-control", b"no-store"), (b"etag", b'"a"'), (b"content-type", b"text/html")]
+    place.changed(OLD + 1)
+    place.ask()
+    assert b"content-encoding" not in place.ask(accept_encoding=b"gzip")[1], "it is somebody's own"
+    place.app.headers = [*PUBLIC, (b"content-type", b"text/html")]
+    place.changed(OLD + 2)
+    place.ask()
+    mine = place.ask(accept_encoding=b"gzip", authorization=b"Bearer x")
+    assert b"content-encoding" not in mine[1], "who shows a token is answered anew"
 
 
 def test_a_change_of_what_is_public_empties_it(place):
