@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import secrets
 import socket
 import tarfile
 import threading
@@ -34,7 +35,7 @@ from sandbox.errors import Malformed, NotFound, Unavailable
 Document = Mapping[str, Any]
 
 RESTART_SECONDS = 30.0
-REMOVAL_SECONDS = 10.0
+REMOVAL_SECONDS = 30.0  # an engine that has just come back is slow to let go of what ran meanwhile
 POLL_SECONDS = 0.05
 EVENT_SECONDS = 20.0  # between two bytes of what it noted
 POOL = 64  # connections that are kept; each container that is attached to has one of its own
@@ -129,7 +130,7 @@ class Engine:
     """A local engine, reached when it is first needed."""
 
     def __init__(self) -> None:
-        self.left: set[str] = set()  # containers that could not be removed when it was time
+        self.left: set[str] = set()  # containers, by id or name, that could not be removed when it was time
         self._given_up = False
         self._connecting = threading.Lock()
 
@@ -202,14 +203,20 @@ class Engine:
     def create(self, config: Document) -> Container:
         """Create a container; `config` is the body of the Engine API's "Create a container".
 
+        It has a name of our choice: an engine that goes away in between may have made it and not have told its id.
+
         Raises:
             NotFound: its image is not there any more.
         """
+        name = f"quarterturn-{secrets.token_hex(8)}"
         with asked("making a container"):
             try:
-                return Container(self, self.api.create_container_from_config(dict(config))["Id"])
+                return Container(self, self.api.create_container_from_config(dict(config), name)["Id"])
             except ImageNotFound as error:
                 raise NotFound(f"the engine has no image {config['Image']} any more: somebody removed it") from error
+            except BROKEN:
+                self.left.add(name)
+                raise
 
     def labelled(self, label: str) -> list[Labelled]:
         """Find all containers that have a label."""

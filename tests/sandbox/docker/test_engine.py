@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import socket
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -21,8 +22,11 @@ from sandbox.errors import Unavailable
 
 @contextmanager
 def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[list[dict[str, list[str]]]]:
-    """Answer everything; a question for events with `noted`, or never where that is None."""
-    stop, asked = threading.Event(), []
+    """Answer everything; a question for events with `noted`, or never where that is None.
+
+    It makes containers and hangs up before it says so; to remove one is to be told, after once, that it is gone.
+    """
+    stop, asked, made = threading.Event(), [], set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -32,6 +36,17 @@ def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[li
                 return self.say(200, json.dumps({"ApiVersion": "1.41"}).encode())
             asked.append(parse_qs(urlsplit(self.path).query))
             return self.say(status, noted) if noted is not None else stop.wait(120)
+
+        def do_POST(self) -> None:
+            asked.append(parse_qs(urlsplit(self.path).query))
+            made.update(asked[-1]["name"])
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+        def do_DELETE(self) -> None:
+            container = urlsplit(self.path).path.rpartition("/")[2]
+            self.say(204 if container in made else 404, b"" if container in made else b'{"message":"gone"}')
+            asked.append({"removed": [container]})
+            made.discard(container)
 
         def say(self, status: int, body: bytes) -> None:
             self.send_response(status)
@@ -96,3 +111,16 @@ def test_an_engine_that_goes_away_between_a_knock_and_a_question_leaves_no_socke
     with closing(engine._client), pytest.raises(Unavailable, match="the Docker engine says"):
         engine.ping()
     gc.collect()
+
+
+def test_a_container_that_was_made_by_an_engine_that_went_away_before_it_said_so_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
+    engine = Engine()
+    with an_engine(tmp_path / "d.sock", b"") as asked, closing(engine._client):
+        with pytest.raises(Unavailable, match="making a container"):
+            engine.create({"Image": "a"})
+        [query] = asked
+        assert engine.left == set(query["name"])
+        engine.ping()
+    assert asked[1:] == [{"removed": query["name"]}] * 2
+    assert not engine.left
