@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from vault import private_files
 from vault.canonical import canonical, parse_object
-from vault.errors import Broken, Locked, Malformed
+from vault.errors import Broken, Locked, Malformed, Refused
 from vault.locks.lock import NONCE_SIZE, SCHEMA, Document, raw, text
 from vault.schema import compiled, require
 
@@ -143,6 +143,7 @@ def written(
 
     Raises:
         Malformed: it would be none that `read` accepts.
+        Refused: it would be longer than what `read` reads.
     """
     ring = ring_name(root)
     document = {
@@ -154,7 +155,13 @@ def written(
     }
     document["seal"] = text(_seal(document, root))
     require(document, _VALIDATOR, f"the new {WHAT}")
-    return canonical(document) + b"\n"
+    data = canonical(document) + b"\n"
+    if len(data) > private_files.MAX_SIZE:
+        raise Refused(
+            f"The {WHAT} would have {len(data)} bytes, and no more than {private_files.MAX_SIZE} are read; it was left "
+            "as it is. Remove a lock first, or give the new one shorter words."
+        )
+    return data
 
 
 def _seal(document: Mapping[str, Any], root: bytes) -> bytes:

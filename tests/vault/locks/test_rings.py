@@ -37,6 +37,11 @@ def opened(path, opener):
     return FileKeyRing.open_by(path, [opener])
 
 
+def filled(ring, maker):
+    for _ in range(MAX_LOCKS):
+        ring.add_lock(maker)
+
+
 def rewrite(path, change):
     document = json.loads(path.read_text())
     change(document)
@@ -203,6 +208,15 @@ def test_a_full_ring_takes_no_more_locks(path):
     with pytest.raises(Refused, match="remove one first"):
         ring.add_lock(Passphrase(b"test-more", CHEAP))
     assert FileKeyRing.open(path, b"test-15").key_id == ring.key_id
+
+
+def test_a_ring_is_never_written_longer_than_it_is_read(path, kms):
+    ring = FileKeyRing.create(path, b"test-0", cost=CHEAP)
+    wordy = NewCommand((kms[0], *["-X", "test=" + "x" * 390] * 13, *kms[1:]))
+    with pytest.raises(Refused, match="Remove a lock first"):
+        filled(ring, wordy)
+    assert len(path.read_bytes()) <= private_files.MAX_SIZE
+    assert FileKeyRing.open(path, b"test-0").locks == ring.locks
 
 
 def test_a_lock_that_cannot_be_made_leaves_the_ring_alone(path):
