@@ -57,6 +57,7 @@ for room in ROOMS:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    _stand_in()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are text files here
     sys.exit(run(sys.argv[1:]))
@@ -71,14 +72,34 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return OK
     except (Exception, KeyboardInterrupt) as error:
         message, code = _explained(error)
         if "--json" in arguments:
-            print(json.dumps({"ok": False, "data": {"error": message, "exit": code}}))
+            _say(json.dumps({"ok": False, "data": {"error": message, "exit": code}}))
         print(shown(f"{NAME}: {message}"), file=sys.stderr)
         return code
+
+
+def _stand_in() -> None:
+    """Open what was closed of the three standard streams; else the next file that is opened, a database, is one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
+
+
+def _say(line: str) -> None:
+    """Say a line, unless the disk that it would go to is full, which the next line on standard error says."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        _say_no_more()
+
+
+def _say_no_more() -> None:
+    """Let what standard output still holds go nowhere, or it would fail once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -86,6 +107,7 @@ def _invoke(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     with command.make_context(NAME, arguments) as context:
         command.invoke(context)
+    sys.stdout.flush()  # whether it got there is a part of the answer
     return OK
 
 

@@ -155,6 +155,31 @@ def test_a_reader_that_goes_away_is_no_error(home):
     assert (said.returncode, said.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("closed", ["0<&-", ">&-", "2>&-", "0<&- >&- 2>&-"])
+def test_a_closed_stream_is_an_empty_one_and_never_a_file_of_the_home(home, closed):
+    program = Path(sys.executable).parent / "quarterturn"
+    before = (home / "quarterturn.db").read_bytes()[:100]
+    said = subprocess.run(
+        ["bash", "-c", f"{program} keys add passphrase --as ada --home {home} {closed}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 2
+    assert said.stderr.startswith(f"{cli.NAME}: there is nobody to ask") == ("2>&-" not in closed)
+    assert (home / "quarterturn.db").read_bytes()[:100] == before
+
+
+@pytest.mark.parametrize("words", [["predicate", "list"], ["predicate", "list", "--json"], ["nope", "--json"]])
+def test_an_answer_that_does_not_get_there_is_no_success(words):
+    program = Path(sys.executable).parent / "quarterturn"
+    with Path("/dev/full").open("w") as full:
+        said = subprocess.run([program, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert said.returncode == (2 if words[0] == "nope" else 6)
+    assert said.stderr.count("\n") == 1
+
+
 def test_a_terminal_is_shown_control_characters_and_does_not_obey_them(capsys):
     output.Output(as_json=False).result(None, "a\x1b[2Jb\nc\x07")
     assert capsys.readouterr().out == "a\\x1b[2Jb\nc\\x07\n"
