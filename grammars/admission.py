@@ -9,7 +9,7 @@
        and each conjunct of the predicate gives one. What agents typically get wrong is tried too; the share of all
        these that fails is the mutation score.
     5. What must be produced does not lie about in the state, in names, in history, in descriptions or in the goal.
-    6. It is no near-duplicate of another task, and its skeleton is not live or spent.
+    6. It is no near-duplicate of another task nor told in the same words, and its skeleton is not live or spent.
     7. Its template has enough left: instances beyond guessing.
 
 A draft with free parameters that are enough to trace it stands before the gates as its base and in three variants more
@@ -49,6 +49,10 @@ FEWEST_BITS = 24
 
 class Surroundings(Protocol):
     """The tasks that there are already (`grammars.surroundings`)."""
+
+    def told(self, draft: Draft) -> str | None:
+        """Name another task whose goal is the draft's word for word, or give the words to the draft."""
+        ...
 
     def trouble(self, draft: Draft) -> str | None:
         """Say in a sentence why a draft cannot stand beside them, or take it in among them."""
@@ -103,7 +107,7 @@ def admit(draft: Draft, prover: Prover, around: Surroundings) -> Admission:
     """
     if trouble := _trouble(draft, prover):
         return Admission(draft.id, (Gate(1, NAMES[1], ok=False, detail=trouble),), {})
-    case = _Case(base(draft), prover, around)
+    case = _Case(base(draft), prover, around, draft)
     gates = [Gate(1, NAMES[1], ok=True, detail="the document, its tools and its predicate are valid")]
     gates += [gate() for gate in case.gates()]
     variants = further(draft)
@@ -122,7 +126,7 @@ def _again(variant: Draft, prover: Prover) -> list[Gate | None]:
         return [Gate(1, NAMES[1], ok=False, detail=trouble), *([None] * (len(NAMES) - 1))]
     first = variant.provenance["solutions"][:1]
     variant = replace(variant, provenance={**variant.provenance, "solutions": first})
-    case = _Case(variant, prover, None)
+    case = _Case(variant, prover, None, variant)
     return [None, case.null_agent(), case.solutions(), case.mutants(), case.leaks(), None, None]
 
 
@@ -168,10 +172,11 @@ def _faults_met(task: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> 
 
 
 class _Case:
-    """One draft on its way through the gates that need execution."""
+    """One draft on its way through the gates that need execution, and what it was before free values were filled in."""
 
-    def __init__(self, draft: Draft, prover: Prover, around: Surroundings | None) -> None:
+    def __init__(self, draft: Draft, prover: Prover, around: Surroundings | None, drawn: Draft) -> None:
         self.draft = draft
+        self.drawn = drawn
         self.prover = prover
         self.around = around
         self.proved: list[Proved] = []
@@ -235,8 +240,14 @@ class _Case:
         return self._gate(5, not places, detail)
 
     def new(self) -> Gate:
-        trouble = self.around.trouble(self.draft) if self.around else None
-        return self._gate(6, not trouble, trouble or "no other task is near, and its skeleton is unseen")
+        trouble = self._beside(self.around) if self.around else None
+        fine = "no other task is near or told in the same words, and its skeleton is unseen"
+        return self._gate(6, not trouble, trouble or fine)
+
+    def _beside(self, around: Surroundings) -> str | None:
+        if other := around.told(self.drawn):
+            return f"its goal is word for word that of task {other}"
+        return around.trouble(self.draft)
 
     def enough(self) -> Gate:
         bits = self.draft.provenance.get("bits")

@@ -7,7 +7,11 @@ locality finds without comparing all pairs (Broder 1997; Indyk and Motwani 1998)
 Two draws of one skeleton share its wording and little else: among the shipped grammars' they come to 0.72 at most, and
 half of them to less than 0.3. From THRESHOLD on, knowing one task is knowing the other.
 
-A sketch can be tested against guesses, so it is as secret as its task: it is sealed, or in memory.
+However little two tasks share, their goals may not be the same words: whoever reads the one that is published first has
+read what the other one asks. `wording` is what is compared; a free value counts as a gap, whatever it is called.
+
+A sketch and a wording can be tested against guesses, so they are as secret as their task: sealed, under a key, or in
+memory.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from hashlib import blake2b
 from typing import Any
 
 from rensa import RMinHash, RMinHashLSH
+
+from vault.task import fixed_words
 
 THRESHOLD = 0.85
 WORDS = 3  # in a shingle
@@ -84,6 +90,11 @@ class Neighbours:
         near = [Near(other, minhash.jaccard(theirs)) for other, theirs in found if other != name]
         nearest = max(near, key=lambda one: one.similarity, default=None)
         return nearest if nearest is not None and nearest.similarity >= THRESHOLD else None
+
+
+def wording(document: Mapping[str, Any]) -> str:
+    """Give the words of a task's goal, without case, signs and free values; equal ones tell two tasks alike."""
+    return " ".join(fixed_words({"goal": document["goal"]}))
 
 
 def _minhash(sketch: Sketch) -> RMinHash:

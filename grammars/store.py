@@ -5,6 +5,7 @@
 2. One that did not pass is kept too, as rejected, so that the share of failed draws can be counted.
 3. A review is written and the task's state advanced in one transaction; a second review by the same person is refused.
 4. A draft or a rejected task can be shredded with its evidence, its sketch and what reviewers remarked.
+5. Which tasks are told in the same words is known by keyed tags, without opening any.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from grammars.admission import Admission
-from grammars.duplicates import Sketch
+from grammars.duplicates import Sketch, wording
 from grammars.errors import NotAllowed, NotFound
 from grammars.grammar import Draft
 from grammars.review import CHECKLIST, Decision, Review, require_sound
 from grammars.tables import AdmissionRow, ReviewRow
 from grammars.variants import base
 from vault.db import joined, transaction
+from vault.lifecycle import State
 from vault.shredding import require_shreddable, shred
 from vault.store import TaskRecord, Vault
 from vault.task import Task
@@ -81,7 +83,8 @@ class Drafts:
             if admission.ok:
                 self._vault.seal_blob(f"{_SKETCHES}{draft.id}", Sketch.of(base(draft).task).data, own)
             numbers = " ".join(str(gate.number) for gate in admission.failed)
-            own.add(AdmissionRow(task=draft.id, ok=admission.ok, failed_gates=numbers, at=self._now()))
+            tag = self._goal_tag(draft, own)
+            own.add(AdmissionRow(task=draft.id, ok=admission.ok, failed_gates=numbers, goal_tag=tag, at=self._now()))
             return self._vault.advance(draft.id, "admit" if admission.ok else "reject", own)
 
     def admission(self, task_id: str) -> AdmissionRecord:
@@ -95,6 +98,13 @@ class Drafts:
         if row is None:
             raise NotFound(f"task {task_id} never stood before the gates")
         return AdmissionRecord(row.task, row.ok, tuple(int(number) for number in row.failed_gates.split()), row.at)
+
+    def told(self, draft: Draft) -> str | None:
+        """Name another task that is told in a draft's words, unless it was rejected; nothing is opened."""
+        query = select(AdmissionRow.task).where(AdmissionRow.goal_tag == self._goal_tag(draft))
+        with Session(self._engine) as session:
+            others = session.exec(query.where(AdmissionRow.task != draft.id)).all()
+        return next((other for other in others if self._vault.record(other).state is not State.REJECTED), None)
 
     def evidence(self, task_id: str, *, who: str, why: str) -> Mapping[str, Any]:
         """Open the evidence of an admission; the vault writes down who did and why.
@@ -166,6 +176,9 @@ class Drafts:
         query = select(ReviewRow).where(ReviewRow.task == task_id).order_by(col(ReviewRow.id))
         with Session(self._engine) as session:
             return [_review(row) for row in session.exec(query).all()]
+
+    def _goal_tag(self, draft: Draft, session: Session | None = None) -> str:
+        return self._vault.tag("goal", wording(draft.task), session)
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)

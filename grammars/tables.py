@@ -1,6 +1,7 @@
 """Rows of this room; they never leave `store.py`.
 
-No column holds a word of a task: evidence and remarks are sealed through the vault, and a row says only that they are.
+No column holds a word of a task: evidence and remarks are sealed through the vault, and a row says only that they are;
+what must be compared is a keyed tag.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class AdmissionRow(SQLModel, table=True):
     task: str = Field(max_length=18, foreign_key="vault_task.id")
     ok: bool
     failed_gates: str = Field(default="", max_length=20)  # the numbers of those that stayed shut, such as "3 4"
+    goal_tag: str = Field(max_length=64, index=True)  # the same for tasks that are told in the same words
     at: datetime = Field(sa_type=UTCDateTime)
 
 

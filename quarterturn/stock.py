@@ -6,7 +6,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from grammars.duplicates import Sketch
+from grammars.duplicates import Sketch, wording
 from grammars.grammar import Grammar
 from grammars.surroundings import Around
 from quarterturn import devset
@@ -74,9 +74,15 @@ def grammars(house: House, *, who: str) -> dict[str, Grammar]:
 
 def around(house: House, *, who: str) -> Around:
     """Say what a new draft must be told apart from: every task of the home, and the dev sets, which everybody knows."""
-    public = {draft.id: Sketch.of(draft.task) for draft in devset.public(house.grammars)}
-    sketches = public | house.drafts.sketches(who=who, why="look for near-duplicates")
-    return Around(sketches, _spent(house), lambda skeleton: house.vault.tag("skeleton", skeleton))
+    public = devset.public(house.grammars)
+    sketches = {draft.id: Sketch.of(draft.task) for draft in public}
+    return Around(
+        sketches | house.drafts.sketches(who=who, why="look for near-duplicates"),
+        _spent(house),
+        lambda skeleton: house.vault.tag("skeleton", skeleton),
+        said={wording(draft.task): draft.id for draft in public},
+        told=house.drafts.told,
+    )
 
 
 def _spent(house: House) -> set[str]:

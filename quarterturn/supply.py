@@ -2,15 +2,17 @@
 
 Drafts of one stratum are taken in the order of its stream, so what a seed gives does not depend on how many workers
 prove them. A draft that stays out is kept as rejected and the next one of the stream takes its place; a stratum whose
-drafts keep failing is given up with a sentence instead of being drawn until something passes. A draw that was
+drafts keep failing is given up with a sentence instead of being drawn until something passes. A draft that says its
+goal in the words of another task is not even proven: its skeleton is drawn again, a few times. A draw that was
 interrupted goes on when it is made again: what it kept is passed over, and no other task shares a skeleton with it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from grammars.admission import Admission, Surroundings, admit
@@ -25,6 +27,7 @@ from rotation.sets import Stratum
 from vault.store import Vault
 
 MOST_FAILURES = 5  # drafts of one stratum in a row
+MOST_TOLD = 10  # drafts of one skeleton that are told in the words of other tasks
 
 
 @dataclass
@@ -37,13 +40,17 @@ class _Line:
     used: set[str]
     kept: set[str]
     failures: int = 0
+    told: Counter[str] = field(default_factory=Counter)
 
-    def draw(self, known: Collection[str]) -> Draft:
-        """Take the next draft that nobody has stood before the gates yet."""
+    def draw(self, known: Collection[str], around: Surroundings) -> Draft:
+        """Take the next draft in words of its own that has not stood before the gates yet."""
         while True:
             draft = next(self.stream)
-            self.used.add(draft.skeleton)
-            if draft.id not in known and draft.skeleton not in self.kept:
+            own = around.told(draft) is None
+            self.told[draft.skeleton] += not own
+            if own or self.told[draft.skeleton] >= MOST_TOLD:
+                self.used.add(draft.skeleton)
+            if own and draft.id not in known and draft.skeleton not in self.kept:
                 return draft
 
 
@@ -127,7 +134,7 @@ class Supply:
     def _submit(
         self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line
     ) -> None:
-        draft = line.draw(self._known)
+        draft = line.draw(self._known, self._around)
         pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
 
     def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:

@@ -1,11 +1,12 @@
 import json
 import re
+from threading import Barrier, Thread
 
 import pytest
 
 from grammars import admission as gates
 from grammars.admission import needed_tools
-from grammars.duplicates import Sketch
+from grammars.duplicates import Sketch, wording
 from grammars.surroundings import Around
 from sandbox.errors import Lost
 from sandbox.prover import Spoiled
@@ -95,8 +96,61 @@ def test_a_near_duplicate_stops_at_the_sixth_and_the_other_task_is_named(draft, 
     assert shut(admit(draft, prover, around))[6] == "it is nearly task t-other: they share 100% of what they say"
     again = Around()
     assert admit(draft, prover, again).ok
-    twin = changed(draft, {"id": "t-bbbbbbbbbbbbbbbb"}, {})
+    twin = changed(draft, {"id": "t-bbbbbbbbbbbbbbbb", "goal": f"Once more: {draft.task['goal']}"}, {})
     assert f"it is nearly task {draft.id}" in shut(admit(twin, prover, again))[6]
+
+
+def elsewhere(draft, changed):
+    """The same words in another world: what must be written there is another text."""
+    state = {"filesystem": {"files": {"in/report.txt": " ".join(f"word{n}" for n in range(200))}, "directories": []}}
+    return changed(draft, {"id": "t-cccccccccccccccc", "initial_state": state}, {})
+
+
+def test_a_goal_that_another_task_has_word_for_word_stops_at_the_sixth(draft, prover, changed):
+    around, twin = Around(), elsewhere(draft, changed)
+    assert around.trouble(draft) is None
+    assert around.trouble(twin) is None, "the two are not near each other"
+    around = Around()
+    assert admit(draft, prover, around).ok
+    assert shut(admit(twin, prover, around)) == {6: f"its goal is word for word that of task {draft.id}"}
+    louder = changed(twin, {"goal": twin.task["goal"].upper()}, {})
+    assert 6 in shut(admit(louder, prover, around))
+    assert admit(changed(twin, {"goal": "Write something else."}, {}), prover, around).ok
+
+
+def test_a_goal_of_the_dev_set_or_of_the_home_stops_at_the_sixth(draft, prover):
+    public = Around(said={wording(draft.task): "t-public"})
+    assert shut(admit(draft, prover, public)) == {6: "its goal is word for word that of task t-public"}
+    home = Around(told=lambda one: "t-live" if one.id == draft.id else None)
+    assert shut(admit(draft, prover, home)) == {6: "its goal is word for word that of task t-live"}
+
+
+def test_goals_are_compared_as_they_were_drawn_with_their_free_values_open(draft, prover, changed):
+    around, goal = Around(), "Write to {{folder}} what it asks for."
+    choices = [f"one {letter}" for letter in "abc"], [f"two {letter}" for letter in "xyz"]
+    first, second = (
+        changed(elsewhere(draft, changed), {"id": f"t-{n}", "goal": goal, "free": {"folder": {"from": values}}}, {})
+        for n, values in enumerate(choices)
+    )
+    assert around.told(first) is None
+    assert around.told(first) is None, "a draft is never in its own way"
+    assert around.told(second) == "t-0"
+
+
+def test_of_two_that_are_told_alike_at_the_same_moment_one_gets_in(draft, changed):
+    around, start, said = Around(), Barrier(8), []
+    twins = [changed(draft, {"id": f"t-{number}"}, {}) for number in range(8)]
+
+    def asks(twin):
+        start.wait()
+        said.append(around.told(twin))
+
+    threads = [Thread(target=asks, args=(twin,)) for twin in twins]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said.count(None) == 1
 
 
 def test_a_skeleton_that_is_live_or_was_seen_stops_at_the_sixth(draft, prover):

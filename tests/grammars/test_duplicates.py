@@ -7,7 +7,7 @@ from threading import Barrier, Thread
 import pytest
 
 from grammars.derivation import skeletons
-from grammars.duplicates import THRESHOLD, Neighbours, Sketch
+from grammars.duplicates import THRESHOLD, Neighbours, Sketch, wording
 from grammars.load import library, load
 from grammars.sample import draw
 
@@ -67,6 +67,13 @@ def test_of_two_twins_at_the_same_moment_one_gets_in(task):
     for thread in threads:
         thread.join()
     assert said.count(None) == 1
+
+
+def test_case_signs_and_the_names_of_free_values_do_not_make_another_wording():
+    said = wording({"goal": "Move {{folder}}/a-1.txt to {{other}}, please."})
+    assert said == wording({"goal": "move {{here}} / A 1 txt\nto {{there}}: please!"})
+    assert said != wording({"goal": "Move {{folder}}/a-2.txt to {{other}}, please."})
+    assert said != wording({"goal": "Move a-1.txt to {{other}}, please."})
 
 
 def test_a_sketch_is_the_same_every_time_and_shows_no_word(task):

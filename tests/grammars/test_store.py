@@ -1,12 +1,14 @@
+import hashlib
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 
 import pytest
-from sqlmodel import SQLModel
+from sqlmodel import Session, SQLModel, select
 
 from grammars.admission import admit
+from grammars.duplicates import wording
 from grammars.errors import Malformed, NotAllowed, NotFound
 from grammars.review import CHECKLIST, Review
 from grammars.sample import sample
@@ -64,6 +66,48 @@ def test_a_draft_that_failed_is_kept_as_rejected_with_the_gates_that_stayed_shut
     drafts.keep(draft, admit(draft, prover, Around()), author="Ada", public_grammar=False)
     assert vault.record(draft.id).state is State.REJECTED
     assert drafts.admission(draft.id).failed_gates == (3, 4)
+
+
+@pytest.fixture
+def twin(draft):
+    return replace(draft, task={**draft.task, "id": "t-bbbbbbbbbbbbbbbb", "initial_state": {}})
+
+
+@pytest.mark.both_databases
+def test_whoever_is_told_in_the_same_words_is_named_and_nothing_is_opened(kept, twin):
+    vault, drafts, draft = kept
+    assert drafts.told(twin) == draft.id
+    assert drafts.told(draft) is None, "no draft is in its own way"
+    assert drafts.told(replace(twin, task={**twin.task, "goal": "Something else."})) is None
+    assert vault.access_log() == []
+    for event in ("approve", "activate", "retire", "publish"):
+        vault.advance(draft.id, event)
+        assert drafts.told(twin) == draft.id, event
+
+
+@pytest.mark.both_databases
+def test_the_words_of_a_task_that_was_rejected_are_free_again(kept, twin):
+    vault, drafts, draft = kept
+    vault.advance(draft.id, "reject")
+    assert drafts.told(twin) is None
+
+
+def test_the_tag_of_a_goal_is_keyed_indexed_and_another_one_in_every_home(kept, tmp_path, draft):
+    vault, drafts, _ = kept
+    with Session(drafts._engine) as session:
+        tag = session.exec(select(AdmissionRow.goal_tag)).one()
+        plan = session.connection().exec_driver_sql(
+            "EXPLAIN QUERY PLAN SELECT task FROM grammars_admission WHERE goal_tag = ?", (tag,)
+        )
+        assert "ix_grammars_admission_goal_tag" in str(plan.all())
+    said = wording(draft.task)
+    assert tag == vault.tag("goal", said)
+    assert tag not in {hashlib.sha256(text.encode()).hexdigest() for text in (said, draft.task["goal"])}
+    engine = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
+    SQLModel.metadata.create_all(engine, tables=TABLES)
+    other = Vault(engine, FileKeyRing.create(tmp_path / "other.json", None), lambda: NOW)
+    assert other.tag("goal", said) != tag
+    engine.dispose()
 
 
 @pytest.mark.both_databases

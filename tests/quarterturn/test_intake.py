@@ -99,5 +99,22 @@ def test_a_task_that_is_kept_already_stays_out_under_another_id(house, drafts):
         line["task"]["id"] = "t-zzzzzzzzzzzzzzzz"
         line["provenance"]["skeleton"] = "by-hand/another"
 
-    with pytest.raises(Refused, match=f"gate 6 .*: it is nearly task {kept[0].id}: they share 100%"):
+    with pytest.raises(Refused, match=f"gate 6 .*: its goal is word for word that of task {kept[0].id}"):
         take_in(house, drafts(1, renamed))
+
+    def reworded(line):
+        renamed(line)
+        line["task"]["goal"] = "Please: " + line["task"]["goal"]
+
+    with pytest.raises(Refused, match=f"gate 6 .*: it is nearly task {kept[0].id}: they share 9"):
+        take_in(house, drafts(1, reworded))
+
+
+def test_two_tasks_of_one_file_that_are_told_in_the_same_words_stay_out(house, drafts):
+    def same(line):
+        line["task"]["goal"] = "Make a folder."
+
+    first = drafts(1, same)
+    with pytest.raises(Refused, match=f"gate 6 .*: its goal is word for word that of task {first[0].id}"):
+        take_in(house, [*first, drafts(2, same)[1]])
+    assert house.vault.records() == []

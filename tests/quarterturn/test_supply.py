@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -149,6 +149,48 @@ def fill_nothing_kept(house, grammars, wanted):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(house.drafts, "keep", lambda draft, *_, **__: None)
         return fill(house, grammars, wanted).admitted
+
+
+def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_drawn_anew(house, grammars):
+    refused, asked = {}, []
+
+    class FirstWordsTaken(Around):
+        """Somebody else has the first words that each skeleton is drawn in."""
+
+        def told(self, draft):
+            asked.append(draft)
+            return "t-other" if refused.setdefault(draft.skeleton, draft.id) == draft.id else super().told(draft)
+
+    prover = Prover()
+    supply = Supply(grammars, house.vault, house.drafts, prover)
+    tally = supply.fill({MEDIUM: 3}, SEED, author="ada", around=FirstWordsTaken(), workers=1)
+    assert (tally.drawn, len(tally.admitted)) == (3, 3)
+    assert {record.id for record in house.vault.records()} == {*tally.admitted}
+    assert not {*refused.values()} & {*prover.proven}
+    assert len({draft.skeleton for draft in asked if draft.id in tally.admitted}) == 3
+
+
+def test_no_two_tasks_of_a_home_are_told_in_the_same_words(house, grammars):
+    """Four skeletons and three goals: no draw knows of the one before but by the home, and the fourth ends."""
+    git, goals = grammars["git"], ("Do the first.", "Do the second.", "Do the third.")
+    whole = git.templates["two-commits"]
+    nonterminals = {**whole.nonterminals, "split": {"by-folder": whole.nonterminals["split"]["by-folder"]}}
+    terse = replace(whole, phrasings=goals, nonterminals=nonterminals)
+    narrow, stratum = {"git": replace(git, templates={terse.name: terse})}, Stratum("git", "recovery", "medium")
+
+    def supply(count, seed):
+        barred = [record.skeleton_tag for record in house.vault.records()]
+        around = Around(told=house.drafts.told)
+        Supply(narrow, house.vault, house.drafts, Prover()).fill(
+            {stratum: count}, seed, author="ada", around=around, barred=barred
+        )
+
+    supply(2, bytes(32))
+    supply(1, SEED)
+    tasks = [house.vault.open(record.id, who="tester", why="compare").task for record in house.vault.records()]
+    assert {task.goal for task in tasks} == {*goals}
+    with pytest.raises(Exhausted, match="no unseen skeleton left for medium recovery"):
+        supply(1, bytes([1]) * 32)
 
 
 def test_a_machinery_that_breaks_ends_the_draw_and_admits_nothing_unproven(house, grammars):

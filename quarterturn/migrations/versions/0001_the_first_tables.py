@@ -221,11 +221,15 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("task", sa.String(length=18), nullable=False),
         sa.Column("ok", sa.Boolean(), nullable=False),
         sa.Column("failed_gates", sa.String(length=20), nullable=False),
+        sa.Column("goal_tag", sa.String(length=64), nullable=False),
         sa.Column("at", UTCDateTime(), nullable=False),
         sa.ForeignKeyConstraint(["task"], ["vault_task.id"], name=op.f("fk_grammars_admission_task_vault_task")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_grammars_admission")),
         sa.UniqueConstraint("task", name=op.f("uq_grammars_admission_task")),
     )
+    with op.batch_alter_table("grammars_admission", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_grammars_admission_goal_tag"), ["goal_tag"], unique=False)
+
     op.create_table(
         "grammars_review",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
@@ -320,7 +324,9 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("code", sa.String(length=24), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("worker", sa.String(length=100), nullable=True),
+        sa.Column("died", sa.Integer(), nullable=False),
         sa.Column("lease_until", UTCDateTime(), nullable=True),
+        sa.Column("not_before", UTCDateTime(), nullable=True),
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.Column("once", sa.String(length=64), nullable=True),
         sa.Column("asked", sa.String(length=64), nullable=False),
@@ -478,6 +484,9 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
         batch_op.drop_index(batch_op.f("ix_grammars_review_task"))
 
     op.drop_table("grammars_review")
+    with op.batch_alter_table("grammars_admission", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_grammars_admission_goal_tag"))
+
     op.drop_table("grammars_admission")
     with op.batch_alter_table("vault_task", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_vault_task_template_tag"))
