@@ -90,11 +90,16 @@ def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dic
     }
 
 
-def waits(house: House, one: Submitted) -> Literal["next", "before", "own"] | None:
-    """Say why a submission waits, if it does: for a worker, for others before it, or for one of its party's own."""
+def waits(house: House, one: Submitted) -> Literal["next", "before", "own", "again"] | None:
+    """Say why a submission waits, if it does.
+
+    For a worker, for others before it, for one of its party's own, or to be tried again after a failure of ours.
+    """
     line, party = house.queue.waiting(), house.accounts.party(one.account)
     if one.number not in line:
         return None
+    if one.not_before is not None and one.not_before > house.now():
+        return "again"
     running = sum(other.state == "running" and other.account in party for other in house.submissions.unfinished())
     if running >= house.settings.service.at_once:
         return "own"

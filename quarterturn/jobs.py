@@ -6,11 +6,14 @@
 4. what was lost to another worker, or given back because this one stops, is left as it is
 5. while the database is gone nothing can be written, so nothing is decided: what was begun is given back once it
    answers, or reaped, and gone on with
-6. a run that an earlier attempt closed is not played: what died was only the word of it
+6. what our machine cannot run now (its engine is away, a port is taken) is set aside and tried again, `PATIENCE` times;
+   what opened a run by then is aborted instead, and refunded
+7. a run that an earlier attempt closed is not played: what died was only the word of it
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -19,7 +22,7 @@ from typing import Any
 from quarterturn import desk, models, publicview, running, told
 from quarterturn.codes import code_of
 from quarterturn.hosting import Hosting
-from quarterturn.queue import LEASE, Claim
+from quarterturn.queue import LEASE, Claim, pause
 from quarterturn.running import Choice, Hold, Standing
 from quarterturn.submitting import Submitted
 from quarterturn.wiring import House
@@ -27,6 +30,9 @@ from sandbox.store import RunState
 from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals
+PATIENCE = 8  # attempts, which take ten minutes together, until it is said that our machine could not
+
+log = logging.getLogger("quarterturn.worker")
 
 
 class Beat:
@@ -76,18 +82,25 @@ class Silent:
 def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     """Play a job and end it."""
     one, beat = house.submissions.get(claim.id), Beat(house, claim, stopping)
-    code, again = None, False
+    code: str | None = None
+    lack: Exception | None = None
     with beat.kept():
         try:
             _play(house, one, claim, beat)
-        except Unavailable:
-            again = True
+        except Unavailable as error:
+            lack = error
         except Exception as error:
             code = _why(house, one.id, error)
-    if again or (stopping.is_set() and code is not None):
+            if code == "machine" and claim.attempt < PATIENCE and house.submissions.get(one.id).run is None:
+                lack, code = error, None
+    if lack is None and (code is None or not stopping.is_set()):
+        house.queue.finish(claim, code)
+    elif lack is None or stopping.is_set():
         house.queue.give_back(claim)
     else:
-        house.queue.finish(claim, code)
+        said = str(lack) if isinstance(lack, Unavailable) else "the box is not to be had; quarterturn doctor says why"
+        log.warning("%s is set aside for %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
+        house.queue.give_back(claim, pause(claim.attempt))
 
 
 def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:

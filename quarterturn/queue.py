@@ -3,7 +3,8 @@
 1. A claim raises the row's *attempt*. Whatever a worker writes afterwards names its attempt, in one
    `UPDATE … WHERE attempt = ?`: of two who hold themselves for the worker, one writes nothing.
 2. A claim is a lease. Its worker renews it; where it does not, `reap` puts the row back, without any lock on the queue.
-3. What died `TRIES` times is given up, and refunded.
+3. What died under `TRIES` workers is given up, and refunded. What could not be played for a reason of ours is set
+   aside, longer each time (`pause`), and does not stand in the way of others meanwhile.
 4. It is fair between parties: what comes first is what has the fewest of its own party before it.
 5. An executor carries numbers of rows and nothing else; the row is the truth.
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from sqlalchemy import Engine, func, update
+from sqlalchemy import Engine, func, or_, update
 from sqlmodel import Session, col, select
 
 from quarterturn.submitting import UNFINISHED
@@ -27,6 +28,12 @@ from vault.db import joined, transaction
 
 LEASE = timedelta(seconds=90)
 TRIES = 5
+SHORTEST, LONGEST = timedelta(seconds=5), timedelta(minutes=5)  # for which something is set aside
+
+
+def pause(attempt: int) -> timedelta:
+    """Say for how long a job is set aside after an attempt, the first being 1."""
+    return min(LONGEST, SHORTEST * 2.0 ** min(attempt - 1, 20))
 
 
 class Executor(Protocol):
@@ -97,6 +104,7 @@ class Queue:
                     "attempt": claim.attempt,
                     "worker": worker,
                     "lease_until": now + LEASE,
+                    "not_before": None,
                     "started_at": row.started_at or now,
                 }
                 change = update(SubmissionRow).where(
@@ -121,9 +129,10 @@ class Queue:
         state = "done" if code is None else "failed"
         return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
 
-    def give_back(self, claim: Claim) -> bool:
-        """Put a job back that was begun and could not be ended; the attempt counts."""
-        return self._write(claim, state="queued", lease_until=None)
+    def give_back(self, claim: Claim, pause: timedelta | None = None) -> bool:
+        """Put a job back that was begun and could not be ended; nobody takes it again before the pause is over."""
+        later = self._now() + pause if pause else None
+        return self._write(claim, state="queued", lease_until=None, not_before=later)
 
     def reap(self) -> int:
         """Put back, or give up, whatever its worker was silent about for too long; say how many there were."""
@@ -132,24 +141,31 @@ class Queue:
         over = {"state": "failed", "code": "interrupted", "lease_until": None, "ended_at": now}
         with transaction(self._engine) as session:
             dead = session.exec(
-                update(SubmissionRow).where(*silent, col(SubmissionRow.attempt) >= TRIES).values(**over)
+                update(SubmissionRow).where(*silent, col(SubmissionRow.died) >= TRIES - 1).values(**over)
             ).rowcount
-            back = session.exec(update(SubmissionRow).where(*silent).values(state="queued", lease_until=None)).rowcount
+            again = {"state": "queued", "lease_until": None, "died": SubmissionRow.died + 1}
+            back = session.exec(update(SubmissionRow).where(*silent).values(**again)).rowcount
         return int(dead + back)
 
     def _order(self, session: Session, most: int | None = None) -> Sequence[tuple[int, int]]:
-        """Give what waits as (number, place in its party's own backlog, `most` at most), the next one first."""
+        """Give what waits as (number, place in its party's own backlog), the next one first.
+
+        Where places up to `most` are asked for, what is set aside has none.
+        """
         place = (
             func.row_number()
             .over(partition_by=AccountRow.party, order_by=(col(SubmissionRow.state).desc(), col(SubmissionRow.number)))
             .label("place")
         )
-        own = (
+        unfinished = (
             select(SubmissionRow.number, SubmissionRow.state, place)
             .join(AccountRow, col(AccountRow.name) == col(SubmissionRow.account))
             .where(col(SubmissionRow.state).in_(UNFINISHED))
-            .subquery()
         )
+        if most is not None:
+            later = col(SubmissionRow.not_before)
+            unfinished = unfinished.where(or_(later.is_(None), later <= self._now()))
+        own = unfinished.subquery()
         query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
         if most is not None:
             query = query.where(own.c.place <= most)

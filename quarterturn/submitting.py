@@ -100,6 +100,7 @@ class Submitted:
     state: str
     code: str | None
     attempt: int
+    not_before: datetime | None
     run: int | None
     created_at: datetime
 

@@ -27,6 +27,7 @@ SIGNS = {
 WAITS = {
     "next": "It is the next one: it begins as soon as a worker is free.",
     "before": "{} before it. What has the fewest of its own party before it comes first.",
+    "again": "It could not be played, for a reason of ours that costs nothing; it is tried again within minutes.",
     "own": "Another one of yours runs: as many of one party run at a time as the house allows.",
 }
 QUOTAS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn import desk, jobs, running
-from quarterturn.queue import LEASE
+from quarterturn.queue import LEASE, pause
 from quarterturn.running import Hold
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
@@ -210,7 +210,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
 
 
 @pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
-def test_a_run_that_the_database_failed_is_given_back_and_gone_on_with(house, monkeypatch, place, name):
+def test_a_run_that_the_database_failed_is_given_back_and_gone_on_with(house, clock, monkeypatch, place, name):
     made = submit(house)
 
     def gone(*_args, **_how):
@@ -221,6 +221,7 @@ def test_a_run_that_the_database_failed_is_given_back_and_gone_on_with(house, mo
         jobs.work(house, house.queue.claim("one"), threading.Event())
     waits = house.submissions.get(made.id)
     assert (waits.state, waits.attempt) == ("queued", 1)
+    clock.now += pause(1)
     jobs.work(house, house.queue.claim("two"), threading.Event())
     assert house.submissions.get(made.id).state == "done"
     (run,) = house.runs.list(month=MONTH)
@@ -263,7 +264,7 @@ def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
     assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
 
 
-def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(house, monkeypatch):
+def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(house, clock, monkeypatch):
     made, publish, answers = submit(house), house.ledger.publish, iter([True, True, False])
 
     def now_and_then():
@@ -277,6 +278,7 @@ def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(ho
     assert (waits.state, house.runs.get(waits.run).state) == ("queued", RunState.DONE)
     score = house.ledger.find(f"score/{waits.run}")
     assert score >= house.ledger.published.size
+    clock.now += pause(1)
     jobs.work(house, house.queue.claim("w"), threading.Event())
     assert (house.submissions.get(made.id).state, score < house.ledger.published.size) == ("done", True)
 
@@ -308,12 +310,21 @@ def test_a_turn_in_the_middle_is_said_and_refunded(house):
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
 
 
-def test_what_cannot_be_run_is_a_code_and_never_a_word(house, monkeypatch):
+def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_never_a_word(
+    house, clock, monkeypatch, caplog
+):
     def fails(_name):
         raise Unavailable("a word of a task")
 
     monkeypatch.setattr(house, "box", fails)
     made = submit(house)
+    for attempt in range(1, jobs.PATIENCE):
+        jobs.work(house, house.queue.claim("w"), threading.Event())
+        waits = house.submissions.get(made.id)
+        assert (waits.state, desk.waits(house, waits)) == ("queued", "again")
+        clock.now += pause(attempt)
+    assert "word" not in caplog.text
+    assert caplog.text.count(f"{made.id} is set aside") == jobs.PATIENCE - 1
     jobs.work(house, house.queue.claim("w"), threading.Event())
     shown = desk.shown(house, house.submissions.get(made.id))
     assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)

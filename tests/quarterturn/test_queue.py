@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quarterturn.queue import LEASE, TRIES, Claim, Queue
+from quarterturn.queue import LEASE, TRIES, Claim, Queue, pause
 from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
@@ -149,6 +149,35 @@ def test_what_is_given_back_waits_again_and_the_try_counts(house, submit, queue)
     claim = queue.claim("w")
     assert queue.give_back(claim)
     assert queue.claim("w").attempt == 2
+
+
+def test_what_is_set_aside_lets_others_pass_and_is_taken_once_its_pause_is_over(house, submit, clock):
+    queue = Queue(house.engine, clock, at_once=1)
+    first, second = submit("ada"), submit("ada")
+    assert queue.give_back(queue.claim("w"), pause(1))
+    assert queue.waiting() == [first.number, second.number]
+    other = queue.claim("w")
+    assert other.number == second.number
+    assert queue.finish(other, None)
+    assert queue.claim("w") is None
+    clock.now += pause(1)
+    again = queue.claim("w")
+    assert (again.number, again.attempt, house.submissions.get(first.id).not_before) == (first.number, 2, None)
+
+
+def test_pauses_grow_up_to_the_longest_one():
+    assert [pause(attempt).total_seconds() for attempt in (1, 2, 3, 6, 7, 1000)] == [5, 10, 20, 160, 300, 300]
+
+
+def test_what_was_set_aside_often_is_not_given_up_when_one_worker_dies(house, submit, queue, clock):
+    made = submit("ada")
+    for attempt in range(TRIES + 1):
+        assert queue.give_back(queue.claim("w"), pause(attempt))
+        clock.now += pause(attempt)
+    assert queue.claim("w") is not None
+    clock.now += LEASE + timedelta(seconds=1)
+    assert queue.reap() == 1
+    assert house.submissions.get(made.id).state == "queued"
 
 
 def test_what_was_cancelled_is_nobodys(house, submit, queue):
