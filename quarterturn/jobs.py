@@ -30,7 +30,7 @@ from sandbox.store import RunState
 from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals
-PATIENCE = 8  # attempts, which take ten minutes together, until it is said that our machine could not
+PATIENCE = 30  # attempts, which take two hours together, until it is said that our machine could not
 
 log = logging.getLogger("quarterturn.worker")
 
