@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from rotation.errors import Refused
 from rotation.sets import SetSpec, Stratum
@@ -61,26 +60,10 @@ def allocate(
     Raises:
         Refused: there are too few tasks for a stratum; the message names it and says how many are missing.
     """
-    home = dict(taken or {})
-    filled: dict[str, dict[Stratum, list[Candidate]]] = {name: defaultdict(list) for name in cohorts}
-    spare: dict[Stratum, list[Candidate]] = defaultdict(list)
+    filling = _Filling(spec, cohorts, taken or {}, seen)
     for candidate in sorted(candidates, key=lambda c: c.commitment):
-        if candidate.skeleton in seen or candidate.stratum not in spec.per_cohort:
-            continue
-        name = _place(candidate, spec, filled, home)
-        if name is None:
-            spare[candidate.stratum].append(candidate)
-        else:
-            home[candidate.skeleton] = name
-            filled[name][candidate.stratum].append(candidate)
-    _refuse_gaps(spec, filled)
-    return Allocation(
-        cohorts={
-            name: tuple(sorted((c for held in by.values() for c in held), key=lambda c: c.commitment))
-            for name, by in filled.items()
-        },
-        reserve=_reserve(spare, set(home), spec.reserve),
-    )
+        filling.take(candidate)
+    return filling.allocation()
 
 
 def allocate_first(
@@ -98,19 +81,63 @@ def allocate_first(
     Raises:
         Refused: as for `allocate`.
     """
-    rest, held = iter(candidates), list[Candidate]()
-    most = 4 * (spec.cohort_size * len(cohorts) + spec.reserve * len(spec.per_cohort))
-    while True:
-        more = list(islice(rest, max(most, len(held))))
-        held += more
-        try:
-            found = allocate(held, spec, cohorts, taken=taken, seen=seen)
-        except Refused:
-            if not more:
-                raise
+    filling, look = _Filling(spec, cohorts, taken or {}, seen), 0
+    for read, candidate in enumerate(candidates):
+        filling.take(candidate)
+        if not filling.places and read >= look:
+            if filling.full():
+                break
+            look = read + read // 8 + 1  # a reserve is chosen anew each time
+    return filling.allocation()
+
+
+class _Filling:
+    """Cohorts while they are filled from candidates that come in the order of their commitments.
+
+    Attributes:
+        places: how many are still free.
+    """
+
+    def __init__(self, spec: SetSpec, cohorts: Sequence[str], taken: Mapping[str, str], seen: Collection[str]) -> None:
+        self.places = spec.cohort_size * len(cohorts)
+        self._spec, self._seen, self._home = spec, seen, dict(taken)
+        self._filled: dict[str, dict[Stratum, list[Candidate]]] = {name: defaultdict(list) for name in cohorts}
+        self._spare: dict[Stratum, list[Candidate]] = defaultdict(list)
+
+    def take(self, candidate: Candidate) -> None:
+        """Give the next one a place, or keep it as a spare, or pass it over."""
+        if candidate.skeleton in self._seen or candidate.stratum not in self._spec.per_cohort:
+            return
+        name = _place(candidate, self._spec, self._filled, self._home)
+        if name is None:
+            self._spare[candidate.stratum].append(candidate)
         else:
-            if not more or all(len(found.reserve.get(stratum, ())) == spec.reserve for stratum in spec.per_cohort):
-                return found
+            self._home[candidate.skeleton] = name
+            self._filled[name][candidate.stratum].append(candidate)
+            self.places -= 1
+
+    def full(self) -> bool:
+        """Say whether nobody who comes later can change anything; asked when no place is free."""
+        reserve = self._reserve()
+        return all(len(reserve.get(stratum, ())) == self._spec.reserve for stratum in self._spec.per_cohort)
+
+    def allocation(self) -> Allocation:
+        """Give the outcome.
+
+        Raises:
+            Refused: places are free.
+        """
+        _refuse_gaps(self._spec, self._filled)
+        return Allocation(
+            cohorts={
+                name: tuple(sorted((c for held in by.values() for c in held), key=lambda c: c.commitment))
+                for name, by in self._filled.items()
+            },
+            reserve=self._reserve(),
+        )
+
+    def _reserve(self) -> dict[Stratum, tuple[Candidate, ...]]:
+        return _reserve(self._spare, set(self._home), self._spec.reserve)
 
 
 def _reserve(

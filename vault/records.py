@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
+from sqlalchemy import Row
+
 from vault.canonical import canonical
 from vault.errors import Broken
 from vault.lifecycle import State
@@ -48,8 +50,8 @@ class TaskRecord:
     created_at: datetime
 
     @classmethod
-    def of(cls, row: TaskRow) -> Self:
-        """Read a row.
+    def of(cls, row: TaskRow | Row[Any]) -> Self:
+        """Read a row, or one that has its open columns alone.
 
         Raises:
             Broken: its state does not exist.

@@ -19,8 +19,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Engine, exists, update
-from sqlalchemy.orm import defer
+from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
 from vault import access, blobs, variant
@@ -33,7 +32,7 @@ from vault.keys import KeyRing
 from vault.lifecycle import FIRST, Event, State, advance
 from vault.opened import Opened
 from vault.records import TaskRecord
-from vault.seal import Sealed, seal, unseal
+from vault.seal import seal, unseal
 from vault.tables import SHREDDED, BlobRow, LeafRow, TaskRow
 from vault.task import Task
 
@@ -133,14 +132,19 @@ class Vault:
             return list(_records(session, state, TaskRow.created_at, TaskRow.id))
 
     def by_commitment(self, state: State, *, leaf: str | None = None) -> Generator[TaskRecord]:
-        """Give the tasks in a state in the order of their commitments, reading a few at a time; close it.
+        """Give the tasks in a state in the order of their commitments; close it.
+
+        They are read a few at a time, and with `leaf` no more of them than have one, however many stand there.
 
         Args:
             state: where they stand.
             leaf: only those with a leaf in the log whose key is this and then their id.
         """
         with Session(self._engine) as session:
-            yield from _records(session, state, TaskRow.commitment, leaf=leaf)
+            if leaf is None:
+                yield from _records(session, state, TaskRow.commitment)
+            else:
+                yield from sorted(_with_leaf(session, state, leaf), key=lambda task: task.commitment)
 
     def open(self, task_id: str, *, who: str, why: str) -> Opened:
         """Open a task, after writing down who does and why.
@@ -334,15 +338,26 @@ def in_use(engine: Engine) -> bool:
     return sealed is not None or promised is not None
 
 
-def _records(session: Session, state: State | str | None, *order: Any, leaf: str | None = None) -> Iterator[TaskRecord]:
-    sealed = (defer(getattr(TaskRow, name)) for name in Sealed.__dataclass_fields__)
-    query = select(TaskRow).options(*sealed).order_by(*map(col, order)).execution_options(yield_per=_AT_ONCE)
+def _records(session: Session, state: State | str | None, *order: Any) -> Iterator[TaskRecord]:
+    query = _known().order_by(*map(col, order)).execution_options(yield_per=_AT_ONCE)
     if state is not None:
         query = query.where(TaskRow.state == State(state).value)
-    if leaf is not None:
-        query = query.where(exists().where(col(LeafRow.key) == leaf + col(TaskRow.id)))
     with session.exec(query) as rows:
         yield from map(TaskRecord.of, rows)
+
+
+def _with_leaf(session: Session, state: State, leaf: str) -> Iterator[TaskRecord]:
+    """Begin with the leaves: asked about the tasks, a database looks at all of them."""
+    keys = session.exec(select(LeafRow.key).where(col(LeafRow.key).startswith(leaf, autoescape=True))).all()
+    for first in range(0, len(keys), _AT_ONCE):
+        tasks = [key.removeprefix(leaf) for key in keys[first : first + _AT_ONCE]]
+        rows = session.exec(_known().where(col(TaskRow.id).in_(tasks)))
+        yield from (TaskRecord.of(row) for row in rows if row.state == state.value)
+
+
+def _known() -> Any:
+    """Ask for what may be known about tasks; what is sealed stays in the database."""
+    return select(*(col(getattr(TaskRow, name)) for name in TaskRecord.__dataclass_fields__))
 
 
 def _found(session: Session, task_id: str) -> TaskRow:

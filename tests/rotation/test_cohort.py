@@ -1,16 +1,18 @@
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotation.cohort import Candidate, allocate, allocate_first
+from rotation.cohort import Allocation, Candidate, allocate, allocate_first
 from rotation.errors import Refused
 from rotation.sets import SetSpec, Stratum
 
 A, B = Stratum("git", "composition", "medium"), Stratum("sqlite", "recovery", "hard")
+Chooses = Callable[..., Allocation]
 SPEC = SetSpec("two strata", {A: 2, B: 1}, reserve=2)
 NAMES = ["cohort-1", "cohort-2", "cohort-3", "cohort-4"]
 
@@ -39,27 +41,60 @@ def test_the_input_order_changes_nothing() -> None:
     assert allocate(enough(), SPEC, NAMES) == allocate(list(reversed(enough())), SPEC, NAMES)
 
 
-@given(st.integers(11, 300), st.integers(0, 2), st.sets(st.integers(0, 40)))
-def test_whoever_stops_reading_early_chooses_the_same(count: int, reserve: int, seen: set[int]) -> None:
+def pool_of(count: int, each: int, apart: int) -> list[Candidate]:
+    """Make `count` candidates of both strata, `each` of a skeleton; some are of both where it is not far `apart`."""
+    pool = [candidate(i, A, f"s-{i // each}") for i in range(count)]
+    pool += [candidate(1000 + i, B, f"s-{(apart + i) // each}") for i in range(count)]
+    return sorted(pool, key=lambda c: c.commitment)
+
+
+@given(
+    st.integers(11, 300),
+    st.integers(0, 2),
+    st.integers(1, 4),
+    st.sampled_from([0, 1000]),
+    st.dictionaries(st.integers(0, 40), st.booleans()),
+)
+def test_whoever_stops_reading_early_chooses_the_same(
+    count: int, reserve: int, each: int, apart: int, barred: dict[int, bool]
+) -> None:
     spec = replace(SPEC, reserve=reserve)
-    pool = sorted(
-        [candidate(i, A) for i in range(count)] + [candidate(500 + i, B) for i in range(count)],
-        key=lambda c: c.commitment,
-    )
+    pool = pool_of(count, each, apart)
     read = iter(pool)
-    known = {f"s-{i}" for i in seen}
+    known = {f"s-{i}" for i, seen in barred.items() if seen}
+    live = {f"s-{i}": "cohort-old" for i, seen in barred.items() if not seen}
     try:
-        whole = allocate(pool, spec, NAMES, seen=known)
+        whole = allocate(pool, spec, NAMES, seen=known, taken=live)
     except Refused:
         with pytest.raises(Refused):
-            allocate_first(read, spec, NAMES, seen=known)
+            allocate_first(read, spec, NAMES, seen=known, taken=live)
         return
-    found = allocate_first(read, spec, NAMES, seen=known)
+    found = allocate_first(read, spec, NAMES, seen=known, taken=live)
     assert found.cohorts == whole.cohorts
     assert {s: found.reserve.get(s, ()) for s in spec.per_cohort} == {
         s: whole.reserve.get(s, ()) for s in spec.per_cohort
     }
-    assert count < 100 or len(list(read)) > 0, "it stopped reading"
+    unread = list(read)
+    assert count < 100 or each > 1 or unread, "it stopped reading"
+    last = max((c for held in found.cohorts.values() for c in held), key=lambda c: c.commitment)
+    assert reserve or pool[len(pool) - len(unread) - 1] is last, "it read no further than the last that it chose"
+
+
+@pytest.mark.parametrize("choose", [allocate, allocate_first])
+@pytest.mark.parametrize(
+    ("reserve", "chosen"),
+    [
+        (0, "bdd2a92e951568ed06b0a2884cda9d1a84939f8d254b9a35ff841d18395ae8fe"),
+        (2, "b0b3a185c4632c73433bb4ac0c8b9abfe193a51f816997ba9ce5cf6bd7b0fc03"),
+    ],
+)
+def test_the_same_candidates_are_chosen_as_ever(choose: Chooses, reserve: int, chosen: str) -> None:
+    live, known = {f"s-{i}": "cohort-old" for i in range(0, 50, 3)}, {f"s-{i}" for i in range(1, 50, 3)}
+    spec = replace(SPEC, per_cohort={A: 5, B: 3}, reserve=reserve)
+    found = choose(pool_of(200, 2, 0), spec, NAMES, seen=known, taken=live)
+    held = (*found.cohorts.values(), *found.reserve.values())
+    words = "\n".join(" ".join(c.id for c in one) for one in held)
+    assert hashlib.sha256(words.encode()).hexdigest() == chosen
 
 
 def test_the_reserve_shares_no_skeleton_with_the_live_set_and_is_no_longer_than_asked() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
-from datetime import UTC
+from contextlib import closing, suppress
+from datetime import UTC, datetime
 
 import pytest
 
@@ -15,7 +15,7 @@ from vault.errors import Broken, Locked, NotAllowed, NotFound, Refused
 from vault.keys import FileKeyRing
 from vault.lifecycle import State
 from vault.store import Vault
-from vault.tables import TaskRow
+from vault.tables import LeafRow, TaskRow
 from vault.task import Task
 
 pytestmark = pytest.mark.both_databases
@@ -24,6 +24,12 @@ pytestmark = pytest.mark.both_databases
 def sql(engine, statement: str) -> None:
     with transaction(engine) as session:
         session.connection().exec_driver_sql(statement)
+
+
+def recorded(engine, keys: list[str]) -> None:
+    with transaction(engine) as session:
+        for number, key in enumerate(keys):
+            session.add(LeafRow(number=number, key=key, leaf=b"{}", recorded_at=datetime(2026, 12, 1, tzinfo=UTC)))
 
 
 def test_what_goes_in_comes_out_with_what_opens_its_promises(vault, make_task):
@@ -86,6 +92,28 @@ def test_records_are_listed_by_state_in_the_order_of_adding(vault, add):
     assert [record.id for record in vault.records()] == ids
     assert [record.id for record in vault.records(State.DRAFT)] == [ids[0], ids[2]]
     assert [record.id for record in vault.records("admitted")] == [ids[1]]
+
+
+def test_tasks_of_a_state_come_in_the_order_of_their_commitments(vault, add):
+    added = [add(number) for number in range(7)]
+    for record in added[:5]:
+        vault.advance(record.id, "admit")
+    with closing(vault.by_commitment(State.ADMITTED)) as found:
+        assert [task.commitment for task in found] == sorted(record.commitment for record in added[:5])
+
+
+def test_tasks_with_a_leaf_are_those_whose_leaf_it_is(vault, engine, add):
+    added = [add(number) for number in range(7)]
+    for record in added[:5]:
+        vault.advance(record.id, "admit")
+    keys = [f"commit/{record.id}" for record in added[3:]]
+    recorded(engine, [*keys, "commit/t-nobody", f"withdraw/{added[0].id}", f"COMMIT/{added[1].id}", "commit/"])
+    with closing(vault.by_commitment(State.ADMITTED, leaf="commit/")) as found:
+        assert [task.id for task in found] == [
+            record.id for record in sorted(added[3:5], key=lambda record: record.commitment)
+        ]
+    with closing(vault.by_commitment(State.ADMITTED, leaf="commit_")) as found:
+        assert list(found) == []
 
 
 def test_two_equal_tasks_have_unequal_promises_and_equal_tags(add):

@@ -1,0 +1,78 @@
+"""What is asked of the database does not grow with the tasks that it is not about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from vault import store
+from vault.db import transaction
+from vault.lifecycle import State
+from vault.store import Vault
+from vault.tables import LeafRow
+
+FEW, MANY = 5, 60
+
+
+class Steps:
+    """Counts the steps of SQLite's machine: every row that it looks at takes some."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.count = 0
+        event.listen(engine, "checkout", lambda connection, *_: connection.set_progress_handler(self._one, 1))
+
+    def _one(self) -> int:
+        self.count += 1
+        return 0
+
+    def of(self, ask: Callable[[], Any]) -> int:
+        """Count the steps of one question, asked a second time."""
+        ask()
+        before = self.count
+        ask()
+        return self.count - before
+
+
+def admitted(vault: Vault, add: Callable[..., Any], numbers: range) -> list[Any]:
+    return [vault.advance(add(number).id, "admit") for number in numbers]
+
+
+def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(
+    vault: Vault, engine: Engine, add: Callable[..., Any]
+) -> None:
+    def ask() -> list[str]:
+        with closing(vault.by_commitment(State.ADMITTED, leaf="commit/")) as found:
+            return [task.id for task in found]
+
+    first = admitted(vault, add, range(2 * FEW))
+    with transaction(engine) as session:
+        for number, record in enumerate(first[:FEW]):
+            leaf = LeafRow(number=number, key=f"commit/{record.id}", leaf=b"{}", recorded_at=datetime.now(UTC))
+            session.add(leaf)
+    steps = Steps(engine)
+    few = steps.of(ask)
+    admitted(vault, add, range(2 * FEW, MANY))
+    assert len(ask()) == FEW
+    assert steps.of(ask) == few > 0
+
+
+def test_the_first_in_order_are_found_without_a_look_at_the_rest(
+    vault: Vault, engine: Engine, add: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask() -> list[bytes]:
+        with closing(vault.by_commitment(State.ADMITTED)) as found:
+            return [task.commitment for task in islice(found, FEW)]
+
+    monkeypatch.setattr(store, "_AT_ONCE", FEW)
+    admitted(vault, add, range(2 * FEW))
+    steps = Steps(engine)
+    few = steps.of(ask)
+    admitted(vault, add, range(2 * FEW, MANY))
+    assert ask() == sorted(record.commitment for record in vault.records())[:FEW]
+    assert steps.of(ask) == few > 0
