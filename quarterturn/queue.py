@@ -130,9 +130,9 @@ class Queue:
         return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
 
     def give_back(self, claim: Claim, pause: timedelta | None = None) -> bool:
-        """Put a job back that was begun and could not be ended; nobody takes it again before the pause is over."""
-        later = self._now() + pause if pause else None
-        return self._write(claim, state="queued", lease_until=None, not_before=later)
+        """Put a job back that could not be ended; with a pause it has not begun, and nobody takes it again before."""
+        aside: dict[str, object] = {"not_before": self._now() + pause, "started_at": None} if pause else {}
+        return self._write(claim, state="queued", lease_until=None, **aside)
 
     def reap(self) -> int:
         """Put back, or give up, whatever its worker was silent about for too long; say how many there were."""

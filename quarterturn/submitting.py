@@ -103,11 +103,12 @@ class Submitted:
     not_before: datetime | None
     run: int | None
     created_at: datetime
+    started_at: datetime | None
 
     @property
     def charged(self) -> bool:
         """Whether it counts against a quota."""
-        started = self.run is not None if self.tasks == "private" else self.attempt > 0
+        started = self.run is not None if self.tasks == "private" else self.started_at is not None
         return charged(self.state, self.code, started=started)
 
 

@@ -165,6 +165,15 @@ def test_what_is_set_aside_lets_others_pass_and_is_taken_once_its_pause_is_over(
     assert (again.number, again.attempt, house.submissions.get(first.id).not_before) == (first.number, 2, None)
 
 
+def test_what_is_cancelled_while_it_is_set_aside_costs_nothing(house, submit, queue, clock):
+    made = submit("ada")
+    assert queue.give_back(queue.claim("w"), pause(1))
+    assert not house.submissions.cancel(made.id, "ada").charged
+    made = submit("ada")
+    queue.claim("w")
+    assert house.submissions.cancel(made.id, "ada").charged
+
+
 def test_pauses_grow_up_to_the_longest_one():
     assert [pause(attempt).total_seconds() for attempt in (1, 2, 3, 6, 7, 1000)] == [5, 10, 20, 160, 300, 300]
 
