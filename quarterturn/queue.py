@@ -131,8 +131,10 @@ class Queue:
 
     def give_back(self, claim: Claim, pause: timedelta | None = None) -> bool:
         """Put a job back that could not be ended; with a pause it has not begun, and nobody takes it again before."""
-        aside: dict[str, object] = {"not_before": self._now() + pause, "started_at": None} if pause else {}
-        return self._write(claim, state="queued", lease_until=None, **aside)
+        if pause is None:
+            return self._write(claim, state="queued", lease_until=None)
+        later = self._now() + pause
+        return self._write(claim, state="queued", lease_until=None, not_before=later, started_at=None)
 
     def reap(self) -> int:
         """Put back, or give up, whatever its worker was silent about for too long; say how many there were."""
