@@ -24,13 +24,12 @@ from quarterturn import settings
 from quarterturn.errors import Refused
 from quarterturn.settings import public_key
 from quarterturn.tables import RulesRow
+from vault import access
 from vault.canonical import canonical
+from vault.tables import RULES
 
 if TYPE_CHECKING:
     from quarterturn.wiring import House
-
-WHAT = "rules/"
-"""How the access log names them, with their number."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +76,11 @@ def kept(house: House, session: Session | None = None) -> Rules | None:
     Raises:
         Refused: the row was not written by this home, or those that the access log knows of are no longer there.
     """
-    with house.vault.accesses(task=WHAT, limit=1) as entries:  # first: rules that come meanwhile are no fewer
-        noted = max((int(entry.what.removeprefix(WHAT)) for entry in entries if entry.what.startswith(WHAT)), default=0)
     if session is None:
         with Session(house.engine) as own:
-            return _newest(house, own, noted)
-    return _newest(house, session, noted)
+            return kept(house, own)
+    noted = access.rules(session)  # first: rules that come meanwhile are no fewer
+    return _newest(house, session, int(noted.removeprefix(RULES)) if noted else 0)
 
 
 def numbered(house: House, session: Session, number: int) -> Rules:
@@ -110,7 +108,7 @@ def keep(house: House, session: Session, rules: Rules, who: str) -> None:
     number, body = last + 1, canonical(rules.document())
     tag = _tag(house, number, body, session)
     session.add(RulesRow(number=number, body=body, tag=tag, at=house.now()))
-    house.vault.note(who=who, what=f"{WHAT}{number}", why=f"in force: {rules.digest()}", session=session)
+    house.vault.note(who=who, what=f"{RULES}{number}", why=f"in force: {rules.digest()}", session=session)
 
 
 def _tag(house: House, number: int, body: bytes, session: Session) -> str:

@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 
 from vault.canonical import canonical
 from vault.errors import Broken, NotAllowed
-from vault.tables import AccessRow
+from vault.tables import OF_RULES, AccessRow
 
 START = "0" * 64
 _AT_ONCE = 1000  # entries that are read at a time
@@ -34,7 +34,7 @@ class AccessEntry:
         at: when, in UTC.
         who: the person or the part of the system that asked.
         what: `task/<id>`, `blob/<name>`, `blobs/<beginning>* (<how many>)`, or `text/<sha256>` of a traced text;
-            `ring/…` and `approval/…` have their place in the order and open nothing.
+            `ring/…`, `approval/…`, `rules/…` and `log/…` have their place in the order and open nothing.
         why: the reason that was given.
         previous: the digest of the entry before.
         digest: this entry's own.
@@ -119,6 +119,12 @@ def head(session: Session) -> tuple[int, str]:
     """Give how many entries there are and the digest of the last; START where there are none."""
     query = select(AccessRow.number, AccessRow.digest).order_by(col(AccessRow.number).desc()).limit(1)
     return session.exec(query).first() or (0, START)
+
+
+def rules(session: Session) -> str | None:
+    """Give what the log calls the newest rules that came into force, or None; an index knows, however long it is."""
+    query = select(AccessRow.what).where(OF_RULES).order_by(col(AccessRow.number).desc()).limit(1)
+    return session.exec(query).first()
 
 
 def verify(log: Iterable[AccessEntry], known: str | None = None, heads: Collection[Head] = ()) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, String, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, String, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
@@ -17,6 +17,8 @@ from vault.seal import Sealed
 
 Counter = BigInteger().with_variant(Integer(), "sqlite")  # SQLite gives a key of its own only to INTEGER
 _DIGEST = 64  # hexadecimal digits of a SHA-256
+RULES = "rules/"  # begins what the access log calls rules that came into force: each verb asks for the newest of them
+OF_RULES = text(f"what LIKE '{RULES}%'")
 SHREDDED = "shredded"  # stands for the key's name where the data key was destroyed (`vault.shredding`)
 
 
@@ -67,7 +69,10 @@ class AccessRow(SQLModel, table=True):
     """One opening of something sealed, chained to the one before."""
 
     __tablename__ = "vault_access"
-    __table_args__ = (CheckConstraint("number > 0", name="number_positive"),)
+    __table_args__ = (
+        CheckConstraint("number > 0", name="number_positive"),
+        Index("ix_vault_access_rules", "number", sqlite_where=OF_RULES, postgresql_where=OF_RULES),
+    )
 
     number: int = Field(primary_key=True, sa_type=Counter, sa_column_kwargs={"autoincrement": False})
     at: datetime = Field(sa_type=UTCDateTime)

@@ -10,8 +10,9 @@ import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import event
 
-from vault.access import START, AccessEntry, Head, verify
+from vault.access import START, AccessEntry, Head, rules, verify
 from vault.db import transaction
 from vault.errors import Broken, NotAllowed
 
@@ -179,3 +180,20 @@ def test_parts_of_the_log_are_given_in_order(vault, log):
     assert shown(task="_") == []
     with vault.accesses() as found:
         assert next(found) == log[0]
+
+
+def test_the_newest_rules_are_found_among_other_entries_without_reading_them(vault, engine, log):
+    with transaction(engine) as session:
+        assert rules(session) is None
+        for what in ("rules/1", "rules/2", "approval/rules/7", "blob/rules/9"):
+            vault.note(who="ada", what=what, why="in force", session=session)
+        assert rules(session) == "rules/2"
+        seen = []
+        event.listen(session.connection(), "before_cursor_execute", lambda *asked: seen.append(asked[2:4]))
+        rules(session)
+        sql, values = seen[0]
+        postgres = engine.dialect.name == "postgresql"
+        if postgres:  # of a few rows it would read all
+            session.connection().exec_driver_sql("SET LOCAL enable_seqscan = off")
+        plan = session.connection().exec_driver_sql(f"EXPLAIN {'' if postgres else 'QUERY PLAN '}{sql}", values).all()
+        assert "ix_vault_access_rules" in str(plan)

@@ -163,6 +163,11 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.PrimaryKeyConstraint("number", name=op.f("pk_vault_access")),
         sa.UniqueConstraint("digest", name=op.f("uq_vault_access_digest")),
     )
+    of_rules = sa.text("what LIKE 'rules/%'")
+    op.create_index(
+        "ix_vault_access_rules", "vault_access", ["number"], sqlite_where=of_rules, postgresql_where=of_rules
+    )
+
     op.create_table(
         "vault_blob",
         sa.Column("key_id", sa.String(length=200), nullable=False),
@@ -500,6 +505,7 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
         batch_op.drop_index(batch_op.f("ix_vault_blob_key_id"))
 
     op.drop_table("vault_blob")
+    op.drop_index("ix_vault_access_rules", "vault_access")
     op.drop_table("vault_access")
     with op.batch_alter_table("sandbox_run", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_sandbox_run_submitter"))
