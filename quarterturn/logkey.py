@@ -26,18 +26,25 @@ from vault.ledger.tiles import sync_folder, write_atomically
 Open = Callable[[], House]
 
 
-def change(opened: Open) -> tuple[str, Checkpoint]:
+def change(opened: Open, who: str) -> tuple[str, Checkpoint]:
     """Change the key, or finish a change that was broken off; gives the new public key and the head that it signed.
+
+    The access log says who did, before anything is done.
 
     Args:
         opened: opens the home; asked before the new key takes the old one's place, and again after. Whoever gave it
             closes what it opened.
+        who: who does it.
 
     Raises:
+        NotAllowed: it was not said who.
         Unavailable: the disk failed, or too few witnesses cosigned; call again.
     """
     before = opened()
-    if not _taken(before):
+    _ = before.ledger  # refuses an older state of the log, before anything is said or done
+    begun, taken = before.places.next_log_key.exists(), _taken(before)
+    before.vault.note(who=who, what="log/key", why=f"log change-key: {'going on' if begun or taken else 'a new one'}")
+    if not taken:
         for step in STEPS:
             step(before)
     after = opened()

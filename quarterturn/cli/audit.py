@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quarterturn.cli import monitor, witness
-from quarterturn.cli.options import HOME, Home, Json
+from quarterturn.cli.options import HOME, Home, Json, Who
 from quarterturn.cli.output import Output
 from quarterturn.errors import NotFound
 
@@ -105,7 +105,7 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).result(data, *(problems or [f"{head.size} leaves, all in order"]), ok=not problems)
 
 
-def change_key(home: Home = HOME, as_json: Json = False) -> None:
+def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Change the log's key: both keys sign that. Stop what runs on the home first; broken off, it is called again."""
     from contextlib import ExitStack
 
@@ -113,7 +113,7 @@ def change_key(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.logkey import change
 
     with ExitStack() as opened:
-        vkey, head = change(lambda: opened.enter_context(open_house(home)))
+        vkey, head = change(lambda: opened.enter_context(open_house(home)), who)
     Output(as_json=as_json).result(
         {"vkey": vkey, "size": head.size},
         f"{vkey} signs the log now, {head.size} leaves of it",

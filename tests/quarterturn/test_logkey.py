@@ -38,7 +38,7 @@ def test_broken_off_after_any_step_it_goes_on_and_changes_once(live: Path, say: 
             step(house)
     with opened(live) as house:
         assert house.writer.fsck() == []
-    said = say("log", "change-key", "--home", live, "--json")
+    said = say("log", "change-key", "--as", "ada", "--home", live, "--json")
     assert said.code == 0, said.err
     assert keys(live) == [old, said.data["vkey"]]
     assert said.data["size"] == size + 1
@@ -48,6 +48,16 @@ def test_broken_off_after_any_step_it_goes_on_and_changes_once(live: Path, say: 
         assert note is not None
         assert open_note(note, house.writer.verifiers).verified == (said.data["vkey"],)
         house.ledger.verify()
+        (entry,) = house.vault.access_log()[-1:]
+        why = "going on" if done else "a new one"
+        assert (entry.who, entry.what, entry.why) == ("ada", "log/key", f"log change-key: {why}")
+
+
+def test_who_changes_it_has_to_say_so(live: Path, say: Callable) -> None:
+    before = keys(live)
+    said = say("log", "change-key", "--home", live)
+    assert (said.code, keys(live)) == (2, before)
+    assert "--as" in said.sentence
 
 
 def test_who_still_holds_the_old_key_signs_nothing(live: Path, say: Callable) -> None:
@@ -60,7 +70,7 @@ def test_who_still_holds_the_old_key_signs_nothing(live: Path, say: Callable) ->
         with pytest.raises(Refused, match="it signed nothing"):
             running.ledger.publish()
         assert running.writer.size == size
-        assert say("log", "change-key", "--home", live).code == 0
+        assert say("log", "change-key", "--as", "ada", "--home", live).code == 0
         with pytest.raises(Broken, match="no given key signed the note"):
             running.ledger.publish()
     assert say("log", "fsck", "--home", live).code == 0
@@ -68,7 +78,7 @@ def test_who_still_holds_the_old_key_signs_nothing(live: Path, say: Callable) ->
 
 @pytest.mark.slow
 def test_a_release_across_the_change_is_proved_with_both_keys(live: Path, say: Callable, tmp_path: Path) -> None:
-    assert say("log", "change-key", "--home", live).code == 0
+    assert say("log", "change-key", "--as", "ada", "--home", live).code == 0
     assert say("turn", "run", "--home", live).code == 0
     release, old = live / "public" / "releases" / "Historical-2026-12", tmp_path / "old.vkey"
     assert say("audit", release, "--key", live / "public" / "log.vkey").code == 0
