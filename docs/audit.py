@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
@@ -586,7 +587,7 @@ logarithmic too. `write_atomically` is the only way in which ledger files come t
         data: the bytes.
         scratch: the temporary file, on the same file system; one left by a crash is written over.
     """
-        _make_folder(path.parent)
+        make_folder(path.parent)
         descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             view = memoryview(data)
@@ -608,11 +609,17 @@ logarithmic too. `write_atomically` is the only way in which ledger files come t
             os.close(descriptor)
 
 
-    def _make_folder(folder: Path) -> None:
+    def make_folder(folder: Path) -> None:
+        """Make a folder durable with those above it; where that fails, it is not there, so that it is made anew."""
         if not folder.is_dir():
-            _make_folder(folder.parent)
+            make_folder(folder.parent)
             folder.mkdir(exist_ok=True)
-            sync_folder(folder.parent)
+            try:
+                sync_folder(folder.parent)
+            except OSError:
+                with suppress(OSError):
+                    folder.rmdir()
+                raise
 
 
     def _numbered(index: int, width: int) -> str:

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,9 +26,11 @@ from rotation.calendar import Month
 from rotation.findings import in_sum
 from rotation.sets import COHORTS, SetSpec
 from vault.canonical import canonical
+from vault.ledger.lock import locked
 from vault.ledger.tiles import write_atomically
 
 DEV, ROTATIONS, FINDINGS, BOARDS = "dev.json", "rotations.json", "findings.json", "board"
+_PATIENCE = 10.0  # seconds to wait for another who draws
 
 
 def after(house: House, *, withdrawn: bool = False) -> None:
@@ -145,5 +145,5 @@ def _plain(document: Any) -> bytes:
 def _write(path: Path, data: bytes) -> None:
     if not path.is_file() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")  # two may write at once
-        write_atomically(path, data, scratch)
+        with locked(path.parent, _PATIENCE, "drawing the view", folder=True):
+            write_atomically(path, data, path.with_name(".new"))

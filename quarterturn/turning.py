@@ -60,7 +60,7 @@ def alone(house: House) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
-            held.enter_context(locked(house.places.head.with_name("turn.lock"), 0))
+            held.enter_context(locked(house.places.head.with_name("turn.lock"), 0, "turning this home"))
         except Held:
             raise Unavailable("another process turns this home at the moment; look again when it is done") from None
         yield

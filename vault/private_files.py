@@ -1,24 +1,37 @@
 """Files that hold keys: written whole or not at all, and read only while nobody else can read them.
 
 A file is written beside its place, forced to the disk, put into place and the folder forced to the disk, so a crash
-leaves no file or the whole one, and of a file that is replaced the old one or the new. It has mode 0600 from its first
-byte on. Reading refuses symbolic links and any file that its group or others may touch.
+leaves no file or the whole one, and of a file that is replaced the old one or the new. Where the last of these fails,
+the new name is taken back: nobody shall build on what may not be on the disk. It has mode 0600 from its first byte on.
+Reading refuses symbolic links and any file that its group or others may touch.
+
+What is written beside is named `.<name>.<16 digits>`, and whoever writes it holds a lock on it, which the kernel frees
+when they die. So the next writer knows what was left, and removes it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
+import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from vault.errors import Locked, Malformed, Refused
+from vault.ledger.lock import locked
+from vault.ledger.tiles import sync_folder
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 MAX_SIZE = 64 * 1024
+PATIENCE = 60.0
+"""Seconds to wait for whoever changes what is in a folder; they may have to ask a token, or a command, for a key."""
+
+_DIGITS = 16
+_SCRATCH = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)
 
 
 def create(path: Path, data: bytes, what: str) -> None:
@@ -44,34 +57,54 @@ def replace(path: Path, data: bytes, what: str) -> None:
     Raises:
         Locked: the place cannot be written to; the old file is as it was.
     """
-    beside = _beside(path)
     try:
-        try:
-            _write(beside, data)
-            beside.rename(path)
-        finally:
-            beside.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        sweep(path.parent, path.name)
+        with _kept(path) as old, _written(path, data) as new:
+            new.rename(path)
+            try:
+                sync_folder(path.parent)
+            except OSError:
+                _take_back(path, old)
+                raise
     except OSError as error:
         raise Locked(f"The {what} at {path} cannot be written: {error.strerror}.") from None
 
 
 @contextmanager
-def alone(folder: Path, what: str) -> Iterator[None]:
-    """Let one at a time change what is in a folder; the kernel lets go when a process ends.
+def alone(folder: Path, what: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Let one at a time change what is in a folder, and remove what was left there by writers that died.
 
     Raises:
         Locked: there is no such folder.
+        Unavailable: somebody else is at it for longer.
     """
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise Locked(f"The {what} in {folder} cannot be changed: {error.strerror}.") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(folder, patience, f"changing the {what}", folder=True))
+        except OSError as error:
+            raise Locked(f"The {what} in {folder} cannot be changed: {error.strerror}.") from None
+        for each in [folder, *(path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink())]:
+            sweep(each)
         yield
-    finally:
-        os.close(descriptor)
+
+
+def sweep(folder: Path, name: str | None = None) -> None:
+    """Remove the scratch of writers that died, of one name or of any; what cannot be removed stays."""
+    paths: list[Path] = []
+    with suppress(OSError):
+        paths += folder.iterdir()
+    for path in paths:
+        if (found := _SCRATCH.fullmatch(path.name)) and name in {None, found["name"]}:
+            with suppress(OSError):
+                _remove_if_left(path)
+
+
+@contextmanager
+def folder_beside(path: Path) -> Iterator[Path]:
+    """Give a new folder beside `path`, which `sweep` leaves alone until the end of the block."""
+    sweep(path.parent, path.name)
+    with _held(path, lambda place: place.mkdir(mode=FOLDER_MODE)) as beside:
+        yield beside
 
 
 def read(path: Path, what: str) -> bytes:
@@ -105,31 +138,92 @@ def _create(path: Path, data: bytes) -> None:
     path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     if path.exists() or path.is_symlink():
         raise FileExistsError(path)
-    beside = _beside(path)
+    sweep(path.parent, path.name)
+    with _written(path, data) as new:
+        os.link(new, path)  # unlike a rename, a link never replaces what somebody else made meanwhile
+        try:
+            sync_folder(path.parent)
+        except OSError:
+            _take_back(path, None)
+            raise
+
+
+def _take_back(path: Path, old: Path | None) -> None:
+    with suppress(OSError):
+        if old is None:
+            path.unlink()
+        else:
+            old.rename(path)
+
+
+@contextmanager
+def _written(path: Path, data: bytes) -> Iterator[Path]:
+    """Force bytes to the disk in a file beside `path`."""
+    with _held(path, lambda place: place.touch(FILE_MODE, exist_ok=False)) as beside:
+        with beside.open("r+b") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield beside
+
+
+@contextmanager
+def _kept(path: Path) -> Iterator[Path | None]:
+    """Give the file that is there a second name, if there is one; it may hold what is to be destroyed."""
+    if not path.exists():
+        yield None
+        return
+    with _held(path, lambda place: os.link(path, place)) as beside:
+        yield beside
+    with suppress(OSError):
+        sync_folder(path.parent)
+
+
+@contextmanager
+def _held(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
+    """Make something beside `path` and lock it, until it is gone at the end of the block."""
+    descriptor = -1
+    while descriptor < 0:
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(_DIGITS // 2)}")
+        make(beside)
+        try:
+            descriptor = _lock(beside)
+        except OSError:
+            _remove(beside)
+            raise
     try:
-        _write(beside, data)
-        os.link(beside, path)  # unlike a rename, a link never replaces what somebody else made meanwhile
+        yield beside
     finally:
-        with suppress(FileNotFoundError):
-            beside.unlink()
-    _sync_folder(path.parent)
+        _remove(beside)
+        os.close(descriptor)
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-
-
-def _write(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _lock(place: Path) -> int:
+    """Lock what was just made; gives -1 if somebody swept it away before."""
     try:
-        os.fsync(descriptor)
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return -1
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if place.exists():
+        return descriptor
+    os.close(descriptor)
+    return -1
+
+
+def _remove_if_left(place: Path) -> None:
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(place)
     finally:
         os.close(descriptor)
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            place.unlink()

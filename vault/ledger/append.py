@@ -38,6 +38,7 @@ from vault.ledger.tiles import (
     bundles_of,
     entries_path,
     folder_reader,
+    make_folder,
     pack_entries,
     tile_path,
     unpack_entries,
@@ -218,6 +219,7 @@ class LogWriter:
             self._require_extends(tree, shown, head, "the published checkpoint is not the beginning of the signed tree")
         cosigned = self._cosigned(note, head.size)
         if public != cosigned:
+            self._keep(note)  # written anew: whoever wrote it may have died, or failed, before it was on the disk
             self._publish(cosigned, head.size)
         return head
 
@@ -263,7 +265,7 @@ class LogWriter:
             self._write(tile_path(level, index, len(hashes)), b"".join(hashes))
         checkpoint = Checkpoint(self.origin, frontier.size, frontier.root())
         note = checkpoint.sign(self._signer)
-        write_atomically(self._head_file, note.encode(), self._head_file.with_name(_SCRATCH))
+        self._keep(note)
         self._publish(note, checkpoint.size)
         return checkpoint
 
@@ -294,6 +296,9 @@ class LogWriter:
                 raise Refused(f"{path} was changed: its entry {place} is not the leaf that was signed")
         return leaves
 
+    def _keep(self, note: str) -> None:
+        write_atomically(self._head_file, note.encode(), self._head_file.with_name(_SCRATCH))
+
     def _publish(self, note: str, size: int) -> None:
         self._write(f"{KEPT}/{size}", note.encode())
         self._write(HEAD, note.encode())
@@ -319,9 +324,9 @@ class LogWriter:
     def _alone(self) -> Iterator[None]:
         """Hold the lock; a failing disk becomes a sentence."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             self._head_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked(self._head_file.with_name("lock"), self._patience):
+            with locked(self._head_file.with_name("lock"), self._patience, "writing the log"):
                 (self.folder / _SCRATCH).unlink(missing_ok=True)
                 yield
         except OSError as error:

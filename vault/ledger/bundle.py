@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ from vault.ledger.tiles import (
     bundles_of,
     entries_path,
     folder_reader,
+    make_folder,
     sync_folder,
     tile_path,
     tiles_of,
@@ -209,13 +211,22 @@ def _require_same(folder: Path, manifest: bytes) -> None:
 
 
 def write_whole(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder with its files so that after a crash it is there whole or not at all."""
+    """Write a folder with its files so that after a crash it is there whole or not at all.
+
+    Where the last call fails, its name is taken back: it may not be on the disk, and nobody shall think it is.
+    """
     sibling = folder.with_name(f".{folder.name}.new")
     if sibling.exists():
         shutil.rmtree(sibling)
-    sibling.mkdir(parents=True)
+    make_folder(folder.parent)
+    sibling.mkdir()
     for path, data in files.items():
         write_atomically(sibling / path, data, sibling / ".new")
     sync_folder(sibling)
     sibling.rename(folder)
-    sync_folder(folder.parent)
+    try:
+        sync_folder(folder.parent)
+    except OSError:
+        with suppress(OSError):
+            folder.rename(sibling)
+        raise

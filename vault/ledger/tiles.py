@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from vault.errors import Broken, Malformed
@@ -219,7 +220,7 @@ def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
         data: the bytes.
         scratch: the temporary file, on the same file system; one left by a crash is written over.
     """
-    _make_folder(path.parent)
+    make_folder(path.parent)
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         view = memoryview(data)
@@ -241,11 +242,17 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder durable with those above it; where that fails, it is not there, so that it is made anew."""
     if not folder.is_dir():
-        _make_folder(folder.parent)
+        make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
-        sync_folder(folder.parent)
+        try:
+            sync_folder(folder.parent)
+        except OSError:
+            with suppress(OSError):
+                folder.rmdir()
+            raise
 
 
 def _numbered(index: int, width: int) -> str:

@@ -138,7 +138,8 @@ class LocalWitness:
             return _no(400, f"the old size {request.old} is beyond the checkpoint's, {asked.size}")  # 4
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked(self._path(asked.origin).with_suffix(".lock"), self._patience):
+            lock = self._path(asked.origin).with_suffix(".lock")
+            with locked(lock, self._patience, f"cosigning {asked.origin}"):
                 return self._decide(request, _without_strangers(request.note, keys))
         except OSError as error:
             raise Unavailable(f"what this witness saw cannot be kept in {self._folder}: {error.strerror}") from error

@@ -187,7 +187,7 @@ def test_a_writer_does_not_wait_for_ever(new_writer, tmp_path):
     new_writer().append(rows(1), 0)
     held = os.open(tmp_path / "head/lock", os.O_RDWR)
     fcntl.flock(held, fcntl.LOCK_EX)
-    with pytest.raises(Unavailable, match="another process"):
+    with pytest.raises(Unavailable, match="this process itself holds"):
         new_writer(patience=0.05).append(rows(2), 0)
     os.close(held)
     assert new_writer(patience=0.05).append(rows(2), 0).size == 2
