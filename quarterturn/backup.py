@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +34,7 @@ from vault.canonical import canonical
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.command import read_keys
 from vault.ledger.note import Verifier, read_line, take_apart
-from vault.ledger.tiles import HEAD, sync_folder
+from vault.ledger.tiles import HEAD, make_folder, sync_folder
 from vault.unlocking import protected
 
 FORMAT = "quarterturn/backup/v1"
@@ -56,9 +55,8 @@ def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
         raise Refused(f"{destination} lies in the home: a backup belongs on another disk")
     if with_keys and not protected(places.ring):
         raise Refused("the key ring has no passphrase, so its file is the key: it is not put into a backup")
-    destination.parent.mkdir(parents=True, exist_ok=True)
     ring = _settled(places)
-    with whole(destination) as folder:
+    with whole(destination, f"the backup {destination}") as folder:
         _copy(places.log / HEAD, folder / "public" / "log" / HEAD)  # 1
         _copy(places.head, folder / "head" / places.head.name)  # 2
         revision = rows.take(house.engine, folder / ROWS)  # 3
@@ -85,28 +83,49 @@ def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
 
 
 @contextmanager
-def whole(destination: Path) -> Iterator[Path]:
-    """Give a new folder that becomes `destination` at the end of the block, or is removed if the block breaks off."""
-    folder = destination.with_name(f".{destination.name}.{secrets.token_hex(8)}")
-    folder.mkdir(mode=0o700)
+def whole(destination: Path, what: str) -> Iterator[Path]:
+    """Give a new folder that becomes `destination` at the end of the block, or is removed if the block breaks off.
+
+    Raises:
+        Unavailable: the disk failed; nothing is there, also where it cannot be known whether its name is on the disk.
+    """
     try:
-        yield folder
-        for path in [*folder.rglob("*"), folder]:
-            if path.is_dir():
-                sync_folder(path)
-            else:
-                _sync(path)
-        folder.rename(destination)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    sync_folder(destination.parent)
+        make_folder(destination.parent)
+        with private_files.folder_beside(destination) as folder:
+            yield folder
+            _settle(folder)
+            folder.rename(destination)
+            try:
+                sync_folder(destination.parent)
+            except OSError:
+                destination.rename(folder)
+                raise
+    except OSError as error:
+        place = error.filename or destination
+        raise Unavailable(f"{what} cannot be written: {place}: {error.strerror or error}; nothing is there") from None
+
+
+def _settle(folder: Path) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            sync(path)
 
 
 def files(folder: Path) -> list[Path]:
     """List the plain files below a folder, without scratch that somebody is writing."""
     found = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
     return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
+def sync(path: Path) -> None:
+    """Make a file's bytes durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def digest(path: Path) -> str:
@@ -173,11 +192,3 @@ def _copy(source: Path, target: Path) -> None:
         target.unlink(missing_ok=True)
         return
     target.chmod(0o600)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

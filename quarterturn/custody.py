@@ -23,6 +23,7 @@ from vault.ring_file import WHAT
 from vault.unlocking import protected
 
 ALONE = "nobody else can open this home: add another lock, or `quarterturn keys split` among custodians"
+SHUT = "Nothing else opens it now, not for a service either: `keys join` gives it a passphrase."
 OPEN = "whoever can read {path} has all keys: protect it with `quarterturn keys add passphrase`"
 
 
@@ -98,6 +99,8 @@ def remove(house: House, name: str, openers: Sequence[Opener], who: str) -> Repo
             f"of the ring's file, and what opens {name}, still has it. For a fresh one, open the home with what is "
             "left, add any lock and remove it again."
         )
+    if {lock["kind"] for lock in ring.locks} == {"custodians"}:
+        lines.append(SHUT)
     return Report({"removed": name, "fresh_root": fresh, "locks": _names(ring)}, lines)
 
 
@@ -118,7 +121,7 @@ def split(
 
     def deliver(files: Mapping[str, bytes]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with whole(folder) as writing:
+        with whole(folder, f"the shares' folder {folder}") as writing:
             for custodian, data in files.items():
                 private_files.create(writing / f"{custodian}.age", data, "share")
 
@@ -128,7 +131,7 @@ def split(
         f"Any {threshold} of them open the home with `quarterturn keys join` and a copy of {house.places.ring}.",
     ]
     if len(added.data["locks"]) == 1:
-        lines.append("Nothing else opens it now, not for a service either: `keys join` gives it a passphrase.")
+        lines.append(SHUT)
     data = {**added.data, "shares": str(folder), "threshold": threshold, "custodians": list(custodians)}
     return Report(data, [*lines, *added.lines[1:]])
 
@@ -147,13 +150,17 @@ def copy(places: Places, destination: Path, *, unprotected: bool) -> Report:
     """Write the ring's file to another place, whole.
 
     Raises:
-        Refused: something is there already, or nothing protects the ring.
+        Refused: something is there already, it lies in the home, or nothing protects the ring.
     """
+    if destination.resolve().is_relative_to(places.home):
+        raise Refused(f"{destination} lies in the home: a copy belongs on another disk")
     if not protected(places.ring) and not unprotected:
         raise Refused("the key ring's file is open to whoever reads it: add a lock first, or insist with --unprotected")
     private_files.create(destination, private_files.read(places.ring, WHAT), f"copy of the {WHAT}")
     names = " or ".join(lock["name"] for lock in locks_of(places))
     line = f"{destination} opens with {names}, also after one of them was removed from the home's own."
+    if not protected(places.ring):
+        line = f"{destination} opens for whoever can read it: nothing but its mode protects it."
     return Report({"copy": str(destination)}, [line])
 
 

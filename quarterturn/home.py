@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
 
 from quarterturn import migrations, settings
-from quarterturn.errors import NotFound, Refused
+from quarterturn.errors import NotFound, Refused, Unavailable
 from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
 from vault import private_files, signing
@@ -37,10 +37,13 @@ from vault.db import open_engine, with_password
 from vault.errors import Refused as AlreadyThere
 from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.command import read_keys
+from vault.ledger.lock import locked
 from vault.ledger.note import Signer, Verifier
+from vault.ledger.tiles import make_folder, write_atomically
 from vault.store import in_use
 
 SQLITE = "sqlite:///"
+_PATIENCE = 10.0  # seconds to wait for another who makes the same home
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +171,14 @@ def create(
     """
     places = Places(home.resolve())
     _refuse_what_is_there(places)
-    for folder in (places.ring.parent, places.head.parent):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # 1
-    places.log.mkdir(parents=True, exist_ok=True)
+    _make_folders(places)  # 1
     started = places.ring.exists()
     opened = FileKeyRing.open if started else partial(FileKeyRing.create, at=at)  # 2
     ring = opened(places.ring, passphrase)
     if not places.log_key.exists():
         signing.store(places.log_key, Ed25519PrivateKey.generate(), ring)
     signer = Signer(chosen.benchmark.origin, signing.load(places.log_key, ring))
-    places.log_vkey.write_text(f"{signer.verifier.vkey}\n", encoding="utf-8")  # 3
+    _show(places.log_vkey, f"{signer.verifier.vkey}\n")  # 3
     endpoint_sender(places, ring)
     month_key(places, ring)
     engine = open_engine(places.database_url(chosen, database))
@@ -197,13 +198,34 @@ def _refuse_rows_of_another(engine: Engine) -> None:
 def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
     """Give who signs what hosted endpoints are sent; made with its public key where the home has none yet."""
     sender = Sender(_kept(places.endpoint_key, ring, signing.ENDPOINT))
-    places.endpoint_pem.write_text(sender.public_pem, encoding="utf-8")
+    if not places.endpoint_pem.is_file() or places.endpoint_pem.read_text(encoding="utf-8") != sender.public_pem:
+        _show(places.endpoint_pem, sender.public_pem)
     return sender
 
 
 def month_key(places: Places, ring: KeyRing) -> Ed25519PrivateKey:
     """Give the key that signs what turns came to, as each one's `set` statement says; made where the home has none."""
     return _kept(places.month_key, ring, signing.MONTH)
+
+
+def _make_folders(places: Places) -> None:
+    try:
+        make_folder(places.home)
+        for folder in (places.ring.parent, places.head.parent):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        make_folder(places.log)
+    except OSError as error:
+        place = error.filename or places.home
+        raise Unavailable(f"{place} cannot be made: {error.strerror}; the same command goes on from here") from None
+
+
+def _show(path: Path, key: str) -> None:
+    """Write a public key; as `create` begins anew until the home has its settings, it is on the disk by then."""
+    try:
+        with locked(path.parent, _PATIENCE, "writing a public key", folder=True):
+            write_atomically(path, key.encode(), path.with_name(f".{path.name}.new"))
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}; call again") from None
 
 
 def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn import rows, settings
-from quarterturn.backup import FORMAT, MANIFEST, ROWS, digest, head_of, whole
-from quarterturn.errors import Malformed, NotFound, Refused
+from quarterturn.backup import FORMAT, MANIFEST, ROWS, digest, head_of, sync, whole
+from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home import SQLITE, Places
 from quarterturn.report import Report
 from vault.db import open_engine
 from vault.errors import Broken
+from vault.ledger.tiles import make_folder, sync_folder
 
 OLDER = (
     "This copy is older than its log: it has {held} leaves, and {signed} were signed. It can be read, and signs "
@@ -51,12 +52,17 @@ def restore(source: Path, home: Path, newest: Path | None, database: str | None)
         raise Refused(f"{home} is not empty: name a new folder; nothing was written")
     manifest = _verified(source)
     note, older = _newest(source, manifest, newest)
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with whole(home) as folder:
-        _write(source, folder, manifest)
-        if note is not None:
-            (folder / "head" / "signed").write_bytes(note)
-        _rows(folder, home, database)
+    outside: Path | None = None
+    try:
+        with whole(home, f"the home {home}") as folder:
+            _write(source, folder, manifest)
+            if note is not None:
+                (folder / "head" / "signed").write_bytes(note)
+            outside = _rows(folder, home, database)
+    except BaseException:
+        if outside is not None:
+            outside.unlink(missing_ok=True)
+        raise
     lines = [f"{home} is as it was on {manifest['made_at']}."]
     if not any(name.startswith("keys/") for name in manifest["files"]):
         lines.append(f"Put its keys back: {home / 'keys'}, of a copy whose ring holds {manifest['key_id']}")
@@ -137,8 +143,11 @@ def _write(source: Path, folder: Path, manifest: Any) -> None:
     (folder / "public").chmod(0o755)
 
 
-def _rows(folder: Path, home: Path, database: str | None) -> None:
-    """Bring the rows to where the settings, or whoever is asked first, want them (rule 3)."""
+def _rows(folder: Path, home: Path, database: str | None) -> Path | None:
+    """Bring the rows to where the settings, or whoever is asked first, want them (rule 3).
+
+    Gives their file if it lies outside of the home.
+    """
     chosen = settings.load(folder / settings.FILE)
     url = Places(home).database_url(chosen, database)
     if not url.startswith(SQLITE):
@@ -148,13 +157,31 @@ def _rows(folder: Path, home: Path, database: str | None) -> None:
         finally:
             engine.dispose()
         (folder / ROWS).unlink()
-        return
+        return None
     place = Path(url.removeprefix(SQLITE))
     if place.is_relative_to(home):
         target = folder / place.relative_to(home)
         target.parent.mkdir(parents=True, exist_ok=True)
         (folder / ROWS).rename(target)
-        return
+        return None
     if place.exists():
         raise Refused(f"there is a database at {place} already; nothing was written")
-    shutil.move(folder / ROWS, place)
+    _move(folder / ROWS, place)
+    return place
+
+
+def _move(source: Path, place: Path) -> None:
+    """Move a file to another disk, whole or not at all."""
+    beside = place.with_name(f".{place.name}.new")
+    try:
+        make_folder(place.parent)
+        shutil.copyfile(source, beside)
+        beside.chmod(0o600)
+        sync(beside)
+        beside.rename(place)
+        sync_folder(place.parent)
+    except OSError as error:
+        for path in (beside, place):
+            path.unlink(missing_ok=True)
+        raise Unavailable(f"the database {place} cannot be written: {error.strerror}; nothing is there") from None
+    source.unlink()

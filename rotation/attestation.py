@@ -52,7 +52,7 @@ class Attester:
         """
         folder = self.public / MONTHS / str(turn.month)
         try:
-            self._list_signers(books)
+            self._list_signers(books, anew=not folder.exists())
             self._sign(folder, _facts(books, turn))
         except OSError as error:
             raise Unavailable(f"the folder {folder} cannot be written: {error.strerror or error}; call again") from None
@@ -68,10 +68,11 @@ class Attester:
             raise Refused(f"{folder} is there already and holds something else; move it away first")
         return None
 
-    def _list_signers(self, books: Books) -> None:
+    def _list_signers(self, books: Books, *, anew: bool) -> None:
+        """Write the list if it is another; `anew` says that nobody knows whether this one is on the disk."""
         path = self.public / SIGNERS
         data = month.allowed_signers(books.log.origin, _signers(books)).encode()
-        if _read(path) != data:
+        if anew or _read(path) != data:
             write_atomically(path, data, path.with_name(f".{SIGNERS}.new"))
 
 

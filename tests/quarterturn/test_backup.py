@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from quarterturn import backup as backing
 from quarterturn import rows
 from quarterturn.backup import MANIFEST, backup
-from quarterturn.errors import Malformed, NotFound, Refused
+from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home import create
 from quarterturn.migrations.metadata import METADATA
 from quarterturn.restoring import restore
@@ -202,9 +203,35 @@ def test_a_backup_that_breaks_off_leaves_nothing(live, tmp_path, opened, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(rows, "take", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(Unavailable, match="No space left on device; nothing is there"):
         backup(opened(live), tmp_path / "copies" / "one", with_keys=False)
     assert list((tmp_path / "copies").iterdir()) == []
+
+
+def test_a_backup_whose_name_may_not_be_on_the_disk_is_not_there(live, tmp_path, opened, monkeypatch):
+    real, home = backing.sync_folder, opened(live)
+
+    def failing(folder: Path) -> None:
+        if folder == tmp_path / "copies" and (folder / "one").exists():
+            raise OSError(5, "Input/output error")
+        real(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backing, "sync_folder", failing)
+        with pytest.raises(Unavailable, match="Input/output error; nothing is there"):
+            backup(home, tmp_path / "copies" / "one", with_keys=False)
+    assert list((tmp_path / "copies").iterdir()) == []
+    backup(home, tmp_path / "copies" / "one", with_keys=False)
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
+    left, others = tmp_path / f".copy.{'ab' * 8}", tmp_path / f".copy-2.{'ab' * 8}"
+    for folder in (left, others):
+        (folder / "public").mkdir(parents=True)
+        (folder / "rows.db").write_bytes(b"half")
+    backup(opened(live), tmp_path / "copy", with_keys=False)
+    assert not left.exists()
+    assert (others / "rows.db").exists()
 
 
 @pytest.fixture
