@@ -29,9 +29,11 @@ from quarterturn.cli import run
 from rotation.turn import STEPS as TURN
 
 THINGS = {
+    r"home/keys/(.*/)?\..*": "",
     r"home/keys/ring\.json": "the key ring",
     r"home/keys/log\.key": "the log's key",
     r"home/keys/.*\.key": "the other signing keys",
+    r"home/public/(log\.vkey|endpoint\.pem)": "the public keys",
     r"home/quarterturn\.toml": "the settings",
     r"home/head/signed": "the signed head",
     r"home/public/log/tile/.*": "the log's tiles",
@@ -47,7 +49,7 @@ THINGS = {
     r"\.new\.[^/]*/quarterturn\.db": "the database",
     r"new": "the new home's folder",
 }
-"""What a file is, by the path that it gets."""
+"""What a file is, by the path that it gets; nothing for one that only keeps an old file until the new one is there."""
 
 COMMITS = {
     "vault.store.open": "the access log",
@@ -76,6 +78,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
     "init": (
         Step("the key ring", "what was begun with one passphrase is not gone on with by another", "nothing"),
         Step("the log's key", "the log will be signed with it"),
+        Step("the public keys", "strangers can verify; written anew by whoever goes on"),
         Step("the other signing keys", "endpoints and months will be signed with them"),
         Step("the rows", "the database has its tables"),
         Step("the settings", "it is a home, and `init` never touches it again"),
@@ -95,6 +98,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
         Step("publish: the log's tiles", "the leaf's hash and bytes are on the disk, signed by nothing"),
         Step("publish: the signed head", "the head is signed, and no other one of this size ever will be"),
         Step("publish: the checkpoint", "the head is kept under its size"),
+        Step("after: the signed head", "it is there as it was, and now surely on the disk, before it is made public"),
         Step("after: the checkpoint", "the head is public; whoever opens the log next makes up for it"),
         Step("publish: the access log", "it says that a retired task was opened for the release"),
         Step("publish: the release's files", "a part of the release lies in a folder that nobody reads"),
@@ -106,6 +110,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
         Step("sign: the log's tiles", "the same, by whoever goes on"),
         Step("sign: the signed head", "the head over the promises is signed"),
         Step("sign: the checkpoint", "the head over the promises is public"),
+        Step("sign: the list of signers", "it names the keys of all months, as it did before"),
         Step("sign: the month's files", "a part of the month's signatures lies in a folder that nobody reads"),
         Step("sign: the month's folder", "the signed month is public, whole"),
         Step("sign: the rows", "step 7 is done"),
@@ -153,7 +158,8 @@ class Striker:
     def _file(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def placed(source: Any, target: Any, **how: Any) -> Any:
             full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
-            self._at(thing(Path(target).relative_to(self._base)), full)
+            if changed := thing(Path(target).relative_to(self._base)):
+                self.at(changed, full)
             return real(source, target, **how)
 
         return placed
@@ -163,13 +169,14 @@ class Striker:
             kind = next((COMMITS[name] for name in _callers() if name in COMMITS), "the rows")
             full = sqlite3.OperationalError("database or disk is full")
             full.sqlite_errorcode = sqlite3.SQLITE_FULL
-            self._at(kind, full)
+            self.at(kind, full)
             real(dialect, connection)
 
         return committed
 
-    def _at(self, changed: str, error: Exception) -> None:
-        name = f"{_step()}{changed}"
+    def at(self, changed: str, error: Exception) -> None:
+        """Strike, if this change was not struck yet."""
+        name = f"{step()}{changed}"
         if name in self._struck:
             return
         self._struck.add(name)
@@ -198,7 +205,7 @@ STEPS = {
 }
 
 
-def _step() -> str:
+def step() -> str:
     """Name the step that is being made, where a verb has several."""
     return next((STEPS[caller] for caller in _callers() if caller in STEPS), "")
 
@@ -217,36 +224,61 @@ class Said:
         return self.text.strip().rpartition("\n")[2]
 
 
+class Child:
+    """Some work in a process of its own; called, it waits for the end.
+
+    Args:
+        work: the work; its answer is the exit status.
+        strike: makes what strikes it, given the descriptor of a file to tell it in, or None.
+    """
+
+    def __init__(self, work: Callable[[], int], strike: Callable[[int], object] | None = None) -> None:
+        self._out, self._tell = os.memfd_create("out"), os.memfd_create("told")
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 99
+            try:
+                os.dup2(self._out, 1)
+                os.dup2(self._out, 2)
+                sys.stdout, sys.stderr = (os.fdopen(os.dup(self._out), "w", buffering=1) for _ in range(2))
+                if strike:
+                    strike(self._tell)
+                code = work()
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                sys.stdout.flush()
+                os._exit(code)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What whoever strikes has told so far."""
+        return tuple(os.pread(self._tell, os.fstat(self._tell).st_size, 0).decode().splitlines())
+
+    def wait(self) -> Said | None:
+        """Wait until it stops, or ends and has said this."""
+        status = os.waitpid(self.pid, os.WUNTRACED)[1]
+        if os.WIFSTOPPED(status):
+            return None
+        said = os.pread(self._out, os.fstat(self._out).st_size, 0).decode()
+        found = Said(os.waitstatus_to_exitcode(status), said, self.told)
+        os.close(self._out)
+        os.close(self._tell)
+        return found
+
+    def __call__(self) -> Said:
+        """Wait for its end."""
+        said = self.wait()
+        assert said is not None
+        return said
+
+
 def start(
     work: Callable[[], int], way: str = "", base: Path = Path(), struck: set[str] | None = None
 ) -> Callable[[], Said]:
     """Start some work in a child; the answer waits for its end."""
-    out, (told, tell) = os.memfd_create("out"), os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        code = 99
-        try:
-            os.dup2(out, 1)
-            os.dup2(out, 2)
-            sys.stdout, sys.stderr = (os.fdopen(os.dup(out), "w", buffering=1) for _ in range(2))
-            if way:
-                Striker(base, way, struck or set(), tell)
-            code = work()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            sys.stdout.flush()
-            os._exit(code)
-    os.close(tell)
-
-    def ended() -> Said:
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        with os.fdopen(told) as names, os.fdopen(out, "rb") as said:
-            said.seek(0)
-            return Said(code, said.read().decode(), tuple(names.read().splitlines()))
-
-    return ended
+    return Child(work, (lambda tell: Striker(base, way, struck or set(), tell)) if way else None)
 
 
 def verb(*words: str | Path) -> Callable[[], int]:
@@ -317,10 +349,20 @@ lasting changes: with `kill -9`, and by saying that the disk is full. Afterwards
 finishes what was begun, or does what was never done; nothing is lost and nothing is there twice.
 
 "Left" says what is there of the verb if it ends just before the change. A file gets its name when it is whole; one that
-was never finished leaves at most a file or folder whose name begins with a dot, which nothing reads. The verbs make
-files durable before they name them (`fsync`); what happens when one of those calls fails is tried at each of them in
-`tests/vault/ledger/crasher.py`. `tests/quarterturn/test_crashes.py` also fills a disk to several degrees, makes it
-read-only, and lets two processes work on one home.
+was never finished leaves at most a file or folder whose name begins with a dot, which nothing reads. The next writer
+removes it: in `keys/` whoever holds the folder's lock, in the log and beside a release, a month, a backup or a home
+whoever makes the same one again. Whoever writes there meanwhile holds a lock on it, so nothing of theirs is removed. A
+backup that was killed and is never made again under its name leaves such a folder beside its place.
+
+The verbs make files durable before they name them (`fsync`). Where such a call fails, what it was for may be lost,
+though the next `fsync` says otherwise; so a name that may not be on the disk is taken back, and what is already built
+on is written anew. `tests/quarterturn/faults.py` lets calls fail with an input/output error behind each step below, of
+the files and of SQLite: the next `fsync`, the next rename, and but for the turn, where only the long run does so, the
+next write to a file and the next one to the database. Each time there is one clear sentence and an exit code of 6 or 7;
+the same command, given again, finishes, and has forced to the disk again whatever was lost. `python -m
+tests.quarterturn.faults` does so for twelve calls of each kind behind each step, which takes long.
+`tests/vault/ledger/crasher.py` strikes the log's writer at all of its calls. `tests/quarterturn/test_crashes.py` also
+fills a disk to several degrees, makes it read-only, and lets two processes work on one home.
 """
 
 

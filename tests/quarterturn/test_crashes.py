@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,19 +17,15 @@ from quarterturn import intake
 from quarterturn.cli.exits import EXITS
 from quarterturn.stock import around
 from quarterturn.wiring import House
-from rotation.sets import Stratum
 from sandbox.bwrap_box import BwrapBox
 from sandbox.prover import BoxProver
-from vault.ledger.audit import audit
-from vault.task import Task
 
-from . import crashes
+from . import crashes, faults
 from .conftest import copy_of, written
 from .crashes import TABLE, Blow, Said, play, start, state, verb
+from .scenes import EASY, OVER, Scene, clear, sound, with_keys
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "crashes.md"
-EASY = Stratum("filesystem", "single-tool", "easy")
-CLEAR = {EXITS["unavailable"], EXITS["locked"]}
 
 
 @pytest.fixture
@@ -38,19 +33,6 @@ def base() -> Iterator[Path]:
     """A folder in memory, where forcing to the disk costs nothing."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-crashes-") as folder:
         yield Path(folder)
-
-
-def sound(home: Path) -> None:
-    """Look at everything that could contradict itself."""
-    with closing(House(home, None)) as house:
-        assert house.writer.fsck() == []
-        house.vault.verify_access_log()
-        house.ledger.verify()
-        ids = [record.id for record in house.vault.records()]
-        assert len(ids) == len(set(ids))
-        for release in house.places.releases.glob("*"):
-            report = audit(release, [house.places.log_vkey.read_text()])
-            assert report.ok, report.failed
 
 
 @pytest.fixture(scope="session")
@@ -79,75 +61,9 @@ def proven(drafts: Path, templates: Path, tmp_path_factory: pytest.TempPathFacto
         return {draft.id: admit(draft, prover, others) for draft in read}
 
 
-class Scene:
-    """A folder with a home in it, and the verbs on it as work for a child."""
-
-    def __init__(self, base: Path, templates: Path) -> None:
-        self.base, self.templates = base, templates
-        self.home, self.copy, self.new = base / "home", base / "copy", base / "new"
-
-    def set(self, name: str) -> Callable[[], int]:
-        """Make ready for a verb, and give it."""
-        if name == "init":
-            return self.init()
-        kind = {"task import": "empty", "task review": "waiting"}.get(name, "live")
-        how = {"live": {"tasks": 5, "live": True}}.get(kind, {})
-        copy_of(self.templates, "empty" if kind == "waiting" else kind, self.home, **how)
-        if kind == "waiting":
-            self.wait_for_a_review(6)
-        if name == "publish":
-            assert start(self.turn_run())().code == 0
-            shutil.rmtree(self.home / "public" / "releases")
-        if name == "restore":
-            assert start(self.backup())().code == 0
-        return getattr(self, name.replace(" ", "_"))()
-
-    def wait_for_a_review(self, count: int) -> None:
-        with closing(House(self.home, None)) as house:
-            for number in range(count):
-                task, skeleton = Task.parse(written(EASY, number)), f"s/{number}"
-                house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
-                house.vault.advance(task.id, "admit")
-
-    def init(self):
-        return verb("init", "--month", "2026-12", "--home", self.home)
-
-    def task_import(self, file: Path, proven: dict[str, Admission]):
-        def work() -> int:
-            intake.admit = lambda draft, *_: proven[draft.id]  # in a child
-            return verb("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", self.home)()
-
-        return work
-
-    def task_review(self, who: str = "grace"):
-        return verb("task", "review", "--batch", "--approve", "--as", who, "--home", self.home)
-
-    def turn_run(self):
-        return verb("turn", "run", "--month", "2026-12", "--home", self.home)
-
-    def publish(self):
-        return verb("publish", "2026-12", "--home", self.home)
-
-    def keys_rotate(self):
-        return verb("keys", "rotate", "--as", "ada", "--home", self.home)
-
-    def backup(self):
-        return verb("backup", self.copy, "--home", self.home)
-
-    def restore(self):
-        return verb("restore", self.copy, "--head", self.home / "head" / "signed", "--home", self.new)
-
-
 @pytest.fixture
 def scene(base: Path, templates: Path) -> Scene:
     return Scene(base, templates)
-
-
-def clear(said: Said) -> None:
-    """Require one sentence, of a code that says whose turn it is, and nothing of a library."""
-    assert said.code in CLEAR, said.text
-    assert said.sentence.startswith("quarterturn: "), said.text
-    assert "Traceback" not in said.text
 
 
 @pytest.fixture(scope="session")
@@ -172,7 +88,7 @@ def unharmed(templates: Path) -> Callable[[str], dict]:
 def test_a_verb_that_is_struck_at_every_change_is_finished_once(name, way, scene, unharmed):
     work = scene.set(name)
     *blows, last = play(work, way, scene.base)
-    assert last.said.code == 0 or "is done; the next one is" in last.said.text, last.said.text
+    assert last.said.code == 0 or OVER in last.said.text, last.said.text
     assert state(scene.base) == unharmed(name), "nothing is lost, and nothing is there twice"
     sound(scene.home if name != "restore" else with_keys(scene))
     require_the_table(name, way, blows)
@@ -190,11 +106,6 @@ def require_the_table(name: str, way: str, blows: list[Blow]) -> None:
             clear(blow.said)
 
 
-def with_keys(scene: Scene) -> Path:
-    shutil.copytree(scene.home / "keys", scene.new / "keys", dirs_exist_ok=True)
-    return scene.new
-
-
 @pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["kill", "fail"])
@@ -206,6 +117,22 @@ def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scen
     with closing(House(scene.home, None)) as house:
         assert [record.state for record in house.vault.records()] == ["admitted"] * 2
     sound(scene.home)
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_where_the_disk_fails_an_import_says_so_and_the_next_one_keeps_each_task_once(scene, drafts, proven):
+    def prepare() -> Callable[[], int]:
+        copy_of(scene.templates, "empty", scene.home)
+        return scene.task_import(drafts, proven)
+
+    said = start(prepare())()
+    assert said.code == 0, said.text
+    unharmed = state(scene.base)
+    scene.clear()
+    found = faults.play(scene, "task import", faults.SHORT, unharmed, prepare)
+    assert found.wrong == []
+    assert {"fdatasync home/quarterturn.db-wal", "pwrite64 home/quarterturn.db-wal"} <= found.calls.keys()
 
 
 def test_the_page_is_made_from_the_table():
@@ -243,12 +170,12 @@ def test_on_a_full_disk_a_verb_says_so_and_is_finished_when_there_is_room(name, 
                 os.posix_fallocate(file.fileno(), 0, size)
             said = start(work)()
             ballast.unlink()
-            if said.code == 0 or "is done; the next one is" in said.text:
+            if said.code == 0 or OVER in said.text:
                 break
             clear(said)
         if said.code != 0:
             said = start(work)()
-        assert said.code == 0 or "is done; the next one is" in said.text, said.text
+        assert said.code == 0 or OVER in said.text, said.text
         assert state(base) == unharmed(name)
         sound(scene.home if name != "restore" else with_keys(scene))
 

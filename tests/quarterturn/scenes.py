@@ -1,0 +1,113 @@
+"""Homes on which a verb of the crash table is about to be given, and what must hold of them afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from grammars.admission import Admission
+from quarterturn import intake
+from quarterturn.cli.exits import EXITS
+from quarterturn.wiring import House
+from rotation.sets import Stratum
+from vault.ledger.audit import audit
+from vault.task import Task
+
+from .conftest import copy_of, written
+from .crashes import Said, start, verb
+
+EASY = Stratum("filesystem", "single-tool", "easy")
+CLEAR = {EXITS["unavailable"], EXITS["locked"]}
+OVER = "is done; the next one is"
+"""What a turn says that has nothing left to do."""
+
+
+def sound(home: Path) -> None:
+    """Look at everything that could contradict itself."""
+    with closing(House(home, None)) as house:
+        assert house.writer.fsck() == []
+        house.vault.verify_access_log()
+        house.ledger.verify()
+        ids = [record.id for record in house.vault.records()]
+        assert len(ids) == len(set(ids))
+        for release in house.places.releases.glob("*"):
+            report = audit(release, [house.places.log_vkey.read_text()])
+            assert report.ok, report.failed
+
+
+class Scene:
+    """A folder with a home in it, and the verbs on it as work for a child."""
+
+    def __init__(self, base: Path, templates: Path) -> None:
+        self.base, self.templates = base, templates
+        self.home, self.copy, self.new = base / "home", base / "copy", base / "new"
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for path in self.base.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def set(self, name: str) -> Callable[[], int]:
+        """Make ready for a verb, and give it."""
+        if name == "init":
+            return self.init()
+        kind = {"task import": "empty", "task review": "waiting"}.get(name, "live")
+        how = {"live": {"tasks": 5, "live": True}}.get(kind, {})
+        copy_of(self.templates, "empty" if kind == "waiting" else kind, self.home, **how)
+        if kind == "waiting":
+            self.wait_for_a_review(6)
+        if name == "publish":
+            assert start(self.turn_run())().code == 0
+            shutil.rmtree(self.home / "public" / "releases")
+        if name == "restore":
+            assert start(self.backup())().code == 0
+        return getattr(self, name.replace(" ", "_"))()
+
+    def wait_for_a_review(self, count: int) -> None:
+        with closing(House(self.home, None)) as house:
+            for number in range(count):
+                task, skeleton = Task.parse(written(EASY, number)), f"s/{number}"
+                house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
+                house.vault.advance(task.id, "admit")
+
+    def init(self):
+        return verb("init", "--month", "2026-12", "--home", self.home)
+
+    def task_import(self, file: Path, proven: dict[str, Admission]):
+        def work() -> int:
+            intake.admit = lambda draft, *_: proven[draft.id]  # in a child
+            return verb("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", self.home)()
+
+        return work
+
+    def task_review(self, who: str = "grace"):
+        return verb("task", "review", "--batch", "--approve", "--as", who, "--home", self.home)
+
+    def turn_run(self):
+        return verb("turn", "run", "--month", "2026-12", "--home", self.home)
+
+    def publish(self):
+        return verb("publish", "2026-12", "--home", self.home)
+
+    def keys_rotate(self):
+        return verb("keys", "rotate", "--as", "ada", "--home", self.home)
+
+    def backup(self):
+        return verb("backup", self.copy, "--home", self.home)
+
+    def restore(self):
+        return verb("restore", self.copy, "--head", self.home / "head" / "signed", "--home", self.new)
+
+
+def clear(said: Said) -> None:
+    """Require one sentence, of a code that says whose turn it is, and nothing of a library."""
+    assert said.code in CLEAR, said.text
+    assert said.sentence.startswith("quarterturn: "), said.text
+    assert "Traceback" not in said.text
+
+
+def with_keys(scene: Scene) -> Path:
+    shutil.copytree(scene.home / "keys", scene.new / "keys", dirs_exist_ok=True)
+    return scene.new
