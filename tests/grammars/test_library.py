@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from random import Random
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from grammars.admission import admit, needed_tools
 from grammars.coverage import check
 from grammars.derivation import derive, of_template
+from grammars.duplicates import wording
+from grammars.forms import names_in
 from grammars.grammar import CATEGORIES, DIFFICULTIES
 from grammars.load import library, load
 from grammars.ranges import Compose
@@ -115,6 +117,25 @@ def test_every_template_is_rich_enough_to_keep_a_secret(server):
         assert found.tries < 4, found
         assert found.steps <= 1, found
         assert found.traceable != (found.template in UNTRACEABLE), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("server", "name"), TEMPLATES)
+def test_skeletons_that_are_told_alike_still_have_many_goals(server, name):
+    """Only one task may have a goal, so skeletons that differ in what no goal says need values that it does say."""
+    template, groups = GRAMMARS[server].templates[name], defaultdict(list)
+    said = names_in(template.phrasings)
+    for skeleton in of_template(server, template):
+        parts = [template.nonterminals[slot][choice].phrase for slot, choice in skeleton.choices if slot in said]
+        groups[str(parts)].append(skeleton)
+    for alike in groups.values():
+        if len(alike) > 1:
+            made = (
+                draw(GRAMMARS[server], one, one.difficulties[0], Random(f"{one.id}/{n}"))
+                for one in alike
+                for n in range(5)
+            )
+            assert len({wording(drawn.draft.task) for drawn in made}) >= 2 * len(alike), alike
 
 
 @pytest.mark.parametrize("server", library())

@@ -2,11 +2,15 @@
 
 import hashlib
 from collections import Counter
+from itertools import islice
 
 import pytest
 
+from grammars.duplicates import wording
 from grammars.load import library, load
+from grammars.surroundings import Around
 from quarterturn import devset
+from quarterturn.supply import MOST_TOLD
 from rotation.cohort import Candidate, allocate
 from rotation.draw import drafts, spared
 from rotation.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
@@ -19,38 +23,43 @@ def of_server(mix, server):
     return {stratum: count for stratum, count in mix.items() if stratum.server == server}
 
 
-def drawn(grammars, mix, seed, used, each):
-    """Draw as `quarterturn.supply` does: every stratum in turn, no skeleton twice."""
+def drawn(grammars, mix, seed, used, *, each, around=None):
+    """Draw as `quarterturn.supply` does: every stratum in turn, no skeleton twice, and no goal that was told before."""
     found = []
     for stratum, count in mix.items():
         stream = drafts(grammars, stratum, seed, exclude=lambda: used, mix=mix)
         for _ in range(each * count):
-            found.append((stratum, next(stream)))
+            own = (draft for draft in islice(stream, MOST_TOLD) if around is None or around.told(draft) is None)
+            found.append((stratum, next(own)))
             used.add(found[-1][1].skeleton)
     return found
 
 
 def known_to_everybody(grammars, server):
-    """Give the skeletons of the server's part of every dev set."""
-    tags = set()
+    """Give the skeletons and the wordings of the server's part of every dev set."""
+    tags, said = set(), {}
     for spec in SETS.values():
         used = set()
-        drawn(grammars, of_server(dict(sorted(spec.dev.items())), server), devset.SEED, used, each=1)
+        found = drawn(grammars, of_server(dict(sorted(spec.dev.items())), server), devset.SEED, used, each=1)
         tags |= used
-    return tags
+        said |= {wording(draft.task): draft.id for _, draft in found}
+    return tags, said
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [b"one", b"another"])
 @pytest.mark.parametrize("server", library())
-def test_in_a_year_no_skeleton_comes_twice_no_stratum_runs_dry_and_all_cohorts_are_alike(server, seed):
+def test_in_a_year_no_skeleton_and_no_goal_comes_twice_no_stratum_runs_dry_and_all_cohorts_are_alike(server, seed):
     grammars, mix = {server: load(server)}, of_server(MCPBENCH.per_cohort, server)
     spec = SetSpec(server, mix)
-    used = known_to_everybody(grammars, server)
-    public, cohorts = set(used), []
+    used, said = known_to_everybody(grammars, server)
+    public, cohorts, goals, around = set(used), [], [*said], Around(said=said)
     for month in range(MONTHS + 1):
         names = [f"cohort-{month}-{n}" for n in range(1 if month else COHORTS)]
-        found = drawn(grammars, mix, hashlib.sha256(seed + bytes([month])).digest(), used, each=len(names))
+        found = drawn(
+            grammars, mix, hashlib.sha256(seed + bytes([month])).digest(), used, each=len(names), around=around
+        )
+        goals += [wording(draft.task) for _, draft in found]
         candidates = [
             Candidate(draft.id, stratum, draft.skeleton, hashlib.sha256(draft.id.encode()).digest())
             for stratum, draft in found
@@ -60,6 +69,7 @@ def test_in_a_year_no_skeleton_comes_twice_no_stratum_runs_dry_and_all_cohorts_a
     skeletons = [task.skeleton for cohort in cohorts for task in cohort]
     assert len(skeletons) == len(set(skeletons)) == spec.cohort_size * (COHORTS + MONTHS)
     assert not public & set(skeletons)
+    assert len(goals) == len(set(goals))
 
 
 def test_the_benchmark_has_every_server_that_there_is():
