@@ -215,7 +215,7 @@ def _people(words: Sequence[str]) -> dict[str, str]:
     people: dict[str, str] = {}
     for word in words:
         name, sign, key = word.partition("=")
-        if not sign or not PERSON.fullmatch(name) or name in people:
+        if not sign or not key or not PERSON.fullmatch(name) or name in people:
             raise Malformed("a custodian is NAME=KEY, each name once and of letters, digits, dots and dashes")
         text = key if key.startswith(("age1", "ssh-")) else Path(key).read_text(encoding="utf-8", errors="replace")
         people[name] = " ".join(text.split()[:2])

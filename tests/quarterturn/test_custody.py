@@ -13,7 +13,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from quarterturn import checkup
+from quarterturn import checkup, custody
 from quarterturn.cli.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 from quarterturn.home import Places
 from vault.keys import FileKeyRing
@@ -219,6 +219,11 @@ def test_a_split_of_an_open_home_says_that_nothing_else_opens_it(home, people, t
     assert "keys join" in say("keys", "list", "--home", home).sentence
 
 
+def test_whoever_leaves_a_home_to_its_custodians_alone_is_told(split, keys):
+    said = keys("remove", "passphrase")
+    assert (said.code, said.out.splitlines()[-1]) == (0, custody.SHUT)
+
+
 def test_a_home_without_custodians_says_so(split, home, say):
     said = say("keys", "join", split / "ada.age", "--as", "ada", "--home", home)
     assert (said.code, "has no custodians" in said.sentence) == (3, True)
@@ -233,4 +238,20 @@ def test_a_copy_of_the_rings_file_opens_and_an_open_ring_is_not_copied_unasked(h
     bare = tmp_path / "bare.json"
     assert say("keys", "backup", bare, "--home", home).code == 8
     assert not bare.exists()
-    assert say("keys", "backup", bare, "--unprotected", "--home", home).code == 0
+    said = say("keys", "backup", bare, "--unprotected", "--home", home)
+    assert (said.code, said.out) == (0, f"{bare} opens for whoever can read it: nothing but its mode protects it.\n")
+
+
+def test_a_copy_of_the_rings_file_does_not_lie_in_the_home(locked, keys):
+    for place in (locked / "copy.json", locked / "keys" / "copy.json", locked / "keys" / ".." / "copy.json"):
+        said = keys("backup", place, given=None)
+        assert said.code == 8
+        assert "lies in the home" in said.sentence
+        assert not place.exists()
+
+
+@pytest.mark.parametrize("word", ["ada=", "=age1x", "ada", "a b=age1x"])
+def test_a_custodian_without_a_name_or_a_key_is_malformed(word, keys, tmp_path):
+    said = keys("split", "--threshold", "2", "--custodian", word, "--out", tmp_path / "shares")
+    assert said.code == 2
+    assert "a custodian is NAME=KEY" in said.sentence

@@ -182,11 +182,12 @@ def _identities(file: bytes) -> list[Any]:
 
 def _recipient(custodian: str, public: str) -> Any:
     try:
+        public.encode("ascii")
         if public.startswith("age1"):
             return pyrage.x25519.Recipient.from_str(public)
         if public.startswith("ssh-ed25519 "):
             return pyrage.ssh.Recipient.from_str(public)
-    except pyrage.RecipientError:
+    except (pyrage.RecipientError, UnicodeEncodeError):
         pass
     raise Malformed(f"the key of {custodian} is no public key that we know: give age1... or ssh-ed25519 ...")
 

@@ -108,6 +108,8 @@ def test_after_the_lock_is_removed_the_shares_open_nothing(path, ring, post):
         (2, {"bob": "age1nobody"}, "the key of bob is no public key"),
         (2, {"bob": "ssh-rsa AAAA"}, "the key of bob is no public key"),
         (2, {"bob": "ssh-ed25519 AAAA"}, "the key of bob is no public key"),
+        (2, {"bob": "age1\udcff"}, "the key of bob is no public key"),
+        (2, {"bob": "ssh-ed25519 \ufffd"}, "the key of bob is no public key"),
     ],
 )
 def test_a_split_that_could_not_be_joined_is_not_made(path, post, threshold, public, sentence):
