@@ -180,6 +180,7 @@ def test_the_demo_never_runs_out_of_unseen_skeletons_in_a_year(server, category,
     assert len(used) == 6
 
 
+@pytest.mark.slow
 def test_phrasings_and_difficulties_really_vary():
     goals = Counter(
         sample(GRAMMARS["git"], Random(seed), category="recovery").task["goal"].split()[0] for seed in range(60)

@@ -16,6 +16,8 @@ from quarterturn.launcher import pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
 
+pytestmark = pytest.mark.slow  # each makes a virtual environment and installs into it
+
 BACKEND = """
 import base64, hashlib, zipfile
 def build_editable(folder, config_settings=None, metadata_directory=None):

@@ -207,6 +207,7 @@ VERBS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 def test_a_machine_without_any_box_is_six_in_one_sentence(words, tmp_path):
     """No engine at the socket, no bwrap on the path: nothing is run, and what to install is said."""

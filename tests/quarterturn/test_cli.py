@@ -46,6 +46,7 @@ def test_every_verb_explains_itself(words, say):
     assert f"Usage: {' '.join(('quarterturn', *words))}" in said.out
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy():
     words = json.dumps([[*words, "--help"] for words in verbs()])
     program = (
@@ -155,6 +156,7 @@ def test_a_reader_that_goes_away_is_no_error(home):
     assert (said.returncode, said.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["0<&-", ">&-", "2>&-", "0<&- >&- 2>&-"])
 def test_a_closed_stream_is_an_empty_one_and_never_a_file_of_the_home(home, closed):
     program = Path(sys.executable).parent / "quarterturn"
