@@ -90,6 +90,7 @@ class After:
         return "held" if self.looks >= 0 else self.then
 
 
+@pytest.mark.slow
 def test_a_run_that_was_lost_is_left_as_it_is_and_gone_on_with(house):
     numbers = []
 
@@ -115,6 +116,7 @@ def outcome(task) -> TaskRun:
     return TaskRun(task.id, task.category, task.max_steps, Verdict.FALSE, found, Transcript((), None, "answered"))
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_what_an_earlier_attempt_finished_is_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
@@ -180,6 +182,7 @@ def dying_at(step):
     }[step]
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.parametrize("step", [
     "before the run is committed", "before its opening is published", "before it is started",

@@ -118,6 +118,7 @@ migrations.upgrade(engine)
 """
 
 
+@pytest.mark.slow
 def test_processes_that_migrate_at_once_wait_for_each_other(url):
     command = [sys.executable, "-c", MIGRATE, url]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -39,6 +39,7 @@ def test_an_odd_name_is_never_a_mistake_of_ours(site):
     assert not {asked: status for asked, status in answers.items() if not 400 <= status < 500}
 
 
+@pytest.mark.slow
 def test_while_the_database_is_away_the_service_says_so_and_then_goes_on(site, postgres):
     assert site.get("/submissions", "submitter").status_code == 200
     postgres.stop()
