@@ -41,7 +41,7 @@ def _take(engine: Engine, file: Path) -> None:
             raw = connection.connection.driver_connection
             assert isinstance(raw, sqlite3.Connection)  # noqa: S101 - what the dialect is
             raw.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, with no other beside it
+            _make_one_file(copy)
     else:
         with _opened(file) as copy_of, engine.connect() as source:
             source = source.execution_options(isolation_level="REPEATABLE READ")  # noqa: PLW2901 - the same one
@@ -49,7 +49,14 @@ def _take(engine: Engine, file: Path) -> None:
             with transaction(copy_of) as session:
                 _copy(source, session.connection())
         with closing(sqlite3.connect(file)) as copy:
-            copy.execute("PRAGMA journal_mode=DELETE")
+            _make_one_file(copy)
+
+
+def _make_one_file(copy: sqlite3.Connection) -> None:
+    """Leave no file beside the rows'; where the disk fails, SQLite may say so only by the mode that it keeps."""
+    (mode,) = copy.execute("PRAGMA journal_mode=DELETE").fetchone()
+    if mode != "delete":
+        raise sqlite3.OperationalError("disk I/O error")
 
 
 def put(file: Path, engine: Engine) -> None:
