@@ -26,7 +26,6 @@ from quarterturn.settings import public_key
 from quarterturn.tables import RulesRow
 from vault import access
 from vault.canonical import canonical
-from vault.tables import RULES
 
 if TYPE_CHECKING:
     from quarterturn.wiring import House
@@ -80,7 +79,7 @@ def kept(house: House, session: Session | None = None) -> Rules | None:
         with Session(house.engine) as own:
             return kept(house, own)
     noted = access.rules(session)  # first: rules that come meanwhile are no fewer
-    return _newest(house, session, int(noted.removeprefix(RULES)) if noted else 0)
+    return _newest(house, session, noted)
 
 
 def numbered(house: House, session: Session, number: int) -> Rules:
@@ -108,7 +107,7 @@ def keep(house: House, session: Session, rules: Rules, who: str) -> None:
     number, body = last + 1, canonical(rules.document())
     tag = _tag(house, number, body, session)
     session.add(RulesRow(number=number, body=body, tag=tag, at=house.now()))
-    house.vault.note(who=who, what=f"{RULES}{number}", why=f"in force: {rules.digest()}", session=session)
+    house.vault.note(who=who, what=access.of_rules(number), why=f"in force: {rules.digest()}", session=session)
 
 
 def _tag(house: House, number: int, body: bytes, session: Session) -> str:

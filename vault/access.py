@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 
 from vault.canonical import canonical
 from vault.errors import Broken, NotAllowed
-from vault.tables import OF_RULES, AccessRow
+from vault.tables import OF_RULES, RULES, AccessRow
 
 START = "0" * 64
 _AT_ONCE = 1000  # entries that are read at a time
@@ -121,10 +121,15 @@ def head(session: Session) -> tuple[int, str]:
     return session.exec(query).first() or (0, START)
 
 
-def rules(session: Session) -> str | None:
-    """Give what the log calls the newest rules that came into force, or None; an index knows, however long it is."""
+def rules(session: Session) -> int:
+    """Give the number of the newest rules that came into force, 0 for none; an index knows, however long the log is."""
     query = select(AccessRow.what).where(OF_RULES).order_by(col(AccessRow.number).desc()).limit(1)
-    return session.exec(query).first()
+    return int((session.exec(query).first() or "0").removeprefix(RULES))
+
+
+def of_rules(number: int) -> str:
+    """Give what the log calls rules that came into force."""
+    return f"{RULES}{number}"
 
 
 def verify(log: Iterable[AccessEntry], known: str | None = None, heads: Collection[Head] = ()) -> int:

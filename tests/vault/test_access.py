@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from vault.access import START, AccessEntry, Head, rules, verify
+from vault.access import START, AccessEntry, Head, of_rules, rules, verify
 from vault.db import transaction
 from vault.errors import Broken, NotAllowed
 
@@ -184,10 +184,10 @@ def test_parts_of_the_log_are_given_in_order(vault, log):
 
 def test_the_newest_rules_are_found_among_other_entries_without_reading_them(vault, engine, log):
     with transaction(engine) as session:
-        assert rules(session) is None
-        for what in ("rules/1", "rules/2", "approval/rules/7", "blob/rules/9"):
+        assert rules(session) == 0
+        for what in (of_rules(1), of_rules(2), "approval/rules/7", "blob/rules/9"):
             vault.note(who="ada", what=what, why="in force", session=session)
-        assert rules(session) == "rules/2"
+        assert rules(session) == 2
         seen = []
         event.listen(session.connection(), "before_cursor_execute", lambda *asked: seen.append(asked[2:4]))
         rules(session)
