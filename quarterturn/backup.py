@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -134,13 +134,18 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def head_of(folder: Path, note: bytes) -> tuple[Checkpoint, bytes]:
-    """Check a signed head with the public key of a home or a backup, and give it without witnesses' lines.
+def head_of(folder: Path, note: bytes, later: Sequence[str] = ()) -> tuple[Checkpoint, bytes]:
+    """Check a signed head with the public keys of a home or a backup, and give it without witnesses' lines.
+
+    Args:
+        folder: of the home or the backup.
+        note: the signed head.
+        later: keys that the log got after the backup was made.
 
     Raises:
         Malformed, Broken: it is none, or another log's.
     """
-    keys = [Verifier.parse(key) for key in read_keys(folder / "public" / "log.vkey")]
+    keys = [Verifier.parse(key) for key in [*read_keys(folder / "public" / "log.vkey"), *later]]
     head, _ = open_checkpoint(note, keys)
     text, lines = take_apart(note)
     own = next(line for line in lines if read_line(line)[:2] in [(key.name, key.key_id) for key in keys])

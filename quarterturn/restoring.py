@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from quarterturn.home import SQLITE, Places
 from quarterturn.report import Report
 from vault.db import open_engine
 from vault.errors import Broken
+from vault.errors import Malformed as NotUnderstood
+from vault.ledger.command import read_keys
 from vault.ledger.tiles import make_folder, sync_folder
 
 OLDER = (
@@ -32,7 +35,7 @@ OLDER = (
 )
 
 
-def restore(source: Path, home: Path, newest: Path | None, database: str | None) -> Report:
+def restore(source: Path, home: Path, newest: Path | None, database: str | None, keys: Path | None = None) -> Report:
     """Make a home out of a backup.
 
     Args:
@@ -40,6 +43,7 @@ def restore(source: Path, home: Path, newest: Path | None, database: str | None)
         home: the new home; nothing is there yet, or an empty folder.
         newest: a file with the newest signed head of the log that is known.
         database: an address that is used instead of the settings', or None.
+        keys: a file with the log's newest public keys, where they were changed after the backup.
 
     Raises:
         NotFound: there is no backup.
@@ -51,13 +55,15 @@ def restore(source: Path, home: Path, newest: Path | None, database: str | None)
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         raise Refused(f"{home} is not empty: name a new folder; nothing was written")
     manifest = _verified(source)
-    note, older = _newest(source, manifest, newest)
+    later = read_keys(keys) if keys is not None else []
+    note, older = _newest(source, manifest, newest, later)
     outside: Path | None = None
     try:
         with whole(home, f"the home {home}") as folder:
             _write(source, folder, manifest)
             if note is not None:
                 (folder / "head" / "signed").write_bytes(note)
+                _know(folder / "public" / "log.vkey", later)
             outside = _rows(folder, home, database)
     except BaseException:
         if outside is not None:
@@ -102,7 +108,7 @@ def _read(source: Path) -> Any:
     return manifest
 
 
-def _newest(source: Path, manifest: Any, newest: Path | None) -> tuple[bytes | None, str]:
+def _newest(source: Path, manifest: Any, newest: Path | None, later: Sequence[str]) -> tuple[bytes | None, str]:
     """Give the head to go on from if it is not the backup's own, and what to say where that one is older (rule 2)."""
     own = manifest["head"]
     if newest is None:
@@ -117,7 +123,13 @@ def _newest(source: Path, manifest: Any, newest: Path | None) -> tuple[bytes | N
         note = newest.read_bytes()
     except OSError as error:
         raise NotFound(f"{newest} cannot be read: {error.strerror}") from None
-    head, plain = head_of(source, note)
+    try:
+        head, plain = head_of(source, note, later)
+    except (NotUnderstood, Broken) as error:
+        raise type(error)(
+            f"{newest} is no head of this log that the backup can check: {error}. Where the log's key was changed "
+            "after the backup, name the log.vkey of after that with --key"
+        ) from None
     held = own["size"] if own else 0
     if head.size < held:
         raise Refused(f"{newest} has {head.size} leaves, and the backup itself {held}: name the newest head there is")
@@ -126,6 +138,12 @@ def _newest(source: Path, manifest: Any, newest: Path | None) -> tuple[bytes | N
     if head.size == held:
         return None, ""
     return plain, OLDER.format(held=held, signed=head.size)
+
+
+def _know(path: Path, later: Sequence[str]) -> None:
+    """Add the keys that the log got after the backup, so that whoever reads the copy can check its newest head."""
+    known = read_keys(path)
+    path.write_text("".join(f"{key}\n" for key in dict.fromkeys([*known, *later])), encoding="utf-8")
 
 
 def _write(source: Path, folder: Path, manifest: Any) -> None:

@@ -41,6 +41,9 @@ def backup(
 def restore(
     source: Annotated[Path, typer.Argument(help="The backup's folder.")],
     head: Annotated[Path | None, typer.Option(help="The newest signed head of the log that anybody has.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The log's newest log.vkey, if its key was changed after the backup.")
+    ] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
@@ -48,5 +51,5 @@ def restore(
     from quarterturn.cli.secrets import database
     from quarterturn.restoring import restore as make
 
-    made = make(source, home, head, database())
+    made = make(source, home, head, database(), key)
     Output(as_json=as_json).result(made.data, *made.lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,3 +94,39 @@ def test_a_release_across_the_change_is_proved_with_both_keys(live: Path, say: C
     assert say("backup", tmp_path / "copy", "--home", live).code == 0
     head = live / "head" / "signed"
     assert say("restore", tmp_path / "copy", "--home", tmp_path / "again", "--head", head).code == 0
+
+
+def test_a_backup_of_before_the_change_is_restored_with_the_newest_keys_and_signs_nothing(
+    live: Path, say: Callable, tmp_path: Path
+) -> None:
+    assert say("backup", tmp_path / "copy", "--home", live).code == 0
+    assert say("log", "change-key", "--as", "ada", "--home", live).code == 0
+    again, head = tmp_path / "again", live / "head" / "signed"
+    refused = say("restore", tmp_path / "copy", "--home", again, "--head", head)
+    assert (refused.code, again.exists()) == (1, False)
+    assert "--key" in refused.sentence
+    assert str(head) in refused.sentence
+    said = say(
+        *(
+            "restore",
+            tmp_path / "copy",
+            "--home",
+            again,
+            "--head",
+            head,
+            "--key",
+            live / "public" / "log.vkey",
+            "--json",
+        )
+    )
+    assert (said.code, said.data["signs"]) == (0, False)
+    assert keys(again) == keys(live)
+    shutil.copytree(live / "keys", again / "keys", dirs_exist_ok=True)
+    assert say("task", "list", "--home", again).code == 0
+    for words in (("turn", "run"), ("log", "change-key", "--as", "ada")):
+        stopped = say(*words, "--home", again)
+        assert stopped.code == 8
+        assert "do not reach there" in stopped.sentence
+    nothing = say("restore", tmp_path / "copy", "--home", tmp_path / "third", "--head", tmp_path / "copy/manifest.json")
+    assert nothing.code == 2
+    assert "manifest.json is no head" in nothing.sentence
