@@ -24,6 +24,7 @@ def shred(house: House, task_ids: Sequence[str], who: str, progress: Progress) -
         NotFound: there is no such task.
         Refused: one of them must not be shredded, and none was.
     """
+    task_ids = list(dict.fromkeys(task_ids))
     with progress.progress("shredding", len(task_ids)) as advance:
         keys = sorted(house.drafts.shred(task_ids, who=who, done=lambda: advance(1)))
     erased = erase(house.engine)

@@ -53,6 +53,8 @@ def test_all_rejected_tasks_go_with_their_evidence(house, ids, live, say, backen
     again = say("task", "shred", "--state", "rejected", "--home", live, "--as", "ada")
     assert again.code == 0
     assert "Copies and backups" not in again.out
+    twice = say("task", "shred", *rejected[:1] * 2, "--home", live, "--as", "ada")
+    assert twice.out.startswith("1 tasks are shredded"), "who is named twice is one"
 
 
 def test_what_reviewers_remarked_goes_too(house, ids, live, say):
