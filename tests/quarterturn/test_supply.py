@@ -210,6 +210,7 @@ def test_a_barred_skeleton_is_not_drawn_again(house, grammars):
     assert not set(tags) & {house.vault.record(task_id).skeleton_tag for task_id in second.admitted}
 
 
+@pytest.mark.slow
 def test_a_grammar_that_is_used_up_says_so(house, grammars):
     with pytest.raises(Exhausted, match="no unseen skeleton left for easy single-tool"):
         fill(house, grammars, {EASY: 500})
@@ -283,6 +284,7 @@ def test_a_home_never_draws_a_skeleton_of_a_dev_set(house, grammars):
     assert tags <= stock._spent(house)
 
 
+@pytest.mark.slow
 def test_a_draw_that_goes_on_shares_no_skeleton_with_what_it_kept(house, grammars):
     """One stratum was done when the draw was interrupted; the other, of the same skeletons, was not."""
     hard = Stratum("filesystem", "composition", "hard")
