@@ -126,6 +126,7 @@ def answered(home, *words):
     return subprocess.run(program, input="".join(f"{w}\n" for w in words), capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, say):
     home, ids = waiting
     before = list(say("task", "review", "--as", "grace", "--home", home, "--json").data)
@@ -142,6 +143,7 @@ def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, s
     house.close()
 
 
+@pytest.mark.slow
 def test_a_person_who_has_had_enough_keeps_what_was_decided(waiting, say):
     home, _ = waiting
     assert answered(home, "y", "y", "y", "y", "q").returncode == 0

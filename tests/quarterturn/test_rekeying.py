@@ -176,6 +176,7 @@ KeyFiles(house.places, house.ring).rewrap()
 """
 
 
+@pytest.mark.slow
 def test_killed_among_the_files_it_goes_on(with_model, say):
     killed = subprocess.run([sys.executable, "-c", KILLED, with_model], cwd=ROOT, timeout=120, check=False)
     assert killed.returncode == -signal.SIGKILL

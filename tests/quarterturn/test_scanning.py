@@ -116,6 +116,7 @@ def test_the_order_of_lines_and_what_comes_later_change_no_line(tmp_path: Path) 
     assert len(flags[0]) > len(flags[2]) > 0
 
 
+@pytest.mark.slow
 def test_processes_give_the_bytes_that_one_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [str(case(tmp_path / f"{name}.jsonl", seed)) for seed, name in enumerate("cab")]
     found = []

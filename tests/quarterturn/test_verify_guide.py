@@ -75,6 +75,7 @@ def follow(desk):
     return None if done.returncode == 0 else reached, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_guide_proves_a_release(desk):
     failed, said = follow(desk)
     assert failed is None, said
