@@ -173,10 +173,20 @@ def _kept(path: Path) -> Iterator[Path | None]:
     if not path.exists():
         yield None
         return
-    with _held(path, lambda place: os.link(path, place)) as beside:
+    with _held(path, lambda place: _link(path, place)) as beside:
         yield beside
     with suppress(OSError):
         sync_folder(path.parent)
+
+
+def _link(path: Path, place: Path) -> None:
+    """Give a file a second name; link(2) does not find one that is replaced at that moment, so it is asked again."""
+    while True:
+        try:
+            return os.link(path, place)
+        except FileNotFoundError:
+            if not path.exists():
+                raise
 
 
 @contextmanager

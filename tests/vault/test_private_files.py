@@ -107,12 +107,12 @@ def test_many_writers_of_one_name_and_sweepers_leave_one_whole_file(path):
 
     def write(number: int) -> None:
         try:
-            for _ in range(20):
+            for _ in range(40):
                 replace(path, b"%d" % number * 1000, "key")
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
