@@ -7,7 +7,6 @@ whole skeletons must satisfy is checked in `grammars.checks`.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from grammars.errors import Malformed, NotFound
 from grammars.grammar import Grammar
 from grammars.source import read
 from grammars.templates import as_map, as_texts, only_known, read_templates
-from vault.canonical import canonical
+from vault.canonical import digest
 
 LIBRARY = Path(__file__).parent / "library"
 DICTIONARIES = "dictionaries"
@@ -134,8 +133,7 @@ def _digest(documents: Mapping[str, Any], lists: _Lists) -> str:
     """Hash what the grammar was made from: every file, and the dictionaries that it uses."""
     parts = {f"files/{name}": document for name, document in documents.items()}
     parts |= {f"dictionaries/{name}": list(lists[name]) for name in sorted(lists.used)}
-    digests = {name: hashlib.sha256(canonical(part, name)).hexdigest() for name, part in parts.items()}
-    return hashlib.sha256(canonical(digests)).hexdigest()
+    return digest({name: digest(part, name) for name, part in parts.items()})
 
 
 def _file(document: Any, name: str) -> dict[str, Any]:

@@ -15,7 +15,6 @@ A detail holds ids, counts, commitments and reasons: nothing private, since it s
 from __future__ import annotations
 
 import getpass
-import hashlib
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -33,7 +32,7 @@ from quarterturn.rules import Rules
 from quarterturn.settings import SIGNERS
 from quarterturn.signatures import WORDS, Request
 from quarterturn.tables import ApprovalRow
-from vault.canonical import canonical
+from vault.canonical import digest
 from vault.db import transaction
 from vault.errors import Malformed as NotCanonical
 from vault.ledger import merkle
@@ -218,7 +217,7 @@ def _standing(house: House, standing: int, session: Session, act: _Act) -> Reque
 
 def _digest(detail: Mapping[str, Any]) -> str:
     try:
-        return hashlib.sha256(canonical(dict(detail))).hexdigest()
+        return digest(dict(detail))
     except NotCanonical as error:
         raise Malformed(f"what is to be approved has no canonical form: {error}") from None
 

@@ -25,7 +25,7 @@ from quarterturn.errors import Refused
 from quarterturn.settings import public_key
 from quarterturn.tables import RulesRow
 from vault import access
-from vault.canonical import canonical
+from vault.canonical import canonical, digest
 
 if TYPE_CHECKING:
     from quarterturn.wiring import House
@@ -58,7 +58,7 @@ class Rules:
 
     def digest(self) -> str:
         """Give the SHA-256 of their canonical form, in hex."""
-        return hashlib.sha256(canonical(self.document())).hexdigest()
+        return digest(self.document())
 
 
 def proposed(house: House) -> Rules:

@@ -9,14 +9,13 @@ Each month's `set` statement in the public log commits to one (`rotation.accessh
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Generator, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from sqlmodel import Session, col, select
 
-from vault.canonical import canonical
+from vault.canonical import digest
 from vault.errors import Broken, NotAllowed
 from vault.tables import OF_RULES, RULES, AccessRow
 
@@ -178,4 +177,4 @@ def _require(committed: list[Head], count: int, digest: str) -> None:
 def _digest(entry: AccessEntry) -> str:
     bound = asdict(entry) | {"at": entry.at.astimezone(UTC).isoformat(timespec="microseconds")}
     del bound["digest"]
-    return hashlib.sha256(canonical(bound)).hexdigest()
+    return digest(bound)

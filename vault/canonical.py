@@ -8,6 +8,7 @@ value back. A refusal names the place as a JSON path and never quotes a value: d
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -64,6 +65,15 @@ def canonical(value: Any, what: str = "the document") -> bytes:
     """
     _require_sound(value, what)
     return rfc8785.dumps(value)
+
+
+def digest(value: Any, what: str = "the document") -> str:
+    """Give the SHA-256 of a value's canonical JSON, in lower-case hex.
+
+    Raises:
+        Malformed: as `canonical` does.
+    """
+    return hashlib.sha256(canonical(value, what)).hexdigest()
 
 
 def json_path(steps: Sequence[Step]) -> str:

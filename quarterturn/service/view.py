@@ -19,7 +19,7 @@ from typing import Any
 
 from quarterturn.publicview import BOARDS, DEV, FINDINGS, ROTATIONS
 from rotation.attestation import MONTHS, SIGNERS
-from vault.canonical import canonical
+from vault.canonical import digest
 from vault.ledger.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 from vault.ledger.month import FILES as SIGNED
 from vault.ledger.tiles import KEPT
@@ -201,7 +201,7 @@ class PublicView:
 
 def _dev_tasks(data: bytes) -> Iterator[PublicTask]:
     for task in json.loads(data)["tasks"]:
-        yield PublicTask(task["id"], "dev", task, hashlib.sha256(canonical(task)).hexdigest())
+        yield PublicTask(task["id"], "dev", task, digest(task))
 
 
 def _released_tasks(folder: Path, name: str) -> Iterator[PublicTask]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault.canonical import MAX_INTEGER, MAX_SIZE, canonical, json_path, parse, parse_object
+from vault.canonical import MAX_INTEGER, MAX_SIZE, canonical, digest, json_path, parse, parse_object
 from vault.errors import Malformed
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -64,6 +65,12 @@ REFUSED = {
     "a lone surrogate in a key": (b'{"\\udfff": 1}', '$["\\udfff"]', "surrogate"),
     "one level too deep": (b"[" * 65 + b"]" * 65, "$" + "[0]" * 64, "64 levels"),
 }
+
+
+def test_a_digest_is_that_of_the_canonical_bytes():
+    assert digest({"b": 1, "a": [2.0]}) == hashlib.sha256(b'{"a":[2],"b":1}').hexdigest()
+    with pytest.raises(Malformed, match="the task"):
+        digest({"a": math.nan}, "the task")
 
 
 @pytest.mark.parametrize("name", REFUSED)
