@@ -33,6 +33,7 @@ TWO_OF_THREE = (
     "".join(f"witness {name} {one.witness.vkey} https://{name.lower()}.example/\n" for name, one in KEYS.items())
     + "group any-two 2 A B C\nquorum any-two\n"
 )
+LONG = 300.0  # seconds: whoever answers at all is heard, however slow the machine is
 
 Play = Callable[[bytes], Reply]
 
@@ -43,7 +44,8 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder, clock = folder, count(1_700_000_000)
         self.witnesses = {
-            name: LocalWitness(folder / name, [LOG.verifier], [key], lambda: next(clock)) for name, key in KEYS.items()
+            name: LocalWitness(folder / name, [LOG.verifier], [key], lambda: next(clock), patience=LONG)
+            for name, key in KEYS.items()
         }
         self.parts: dict[str, Play] = {name: one.add_checkpoint for name, one in self.witnesses.items()}
         self.asked: list[tuple[str, bytes]] = []
@@ -51,7 +53,7 @@ class Stage:
         self.writer = self.open("log")
 
     def open(self, name: str) -> LogWriter:
-        return LogWriter(self.folder / name, self.folder / f"{name}-head" / "signed", LOG, ORIGIN)
+        return LogWriter(self.folder / name, self.folder / f"{name}-head" / "signed", LOG, ORIGIN, patience=LONG)
 
     def ask(self, url: str, body: bytes) -> Reply:
         name = url.removeprefix("https://")[0].upper()
@@ -60,7 +62,8 @@ class Stage:
         return self.parts[name](body)
 
     def client(self, policy: str = TWO_OF_THREE, writer: LogWriter | None = None, **how: float) -> Witnesses:
-        return Witnesses(writer or self.writer, Policy.parse(policy), self.ask, told=self.told.append, **how)
+        times = {"patience": LONG, "grace": LONG} | how
+        return Witnesses(writer or self.writer, Policy.parse(policy), self.ask, told=self.told.append, **times)
 
     def grow(self, size: int, writer: LogWriter | None = None, word: str = "leaf") -> None:
         (writer or self.writer).append([f"{word} {n}".encode() for n in range(size)], 0)
