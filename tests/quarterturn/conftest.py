@@ -22,6 +22,7 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import DEMO, Stratum
 from sandbox.servers import SERVERS
+from vault import db
 from vault.task import Task
 
 from ..postgres import Server  # noqa: TID252 - the tests' own
@@ -143,6 +144,16 @@ def make(folder: Path, *, tasks: int = 0, live: bool = False, database: Database
         house.rotation.run(Month.parse(MONTH).plus(-1))
     house.close()
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give whoever is waited for in this process five minutes: a slow machine is no trouble."""
+    for name in ("oidc.WAIT", "channels.PATIENCE", "home._PATIENCE", "publicview._PATIENCE"):
+        monkeypatch.setattr(f"quarterturn.{name}", 300.0)
+    for name in ("WAIT", "IDLE"):
+        monkeypatch.setattr(f"vault.db.{name}", 300.0)
+    monkeypatch.setitem(db._ON_POSTGRES["connect_args"], "connect_timeout", 300)
 
 
 @pytest.fixture(scope="session")

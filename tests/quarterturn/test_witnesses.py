@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import httpx2
 import pytest
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -27,6 +30,7 @@ from vault import witness_keys
 from vault.errors import Locked, Refused, Unavailable
 from vault.errors import Malformed as NoKey
 from vault.ledger.checkpoint import Checkpoint
+from vault.ledger.cosigning import Witnesses
 from vault.ledger.leaf import Statement
 from vault.ledger.note import Signer, Verifier
 from vault.ledger.policy import Policy
@@ -34,6 +38,14 @@ from vault.ledger.witness import MAX_BODY, SIZE, LocalWitness
 
 LOG = Signer("test.example/log", Ed25519PrivateKey.from_private_bytes(bytes(32)))
 KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
+WAIT = 600
+
+
+@pytest.fixture(autouse=True)
+def _patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for whoever is there, however slow; who is stopped says so at once."""
+    monkeypatch.setattr("quarterturn.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
+    monkeypatch.setattr("quarterturn.witnesses.TIMEOUT", httpx2.Timeout(300.0))
 
 
 class Served:
@@ -42,25 +54,33 @@ class Served:
     def __init__(self, folder: Path, name: str, log: Verifier) -> None:
         self.cosigner = witness_keys.create(folder / f"{name}.key", f"{name}.example/witness", KINDS[name])
         self.local = LocalWitness(folder / name, [log], [self.cosigner], lambda: int(time.time()))
-        self.port = 0
+        self._place = kept_place()
+        self.port = self._place.getsockname()[1]
         self.start()
 
     def start(self) -> None:
-        up = threading.Event()
-
-        def ready(url: str) -> None:
-            self.port = int(url.rpartition(":")[2])
-            up.set()
-
-        app = create(self.local)
-        self.server = Listening(uvicorn.Config(app, port=self.port, ws="none", lifespan="off", log_config=None), ready)
+        up, app = threading.Event(), create(self.local)
+        config = uvicorn.Config(app, port=self.port, ws="none", lifespan="off", log_config=None)
+        self.server = Listening(config, lambda _url: up.set())
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
-        assert up.wait(60)
+        assert up.wait(WAIT)
 
     def stop(self) -> None:
         self.server.should_exit = True
-        self.thread.join(60)
+        self.thread.join(WAIT)
+
+    def end(self) -> None:
+        self.stop()
+        self._place.close()
+
+
+def kept_place() -> socket.socket:
+    """Take a port of the loopback where nobody listens: it is kept for whoever listens there now and then."""
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", 0))
+    return place
 
 
 @pytest.fixture
@@ -74,7 +94,7 @@ def witnessed(stocked: Path) -> Iterator[tuple[Path, dict[str, Served]]]:
     (stocked / "quarterturn.toml").write_text(dump(settings))
     yield stocked, served
     for one in served.values():
-        one.stop()
+        one.end()
 
 
 def opened(home: Path) -> tuple[Policy, bytes]:
@@ -256,11 +276,11 @@ def test_an_answer_without_an_end_is_cut_off() -> None:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert up.wait(60)
+        assert up.wait(WAIT)
         with pytest.raises(Unavailable, match="without an end"):
             Asker()(found[0], b"")
     finally:
         server.should_exit = True
-        thread.join(60)
+        thread.join(WAIT)
     with pytest.raises(Unavailable, match="does not answer"):
         Asker()(found[0], b"")
