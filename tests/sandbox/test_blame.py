@@ -6,9 +6,8 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from sandbox.score import Result, score
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.verdict import Verdict
 
+from .sabotage import WAIT, Saboteur, waiting
 from .test_run import RIGHT, a_task, an_agent, an_sqlite_task, box, engine, nothing_left, run, tools
 
 __all__ = ["box", "engine", "nothing_left"]
@@ -39,7 +39,6 @@ BLOB = "hex(randomblob(250000000))"
 EAT = f'call("sqlite__read_query", query="SELECT {BLOB}, {BLOB}")\n'
 LOOK = 'call("sqlite__read_query", query="SELECT 1")\n'
 ADD = """call("sqlite__write_query", query="INSERT INTO people (id, name) VALUES (2, 'Grace')")\n"""
-WAIT = "print('waiting', flush=True)\ntime.sleep(6)\n"
 SQLITE, _ = an_sqlite_task()
 
 BOTH = pytest.mark.parametrize("which", ["box", pytest.param("engine", marks=pytest.mark.engine)])
@@ -61,44 +60,16 @@ def ancestors(pid: int) -> Iterator[int]:
         yield pid
 
 
-class Saboteur:
-    """Does something, once, as soon as it can be done."""
-
-    def __init__(self, deed: Callable[[], bool]) -> None:
-        self.done, self._stop = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(deed,))
-
-    def _run(self, deed: Callable[[], bool]) -> None:
-        while not self._stop.wait(0.1):
-            if deed():
-                self.done.set()
-                return
-
-    def __enter__(self) -> Saboteur:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        assert self.done.is_set(), "nothing was sabotaged, so nothing was shown"
-
-
-def killing(words: bytes, after: float = 1.5) -> Saboteur:
-    """Kill the first process of ours with these words in its command line, some seconds after it was seen."""
-    seen: list[float] = []
+def killing(words: bytes, *, goes_on: bool = False) -> Saboteur:
+    """Kill the first process of ours with these words in its command line, while an agent waits."""
 
     def deed() -> bool:
         pids = below(os.getpid(), words)
-        if not pids:
-            return False
-        seen.append(time.monotonic())
-        if seen[-1] - seen[0] < after:
-            return False
-        os.kill(pids[-1], signal.SIGKILL)
-        return True
+        if pids:
+            os.kill(pids[-1], signal.SIGKILL)
+        return bool(pids)
 
-    return Saboteur(deed)
+    return Saboteur(deed, goes_on=goes_on)
 
 
 def told(outcome: TaskRun) -> tuple[list[str], bool]:
@@ -152,18 +123,27 @@ def test_a_machine_that_is_too_slow_to_freeze_anything_convicts_nobody(box, tmp_
 
 def test_a_bomb_with_a_clock_buys_two_further_draws_in_a_whole_run_and_then_an_unknown(box, tmp_path, nothing_left):
     """The call breaks its world until a moment, and holds ever after: no replay can show that it did."""
-    until = int(time.time()) + 30
-    bomb = f"SELECT CASE WHEN CAST(strftime('%s', 'now') AS INTEGER) < {until} THEN {BLOB} || {BLOB} END"
-    story = f"""
-if time.time() < {until}:
-    call("sqlite__read_query", query="{bomb}")
-    time.sleep({until} + 1 - time.time())
+    bomb = f"SELECT CASE WHEN CAST(strftime('%s', 'now') AS INTEGER) < {{until}} THEN {BLOB} || {BLOB} END"
+    story = f"""{WAIT}
+until = int(open("until").read())
+if time.time() < until:
+    call("sqlite__read_query", query=f"{bomb}")
+    time.sleep(until + 1 - time.time())
 else:
     {ADD}
 """
+    agent = an_agent(tmp_path / "ada", story)
+
+    def deed() -> bool:
+        if len(waiting()) < 4:
+            return False
+        (agent.program.folder / "until").write_text(str(int(time.time()) + 20))
+        return True
+
     tasks = [an_sqlite_task()[0]]
     tasks = [a_copy(tasks[0], number) for number in range(2, 6)]
-    runs = run_set(tasks, an_agent(tmp_path / "ada", story), box, workers=4)
+    with Saboteur(deed, goes_on=True):  # as soon as all four are there
+        runs = run_set(tasks, agent, box, workers=4, terms=Terms(agent=Limits(wall=900.0)))
     unclear = ["unclear: server-lost", "None: finished"]
     assert sorted(told(one) for one in runs) == [
         (["unclear: server-lost"], False),
@@ -218,14 +198,14 @@ def test_no_room_for_the_sockets_of_a_run_is_ours(box, tmp_path, nothing_left, m
 def test_a_server_that_is_killed_before_any_call_is_nobodys_either(box, tmp_path, nothing_left):
     """It was nobody's doing; but who has taken the gateway over may call in secret, and say that nobody did."""
     agent = an_agent(tmp_path / "ada", WAIT + ADD)
-    with killing(b"mcp_server_sqlite"):
+    with killing(b"mcp_server_sqlite", goes_on=True):
         outcome = run(SQLITE, agent, box)
     assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
 
 
 def test_a_server_that_is_killed_from_outside_is_nobodys_and_played_again(box, tmp_path, nothing_left):
     agent = an_agent(tmp_path / "ada", LOOK + WAIT + ADD)
-    with killing(b"mcp_server_sqlite"):
+    with killing(b"mcp_server_sqlite", goes_on=True):
         outcome = run(SQLITE, agent, box)
     assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
     (first,) = outcome.earlier
@@ -242,16 +222,14 @@ def test_a_world_that_is_killed_from_outside_is_ours_whatever_was_called(which, 
 
 
 def killing_container(image: str) -> Saboteur:
-    """Kill the first container of ours that was made of this image, some seconds after it was seen."""
-    seen: dict[str, float] = {}
+    """Kill the first container of ours that was made of this image, while an agent waits."""
     listing = ["docker", "ps", "-q", f"--filter=label=quarterturn.runner={runner()}", f"--filter=ancestor={image}"]
 
     def deed() -> bool:
-        for container in subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split():
-            if time.monotonic() - seen.setdefault(container, time.monotonic()) > 4:
-                subprocess.run(["docker", "kill", container], capture_output=True, check=True)
-                return True
-        return False
+        found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
+        if found:
+            subprocess.run(["docker", "kill", found[0]], capture_output=True, check=True)
+        return bool(found)
 
     return Saboteur(deed)
 
@@ -263,7 +241,7 @@ def killing_container(image: str) -> Saboteur:
 def test_a_relay_that_dies_is_nobodys_and_played_again(which, request, tmp_path):
     made = request.getfixturevalue(which)
     agent = an_agent(tmp_path / "ada", LOOK + WAIT + ADD)
-    with killing(b"/relay.py", after=3.0) if which == "box" else killing_container(RELAY_IMAGE):
+    with killing(b"/relay.py") if which == "box" else killing_container(RELAY_IMAGE):
         outcome = run(SQLITE, agent, made)
     assert told(outcome) == (["unclear: relay-lost", "None: finished"], True)
 
@@ -274,11 +252,9 @@ def test_a_gateway_that_is_killed_is_nobodys_and_played_again(box, tmp_path, not
     def deed() -> bool:
         nursery = NURSERY._process
         children = Path(f"/proc/{nursery.pid}/task/{nursery.pid}/children").read_text().split() if nursery else []
-        if not children or not below(os.getpid(), b"mcp_server_sqlite"):
-            return False
-        time.sleep(2)
-        os.kill(int(children[0]), signal.SIGKILL)
-        return True
+        if children:
+            os.kill(int(children[0]), signal.SIGKILL)
+        return bool(children)
 
     with Saboteur(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
@@ -300,20 +276,22 @@ def test_an_exception_in_a_gateway_before_any_agent_lives_is_ours(box, tmp_path,
 class Jumping:
     """A monotonic clock that leaps ahead once, as one does when a machine was put to sleep."""
 
-    def __init__(self, at: float, by: float) -> None:
-        self._begun, self._at, self._by = time.monotonic(), at, by
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def leap(self) -> bool:
+        self._ahead = 3600.0
+        return True
 
     def __call__(self) -> float:
-        now = time.monotonic()
-        return now + (self._by if now - self._begun > self._at else 0)
+        return time.monotonic() + self._ahead
 
 
 def test_a_clock_that_jumps_over_an_agents_time_is_not_held_against_it(box, tmp_path, nothing_left):
-    agent = an_agent(tmp_path / "ada", LOOK + WAIT + ADD)
-    started = time.monotonic()
-    terms = Terms(clock=Jumping(at=5.0, by=3600.0))
-    outcome = run(SQLITE, agent, box, terms=terms)
-    assert told(outcome) == (["unclear: clock-jumped", "None: finished"], True), time.monotonic() - started
+    clock = Jumping()
+    with Saboteur(clock.leap):
+        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box, terms=Terms(clock=clock))
+    assert told(outcome) == (["unclear: clock-jumped", "None: finished"], True)
 
 
 def test_the_time_of_day_decides_nothing(box, tmp_path, nothing_left, monkeypatch):
