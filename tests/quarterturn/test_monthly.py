@@ -233,7 +233,7 @@ def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, liv
             for process in looking:
                 process.kill()
         for process in looking:
-            process.communicate(timeout=120)
+            process.communicate(timeout=900)
     house, _ = at(DUE)
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
@@ -276,13 +276,13 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
     def step(self: Clock, name: str) -> None:
         if name == "retire":
             reached.set()
-            self._stopping.wait(60)
+            self._stopping.wait(600)
         stop(self, name)
 
     with monkeypatch.context() as patch:
         patch.setattr(monthly.Clock, "_step", step)
         clock.start()
-        assert reached.wait(60)
+        assert reached.wait(600)
         clock.stop()
     assert house.months.turns()[-1].done == ("stop", "close", "retire")
     assert not [key for key in told(house) if "overdue" in key]
@@ -305,7 +305,7 @@ def test_an_alarm_asks_again_and_again_and_never_twice_at_once():
 
     alarm = Alarm(ask, seconds=0.01)
     alarm.start()
-    assert asked.wait(30)
+    assert asked.wait(600)
     alarm.stop()
     count = len(times)
     time.sleep(0.05)

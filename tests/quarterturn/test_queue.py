@@ -112,7 +112,7 @@ def test_many_that_reap_at_once_put_each_job_back_once(house, submit, queue, clo
     for reaper in reapers:
         reaper.start()
     for reaper in reapers:
-        reaper.join(60)
+        reaper.join()
     assert sorted(found) == [0, 0, 0, 6]
     assert {queue.claim("w").attempt for _ in claims} == {2}
 
@@ -221,6 +221,6 @@ def test_many_workers_take_each_job_once(house, submit, clock):
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join()
     assert taken == dict.fromkeys(made, 1)
     assert not house.submissions.unfinished()

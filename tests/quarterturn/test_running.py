@@ -113,7 +113,7 @@ class Endless(NoWorld):
     def world(self, servers, state, limits):
         if self.first.acquire(blocking=False):
             self.house.official.abort(1, "month-turned")
-        time.sleep(3 * LOOK)
+        time.sleep(10 * LOOK)
         raise Unavailable("no world today")
 
 

@@ -44,7 +44,7 @@ from vault.lifecycle import State
 from ..conftest import copy_of, written  # noqa: TID252 - homes
 from .conftest import NOW, Box, outcome, served, with_dev_set
 
-TURNS, MINE, MOST_WAITING, MOST_GONE, WAIT = 2, 3, 4, 4, 60
+TURNS, MINE, MOST_WAITING, MOST_GONE, WAIT = 2, 3, 4, 4, 3600
 OURS = {"turn", "interrupted", "not-now"}
 OF = {"ada": "ada", "eve": "ada", "bob": "bob"}  # accounts and their parties
 who = st.sampled_from(sorted(OF))
@@ -69,8 +69,10 @@ class Worker(threading.Thread):
         self.dead, self.raised = threading.Event(), threading.Event()
 
     def run(self):
-        jobs.work(self.house, self.claim, threading.Event())
-        self.dead.set()
+        try:
+            jobs.work(self.house, self.claim, threading.Event())
+        finally:
+            self.dead.set()
 
     def before(self, place):
         if place == self.dies_at:
@@ -374,6 +376,7 @@ def one_that_has_everything(machine):
 def homes(templates, tmp_path, monkeypatch):
     """Homes, as many as are wanted, with a reserve and with tasks for two turns whatever is withdrawn."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
+    monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
     first = with_dev_set(
         copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling), templates
     )
