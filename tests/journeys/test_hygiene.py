@@ -10,6 +10,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -85,10 +86,14 @@ def test_a_leak_to_a_disk_is_noticed_however_short_it_is(short_folder: Path) -> 
 
 MOTHER = """
 import subprocess, sys
-word = sys.stdin.read()
+word = sys.stdin.readline().strip()
 words, names = ([word], {}) if sys.argv[1] == "argument" else ([], {"X": word})
-subprocess.run([sys.executable, "-c", "import time; time.sleep(1)", *words], env=names, check=True)
+subprocess.run([sys.executable, "-c", "import sys; sys.stdin.read()", *words], env=names, check=True)
 """
+
+
+def saw(processes: Processes, name: str) -> bool:
+    return bool(processes.open) and name in {hit.name for hit in processes.found.copy()}
 
 
 @pytest.mark.slow
@@ -96,7 +101,13 @@ def test_a_word_that_a_process_is_given_is_noticed() -> None:
     words = {"argument": secrets.token_hex(12), "variable": secrets.token_hex(12)}
     with Processes(Needles({how: word.encode() for how, word in words.items()}), os.getpid()) as processes:
         for how, word in words.items():
-            subprocess.run([sys.executable, "-c", MOTHER, how], input=word, text=True, check=True)
+            with subprocess.Popen([sys.executable, "-c", MOTHER, how], stdin=subprocess.PIPE, text=True) as mother:
+                mother.stdin.write(f"{word}\n")
+                mother.stdin.flush()
+                end = time.monotonic() + 300  # it lives until it was seen
+                while not saw(processes, how) and time.monotonic() < end:
+                    time.sleep(0.05)
+            assert mother.returncode == 0
     assert {hit.name for hit in processes.found} == words.keys()
     assert processes.open, "nobody closed the cores of these"
 
@@ -141,7 +152,7 @@ class Month:
     def play(self, *words: str | Path) -> None:
         """Run a verb, and keep what it said."""
         command = [QUARTERTURN, *map(str, words), "--home", self.home]
-        done = subprocess.run(command, env=self.environment, capture_output=True, timeout=600, check=False)
+        done = subprocess.run(command, env=self.environment, capture_output=True, timeout=3600, check=False)
         assert done.returncode == 0, (words, done.stderr.decode()[-1000:])
         self.said += done.stdout + done.stderr
 

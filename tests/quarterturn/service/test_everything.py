@@ -24,7 +24,8 @@ from ...sandbox.endpoint.conftest import serve as in_front  # noqa: TID252 - lik
 
 ROOT = Path(__file__).parents[3]
 IMAGE = "quarterturn-agent-rulebook:latest"  # made by `./run images`
-WAIT = 300
+WAIT = 1800
+UNHURRIED = {"requests_per_minute": 10**9}  # the application's clock stands still
 ENDED = ("done", "failed", "cancelled")
 
 
@@ -48,7 +49,7 @@ def test_an_image_goes_from_a_request_to_the_board(playable, serve):
     ada = f"ada-{os.getpid()}"  # others may be testing with the same engine
     subprocess.run(["docker", "tag", IMAGE, f"{ada}/rulebook:1"], check=True)
     try:
-        with serve(playable, workers=1, limits={"images": ("{account}/",)}) as site:
+        with serve(playable, workers=1, limits={"images": ("{account}/",)} | UNHURRIED) as site:
             site.house.settings = site.house.settings.model_copy(update={"run": Run(workers=4)})
             site.account(ada)
             site.account("eve")
@@ -74,7 +75,7 @@ def hosted(pem, url, port):
     server = [sys.executable, str(ROOT / "examples" / "endpoint" / "server.py"), str(pem), url, str(port)]
     with subprocess.Popen([*server, *agent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            for _ in range(600):
+            for _ in range(6000):
                 with socket.socket() as attempt:
                     if attempt.connect_ex(("127.0.0.1", port)) == 0:
                         break
@@ -104,7 +105,7 @@ def test_two_hosted_endpoints_are_run_at_once_and_stand_on_the_board(playable, s
     authority = Authority(tmp_path)
     exceptions = {"test_allow": ("203.0.113.0/24",), "test_authority": authority.pem}
     monkeypatch.setattr(jobs, "Hosting", partial(Hosting, **exceptions))
-    limits = {"callbacks": "203.0.113.1:8701", "callbacks_url": "http://203.0.113.1:8701"}
+    limits = {"callbacks": "203.0.113.1:8701", "callbacks_url": "http://203.0.113.1:8701"} | UNHURRIED
     url = "https://203.0.113.10/tasks"
     with serve(playable, workers=2, limits=limits) as site:
         site.house.settings = site.house.settings.model_copy(update={"run": Run(box="bwrap")})
