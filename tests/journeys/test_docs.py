@@ -57,7 +57,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=3600,
         check=False,
     )
 

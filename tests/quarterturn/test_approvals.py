@@ -210,7 +210,7 @@ def test_two_processes_use_one_approval_once(home, opened):
     for process in both:
         process.stdin.write("\n")
         process.stdin.flush()
-    said = [process.communicate(timeout=120)[1] for process in both]
+    said = [process.communicate(timeout=900)[1] for process in both]
     assert sorted(process.returncode for process in both) == [0, 1]
     assert sum("Unapproved" in text for text in said) == 1
 

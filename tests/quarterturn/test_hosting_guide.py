@@ -29,13 +29,13 @@ def run(command: str, folder: Path) -> subprocess.Popen[str]:
 
 def finished(command: str, folder: Path) -> str:
     with run(command, folder) as process:
-        said, _ = process.communicate(timeout=500)
+        said, _ = process.communicate(timeout=3600)
     assert process.returncode == 0, f"{command}\n{said[-1000:]}"
     return said
 
 
 def wait_until_heard(port: int) -> None:
-    for _ in range(600):
+    for _ in range(6000):
         with socket.socket() as attempt:
             if attempt.connect_ex(("127.0.0.1", port)) == 0:
                 return

@@ -56,7 +56,7 @@ def test_the_guide_to_models_works_line_by_line(live, upstream, tmp_path):
             env=os.environ | {"PATH": path},
             capture_output=True,
             text=True,
-            timeout=500,
+            timeout=3600,
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-500:]}"

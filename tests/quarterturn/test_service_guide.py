@@ -46,7 +46,7 @@ class Desk:
             ["bash", "-c", f"exec env {command}"],
             cwd=self.folder, env=self.environment, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        alarm = threading.Timer(300, process.kill)
+        alarm = threading.Timer(1800, process.kill)
         alarm.start()
         try:
             missing = set(until)

@@ -200,7 +200,7 @@ def test_the_guide_to_the_watch_works_line_by_line(months):
             env=os.environ | {"PATH": path},
             capture_output=True,
             text=True,
-            timeout=500,
+            timeout=3600,
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-500:]}"

@@ -39,7 +39,7 @@ def test_a_service_turns_what_is_due_and_says_so_in_its_log(stocked):
     started_over(stocked, "2026-09")  # the first two turns have their tasks, the third lacks some
     command = [QUARTERTURN, "serve", "--home", stocked, "--port", "0", "--workers", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    alarm = threading.Timer(300, process.kill)
+    alarm = threading.Timer(1800, process.kill)
     alarm.start()
     lines = []
     try:
