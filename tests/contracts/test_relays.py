@@ -75,21 +75,24 @@ def start(program, tmp_path):
             path = tmp_path / "gateway.sock"
             if serve is not None:
                 stack.callback(Gateway(path, serve).close)
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                port = probe.getsockname()[1]
-            process = subprocess.Popen([*program, str(port), str(path)], stdout=subprocess.PIPE)
-            stack.callback(process.stdout.close)
-            stack.callback(process.wait, 5)
-            stack.callback(process.kill)
-            assert process.stdout.readline() == b"ready\n"
+            for _ in range(5):  # another process may take the port before the relay does
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", 0))
+                    port = probe.getsockname()[1]
+                process = subprocess.Popen([*program, str(port), str(path)], stdout=subprocess.PIPE)
+                stack.callback(process.stdout.close)
+                stack.callback(process.wait)
+                stack.callback(process.kill)
+                if said := process.stdout.readline():
+                    break
+            assert said == b"ready\n"
             return port, process
 
         yield begin
 
 
 def dial(port):
-    return socket.create_connection(("127.0.0.1", port), 10)
+    return socket.create_connection(("127.0.0.1", port), 60)
 
 
 def everything(sock):
@@ -178,7 +181,7 @@ def descriptors(pid):
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-def until(holds, seconds=20):
+def until(holds, seconds=60):
     deadline = time.monotonic() + seconds
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -197,7 +200,7 @@ def test_bytes_that_come_one_by_one_come_in_order(start, size):
 
 
 def test_a_gateway_that_does_not_read_stops_nobody_else(start):
-    port, _ = start(lambda caller: echo(caller) if caller.recv(1) == b"e" else time.sleep(20))
+    port, _ = start(lambda caller: echo(caller) if caller.recv(1) == b"e" else time.sleep(100))
     with dial(port) as stuck, dial(port) as agent:
         stuck.settimeout(0.5)
         with contextlib.suppress(TimeoutError):
@@ -261,14 +264,18 @@ def test_connections_beyond_the_cap_are_refused_and_room_is_used_again(start):
 
 @pytest.mark.parametrize("end", ["half closed", "silent", "refused to read"])
 def test_waiting_uses_no_time(start, end):
-    port, process = start(lambda caller: time.sleep(3) if end != "refused to read" else caller.sendall(bytes(1 << 24)))
+    port, process = start(lambda caller: time.sleep(90) if end != "refused to read" else caller.sendall(bytes(1 << 24)))
     with dial(port) as agent:
         if end == "half closed":
             agent.shutdown(socket.SHUT_WR)
         time.sleep(0.3)
-        before = spent(process.pid)
-        time.sleep(0.6)
-        assert spent(process.pid) - before <= 10  # hundredths of a second
+
+        def idle():
+            before = spent(process.pid)
+            time.sleep(0.6)
+            return spent(process.pid) - before <= 10  # hundredths of a second
+
+        until(idle)  # on a slow machine it may still be at work on what came
 
 
 def spent(pid):
@@ -300,7 +307,7 @@ def test_a_port_that_is_taken_is_an_end_and_not_a_wait(program, tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         command = [*program, str(taken.getsockname()[1]), str(tmp_path / "gateway.sock")]
-        done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=120, check=False)
     assert done.returncode not in (0, None)
     assert done.stdout == b""
 

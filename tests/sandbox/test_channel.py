@@ -25,7 +25,7 @@ class World:
 
     def __init__(self):
         self.end, theirs = socket.socketpair()
-        self.end.settimeout(10)
+        self.end.settimeout(60)
         self.reader, self.waiting = frames.Reader(), []
         self.channel = Channel(theirs, token="the token")
         self.channel.open(SERVERS, SEED, "/data")
@@ -66,7 +66,7 @@ def world():
 
 
 @contextlib.contextmanager
-def freezing(world, timeout=10.0):
+def freezing(world, timeout=300.0):
     """Freeze in a thread, and give where its end will be."""
     end = []
 
@@ -81,7 +81,7 @@ def freezing(world, timeout=10.0):
     try:
         yield end
     finally:
-        thread.join(20)
+        thread.join(320)
         assert not thread.is_alive()
 
 
@@ -97,7 +97,7 @@ def test_a_token_is_made_anew_and_is_in_no_repr():
         ours, theirs = socket.socketpair()
         with ours, contextlib.closing(Channel(theirs)) as channel:
             channel.open([], Tree({}), "/data")
-            ours.settimeout(5)
+            ours.settimeout(60)
             [(_, start), *_] = frames.Reader().feed(ours.recv(65536))
             token = json.loads(start)["start"]["token"]
             assert token not in repr(channel)
@@ -109,7 +109,7 @@ def test_a_token_is_made_anew_and_is_in_no_repr():
 def test_bytes_of_servers_pass_both_ways(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
-        gateway.settimeout(5)
+        gateway.settimeout(60)
         gateway.sendall(frames.pack(1, b"ask"))
         assert world.hear() == (1, b"ask")
         world.end.sendall(frames.pack(1, b"answer"))
@@ -128,14 +128,14 @@ def test_of_a_gateway_only_the_servers_channels_pass(world):
 def test_of_a_world_only_the_servers_channels_pass(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
-        gateway.settimeout(5)
+        gateway.settimeout(60)
         world.tell(started=1)
         world.tell(exited={"server": "one", "code": -11, "stderr": "words"})
         for number in (64, 65, 255):
             world.end.sendall(frames.pack(number, b"state"))
         world.end.sendall(frames.pack(2, b"through"))
         assert frames.Reader().feed(gateway.recv(1000)) == [(2, b"through")]
-    assert world.channel.started(5)
+    assert world.channel.started(60)
     assert [(end.server, end.code) for end in world.channel.exits] == [("one", -11)]
     assert "words" not in repr(world.channel.exits)
 
@@ -155,7 +155,7 @@ def test_what_servers_say_during_a_freeze_goes_nowhere(world):
             world.hear()
             world.end.sendall(frames.pack(1, b"too late"))
             world.give(SEED.to_tar())
-        gateway.settimeout(5)
+        gateway.settimeout(60)
         assert gateway.recv(100) == b""
     assert isinstance(end[0], Tree)
 
@@ -165,7 +165,7 @@ def test_a_world_that_does_not_answer_is_lost_in_time(world):
     begun = time.monotonic()
     with pytest.raises(Lost, match=r"within 0\.3 s"):
         world.channel.freeze(0.3)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
 
 
 def test_a_world_that_reads_nothing_is_lost_in_time():
@@ -182,16 +182,16 @@ def test_a_world_whose_stream_ends_is_lost_at_once(world, when):
     if when == "before":
         world.end.close()
         with pytest.raises(Lost, match="cut off"):
-            world.channel.freeze(30)
+            world.channel.freeze(300)
         return
     begun = time.monotonic()
-    with freezing(world, 30) as end:
+    with freezing(world) as end:
         world.hear()
         tar = SEED.to_tar()
         world.end.sendall(frames.pack(64, tar) if when == "between" else frames.pack(64, tar)[:100])
         world.end.close()
     assert isinstance(end[0], Lost)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 100
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_exits_beyond_any_number_of_servers_are_not_kept(world):
     for number in range(500):
         world.tell(exited={"server": f"s{number}", "code": 1, "stderr": ""})
     world.tell(started=1)
-    assert world.channel.started(5)
+    assert world.channel.started(60)
     assert len(world.channel.exits) == frames.LAST_SERVER
 
 

@@ -7,6 +7,7 @@ import json
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -98,6 +99,9 @@ def test_an_engine_that_stands_still_over_that_question_is_given_up(tmp_path, mo
     monkeypatch.setattr(module, "EVENT_SECONDS", 0.3)
     with an_engine(tmp_path / "d.sock", None) as asked:
         assert memory_ran_out(tmp_path / "d.sock", monkeypatch) is False
+        deadline = time.monotonic() + 60
+        while not asked and time.monotonic() < deadline:  # it may come to read it only now
+            time.sleep(0.02)
         assert len(asked) == 1
 
 

@@ -221,8 +221,8 @@ def test_who_says_nothing_is_cut_off(callbacks):
 
 
 def test_a_process_that_stands_still_holds_nobody_up(callbacks, tmp_path, monkeypatch):
-    monkeypatch.setattr("sandbox.endpoint.callbacks.PATIENCE", 0.1)
     token, _ = callbacks.admit(tmp_path)
+    monkeypatch.setattr("sandbox.endpoint.callbacks.PATIENCE", 0.1)
     os.kill(callbacks._process.pid, signal.SIGSTOP)
     with pytest.raises(Lost, match="does not answer"):
         callbacks.forget(token)

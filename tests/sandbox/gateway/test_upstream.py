@@ -44,8 +44,8 @@ async def world(end, answer):
                     await writer.drain()
 
 
-def called(answer, seconds=5.0, log=None):
-    """Call both servers, and give their replies and the log."""
+def called(answer, seconds=30.0, log=None):
+    """Call both servers, the first for `seconds` at most, and give their replies and the log."""
     log = [] if log is None else log
 
     async def run():
@@ -55,9 +55,9 @@ def called(answer, seconds=5.0, log=None):
         async with anyio.create_task_group() as group:
             group.start_soon(world, theirs, answer)
             group.start_soon(upstream.run)
-            for name in NAMES:
+            for name, limit in zip(NAMES, (seconds, 30.0), strict=True):
                 with anyio.fail_after(60):
-                    replies.append(await upstream.call(name, "x", {}, seconds))
+                    replies.append(await upstream.call(name, "x", {}, limit))
             group.cancel_scope.cancel()
         await asyncio.sleep(0)  # transports close themselves in the next turn
         return replies
@@ -113,7 +113,7 @@ def test_a_server_that_writes_too_much_is_lost():
     ],
 )
 def test_whatever_a_result_is_the_caller_gets_a_reply(content):
-    (first, second), _ = called(lambda number: result(number, {"content": content}))
+    (first, second), _ = called(lambda number: result(number, {"content": content}), seconds=5.0)
     assert isinstance(first.text(), str)
     assert not second.is_error
 

@@ -173,7 +173,7 @@ def test_sessions_do_not_share_a_cache_key_or_a_budget(desk, stub, told):
 def test_an_agent_that_goes_away_takes_its_request_with_it(desk, stub, told):
     task = desk(stub({"fault": "hang"}, {"text": "It is blue."}))
     with pytest.raises(Exception, match="timed out"):
-        task.ask(CHAT, told.a_request(CHAT), timeout=1)
+        task.ask(CHAT, told.a_request(CHAT), timeout=3)
     assert said(task.ask(CHAT, told.a_request(CHAT)).json()) == "It is blue."
     first, second = task.finish()
     assert (first.outcome, second.outcome) == ("cut", "ok")
