@@ -379,6 +379,7 @@ logarithmic too. `write_atomically` is the only way in which ledger files come t
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
+    Unavailable = vault_errors.Unavailable
     EMPTY_ROOT = vault_ledger_merkle.EMPTY_ROOT
     HASH_BYTES = vault_ledger_merkle.HASH_BYTES
     level_up = vault_ledger_merkle.level_up
@@ -567,14 +568,17 @@ logarithmic too. `write_atomically` is the only way in which ledger files come t
         """Read a log's files from a folder.
 
     Its reader raises:
-        Broken: a file is missing or cannot be read.
+        Broken: a file is missing.
+        Unavailable: the disk or its permissions do not let us read it, which says nothing about the log.
     """
 
         def read(path: str) -> bytes:
             try:
                 return (folder / path).read_bytes()
-            except OSError as error:
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
                 raise Broken(f"the log's file {path} cannot be read: {error.strerror}") from error
+            except OSError as error:
+                raise Unavailable(f"the log's file {folder / path} cannot be read: {error.strerror}; call again") from error
 
         return read
 

@@ -2,6 +2,8 @@
 
     python -m tests.quarterturn.faults [VERB...]      every call behind each step, which takes many minutes
 
+The import of tasks needs a box, and is played in `test_crashes.py` alone.
+
 The verb is run in a child that stops behind each of its steps (`crashes.TABLE`), and at its beginning. There strace
 takes hold of it and answers EIO to its next call of a family: SQLite's calls too, which no patch reaches. The same
 command is then given again, and fails at the next place, until it ends by itself; that goes on until no place is left.
@@ -212,7 +214,7 @@ def _unsound(scene: Scene, name: str, unharmed: dict[str, Any]) -> Iterator[str]
 
 
 def main() -> None:
-    names = sys.argv[1:] or [name for name in TABLE if name != "task import"]
+    names = [name for name in sys.argv[1:] or TABLE if name != "task import"]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         templates = Path(folder, "templates")
         templates.mkdir()

@@ -40,6 +40,7 @@ from vault.ledger.tiles import (
     folder_reader,
     make_folder,
     pack_entries,
+    sync_folder,
     tile_path,
     unpack_entries,
     write_atomically,
@@ -221,6 +222,8 @@ class LogWriter:
         if public != cosigned:
             self._keep(note)  # written anew: whoever wrote it may have died, or failed, before it was on the disk
             self._publish(cosigned, head.size)
+        else:
+            sync_folder(self.folder)  # the same of the last name that a publication gives
         return head
 
     def _cosigned(self, note: str, size: int) -> str:
@@ -347,3 +350,5 @@ def _text(path: Path) -> str | None:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}; nothing is lost, call again") from error

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from vault.errors import Broken, Malformed
+from vault.errors import Broken, Malformed, Unavailable
 from vault.ledger.merkle import EMPTY_ROOT, HASH_BYTES, level_up, node_hash
 
 HEAD = "checkpoint"
@@ -200,14 +200,17 @@ def folder_reader(folder: Path) -> Read:
     """Read a log's files from a folder.
 
     Its reader raises:
-        Broken: a file is missing or cannot be read.
+        Broken: a file is missing.
+        Unavailable: the disk or its permissions do not let us read it, which says nothing about the log.
     """
 
     def read(path: str) -> bytes:
         try:
             return (folder / path).read_bytes()
-        except OSError as error:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise Broken(f"the log's file {path} cannot be read: {error.strerror}") from error
+        except OSError as error:
+            raise Unavailable(f"the log's file {folder / path} cannot be read: {error.strerror}; call again") from error
 
     return read
 

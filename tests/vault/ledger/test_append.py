@@ -1,5 +1,6 @@
 """The writer: nothing is lost in a crash, nothing is signed twice, and nobody is let in beside it."""
 
+import errno
 import json
 import os
 import subprocess
@@ -143,6 +144,18 @@ def test_a_head_that_was_put_back_is_refused(new_writer, tmp_path):
         writer.append([*rows(5), b"another"], 0)
 
 
+def test_a_file_that_the_disk_does_not_give_is_no_log_that_was_put_back(new_writer, tmp_path):
+    new_writer().append(rows(3), 0)
+    for name in ("tile/0/000.p/3", "checkpoint"):
+        file, aside = tmp_path / "log" / name, tmp_path / "aside"
+        file.rename(aside)
+        file.symlink_to(file)  # whoever opens it gets ELOOP
+        with pytest.raises(Unavailable, match=rf"{name} cannot be read: Too many levels .* call again"):
+            new_writer().append(rows(4), 0)
+        aside.replace(file)
+    assert new_writer().append(rows(4), 0).size == 4
+
+
 def test_a_log_is_not_started_anew_where_one_was_published(new_writer, tmp_path):
     writer = new_writer()
     writer.append(rows(5), 0)
@@ -160,6 +173,28 @@ def test_publishing_is_finished_at_the_next_start(new_writer, tmp_path):
     (tmp_path / "log/checkpoint").write_bytes(old)
     assert new_writer().recover().size == 6
     assert (tmp_path / "log/checkpoint").read_bytes() == signed
+
+
+def test_the_name_of_a_public_head_is_forced_to_the_disk_by_whoever_comes_next(new_writer, tmp_path, monkeypatch):
+    folder, real, forced = tmp_path / "log", os.fsync, []
+
+    def failing(descriptor):
+        shown = Path(f"/proc/self/fd/{descriptor}").readlink() == folder and (folder / "checkpoint").read_text()
+        if shown and shown.splitlines()[1] == "2":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(descriptor)
+
+    def noting(descriptor):
+        forced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        real(descriptor)
+
+    new_writer().append(rows(1), 0)
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(Unavailable, match="Input/output error"):
+        new_writer().append(rows(2), 0)
+    monkeypatch.setattr(os, "fsync", noting)
+    assert new_writer().append(rows(2), 0).size == 2
+    assert forced == [folder]
 
 
 @pytest.mark.parametrize("garbage", ["x", "x\n", "\n\n", "\u2014 w.example AAA=\n"])
