@@ -75,8 +75,9 @@ def test_a_block_that_ends_is_there_for_another_engine(engine, url):
 
 
 @pytest.mark.both_databases
-def test_two_writers_wait_for_each_other_and_neither_loses(engine):
+def test_two_writers_wait_for_each_other_and_neither_loses(engine, monkeypatch):
     """Both read the highest number first: without a lock taken at the start, both would write the same one."""
+    monkeypatch.setattr(db, "WAIT", 300.0)
 
     def count() -> None:
         for _ in range(15):
@@ -127,7 +128,9 @@ def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, monkeypatch
 
 
 @pytest.mark.both_databases
-def test_many_writers_with_a_look_beside_their_transaction_do_not_wait_for_each_others_connections(engine):
+def test_many_writers_with_a_look_beside_their_transaction_do_not_wait_for_each_others_connections(engine, monkeypatch):
+    monkeypatch.setattr(db, "WAIT", 300.0)
+
     def write(number: int) -> None:
         with transaction(engine) as session:
             assert len(numbers(engine)) < 80
@@ -152,8 +155,6 @@ def test_one_reader_sees_one_snapshot_although_others_write_meanwhile(engine):
 
 
 def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, monkeypatch):
-    monkeypatch.setattr(db, "IDLE", 0.2)
-
     def write() -> None:
         other = open_engine(url)
         with transaction(other) as session:
@@ -168,7 +169,9 @@ def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, mon
             session.connection().exec_driver_sql("SELECT 1")
 
     with postgres.empty() as url:
-        engine = open_engine(url)
+        with monkeypatch.context() as patch:
+            patch.setattr(db, "IDLE", 1)  # of the connection that it has now, and of no later one
+            engine = open_engine(url)
         with pytest.raises(Unavailable, match="does not answer"):
             stand_still()
         write()

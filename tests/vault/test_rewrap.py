@@ -201,7 +201,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlalchemy import event
 from sqlmodel import Session
-from vault import rewrap
+from vault import db, rewrap
 from vault.db import open_engine
 from vault.keys import FileKeyRing
 from vault.rewrap import Rewrapping
@@ -215,7 +215,7 @@ class NoFiles:
 
 url, path = sys.argv[1], Path(sys.argv[2])
 clock = lambda: datetime.now(UTC)
-rewrap.PART_ROWS = 50
+db.WAIT, rewrap.PART_ROWS = 300.0, 50
 
 def opened():
     engine, ring = open_engine(url), FileKeyRing.open(path, None)
