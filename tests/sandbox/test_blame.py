@@ -16,6 +16,7 @@ import pytest
 from sandbox import attempt, failure
 from sandbox import runner as runners
 from sandbox.box import Limits
+from sandbox.channel import Channel
 from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE
 from sandbox.gateway import NURSERY
 from sandbox.outcome import TaskRun
@@ -115,7 +116,13 @@ def test_a_call_that_never_ends_is_theirs_on_a_machine_that_is_in_time_without_i
     assert told(outcome) == (["theirs: server-lost"], False)
 
 
-def test_a_machine_that_is_too_slow_to_freeze_anything_convicts_nobody(box, tmp_path, nothing_left):
+def test_a_machine_that_is_too_slow_to_freeze_anything_convicts_nobody(box, tmp_path, nothing_left, monkeypatch):
+    def unheard(channel, timeout):
+        channel._done.wait = lambda _: False  # what the world says comes too late, however soon it is
+        return freeze(channel, timeout)
+
+    freeze = Channel.freeze
+    monkeypatch.setattr(Channel, "freeze", unheard)
     terms = Terms(patience=Patience(freeze=0.0))
     outcome = run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms)
     assert told(outcome) == (["unclear: not-frozen"] * 3, False)

@@ -7,7 +7,7 @@ import pytest
 from .sabotage import WAIT, Saboteur
 from .test_blame import ADD, LOOK, SQLITE, told
 from .test_run import an_agent, run
-from .test_surroundings import a_box, whole
+from .test_surroundings import a_box, patient, whole
 
 __all__ = ["whole"]
 
@@ -15,6 +15,7 @@ __all__ = ["whole"]
 @pytest.mark.engine
 @pytest.mark.slow
 def test_an_engine_that_is_killed_in_the_middle_of_a_run_is_ours(whole, tmp_path, monkeypatch):
+    patient(monkeypatch)
     made = a_box(whole, monkeypatch)
 
     def deed() -> bool:

@@ -50,7 +50,7 @@ def below(pid):
     return found
 
 
-def eventually(condition, seconds=10.0):
+def eventually(condition, seconds=120.0):
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -95,12 +95,12 @@ def test_an_image_is_refused_before_anything_starts(sockets):
 
 
 def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
-    agent = BwrapBox().place(Program(command=("sleep", "60")), sockets, Limits()).start()
+    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
     try:
         relays = [pid for pid, line in below(agent._place._process.pid).items() if line.split()[1:2] == ["-I"]]
         assert len(relays) == 1
         os.kill(relays[0], signal.SIGKILL)
-        facts = agent.wait(10)
+        facts = agent.wait(120)
         assert (facts.running, facts.lost, facts.relay_died) == (False, False, True)
         assert eventually(lambda: not below(agent._place._process.pid))
     finally:
@@ -108,9 +108,9 @@ def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
 
 
 def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
-    agent = BwrapBox().place(Program(command=("sleep", "60")), sockets, Limits()).start()
+    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
     try:
-        assert eventually(lambda: "sleep 60 " in below(agent._place._process.pid).values())
+        assert eventually(lambda: "sleep 600 " in below(agent._place._process.pid).values())
         pids = {line.split()[0].rpartition("/")[2]: pid for pid, line in below(agent._place._process.pid).items()}
         kinds = ("net", "pid", "mnt", "ipc", "uts")
         spaces = {
@@ -126,7 +126,7 @@ def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
 
 
 def test_neither_state_nor_variables_are_on_a_command_line(sockets):
-    program = Program(command=("sleep", "60"), environment={"WORD": "heliotrope-secret"})
+    program = Program(command=("sleep", "600"), environment={"WORD": "heliotrope-secret"})
     world, agent = BwrapBox().world([SERVER], SEED, Limits()), BwrapBox().place(program, sockets, Limits()).start()
     try:
         with world.channel():
@@ -162,16 +162,18 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
     runner = a_runner(
         f"""
         world = box.world([cat], Tree({{"files": DIRECTORY}}), Limits())
-        agent = box.place(Program(command=("sleep", "60")), Path({str(sockets)!r}), Limits()).start()
+        agent = box.place(Program(command=("sleep", "600")), Path({str(sockets)!r}), Limits()).start()
         print("up", flush=True)
-        time.sleep(60)
+        time.sleep(600)
         """
     )
     with runner:
-        assert runner.stdout.readline() == b"up\n"
-        assert eventually(lambda: sum("bwrap" in line for line in below(runner.pid).values()) >= 3)
-        left = set(below(runner.pid))
-        runner.kill()
+        try:
+            assert runner.stdout.readline() == b"up\n"
+            assert eventually(lambda: sum("bwrap" in line for line in below(runner.pid).values()) >= 3)
+            left = set(below(runner.pid))
+        finally:
+            runner.kill()
     alive = lambda: [pid for pid in left if Path(f"/proc/{pid}/cmdline").exists() and running(pid)]  # noqa: E731
     assert eventually(lambda: not alive()), alive()
     BwrapBox().reap()
@@ -205,7 +207,7 @@ def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
         from sandbox.selfcheck import selfcheck
         box.check()
         world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
-        assert "files" in world.freeze(20)
+        assert "files" in world.freeze(120)
         world.close()
         print([attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"])
         """

@@ -36,13 +36,16 @@ def test_the_caps_are_written(group):
 
 @root
 def test_what_joined_can_be_killed(group):
-    script = f"for door in {' '.join(group.doors)}; do echo 0 > $door; done; sleep 60"
+    script = f"for door in {' '.join(group.doors)}; do echo 0 > $door; done; exec sleep 600"
     process = subprocess.Popen(["/bin/sh", "-c", script])
-    deadline = time.monotonic() + 5
-    while str(process.pid) not in value(group, "cgroup.procs").split() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    group.kill()
-    assert process.wait(5) == -9
+    try:
+        deadline = time.monotonic() + 60
+        while str(process.pid) not in value(group, "cgroup.procs").split() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        group.kill()
+        assert process.wait(60) == -9
+    finally:
+        process.kill()
 
 
 @root
@@ -60,7 +63,7 @@ def test_groups_of_dead_runners_are_removed_and_ours_are_not(group):
     left = [folder.with_name(f"{cgroup.PREFIX}{process.pid}-0") for folder in group.folders]
     for folder in left:
         folder.mkdir()
-    assert cgroup.reap() >= 1
+    cgroup.reap()
     assert not any(folder.exists() for folder in left)
     assert all(folder.exists() for folder in group.folders)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
 import re
+import secrets
 import signal
 import threading
 import time
@@ -278,6 +280,20 @@ def test_a_scheduled_fault_is_met_and_survived(box, nothing_left):
 
 def test_no_process_shows_the_goal_while_it_runs(box, tmp_path, nothing_left):
     """Arguments and variables of every process on the machine are read all the while."""
+    own = base64.b32encode(secrets.token_bytes(10)).decode().lower()  # no other test's process can hold such words
+    word, phrase, name, wanted = (secrets.token_hex(8) for _ in range(4))
+    task = a_task(
+        id=f"t-{own}",
+        goal=f"Write the word {word} into colour.txt in /data/files. {phrase}",
+        initial_state={"filesystem": {"files": {f"{name}.txt": "1"}}},
+        success_predicate={
+            "any": [
+                {"filesystem.fileTextEquals": {"path": "colour.txt", "text": word}},
+                {"filesystem.fileExists": {"path": wanted}},
+            ]
+        },
+    )
+    write = Call(WRITE.tool, {"path": "/data/files/colour.txt", "content": word})
     seen, stop = [], threading.Event()
 
     def watch():
@@ -291,14 +307,13 @@ def test_no_process_shows_the_goal_while_it_runs(box, tmp_path, nothing_left):
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        task = a_task()
-        assert run(task, oracle(), box, solution=SOLVED).passed
+        assert run(task, oracle(), box, solution=Solution([write])).passed
     finally:
         stop.set()
         watcher.join()
     text = b"\n".join(set(seen))
     assert b"/init.py" in text, "the watcher saw the world"
-    for secret in (task.id, "heliotrope", "number of files", "one.txt", "fileTextEquals"):
+    for secret in (task.id, word, phrase, name, wanted):
         assert secret.encode() not in text
 
 
