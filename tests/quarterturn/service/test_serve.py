@@ -17,13 +17,14 @@ import pytest
 from quarterturn.wiring import House
 
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
+HEEDING = ["env", "--default-signal=INT"]  # whatever runs in the background of a shell is told to ignore it
 WAIT = 1800
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def started(live) -> Iterator[tuple[str, subprocess.Popen[str], House]]:
-    command = [QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
+    command = [*HEEDING, QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     house, alarm = House(live, None), threading.Timer(WAIT, process.kill)
     alarm.start()
