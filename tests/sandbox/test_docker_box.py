@@ -238,7 +238,10 @@ def test_an_agent_that_closes_its_streams_still_runs(box, engine, sockets):
         "os.close(1); os.close(2); time.sleep(600)"
     )
     with running(box, Program(command=("python3", "-c", code)), sockets) as agent:
-        assert agent._ended.wait(120), "its streams have ended"
+        descriptors, deadline = Path(f"/proc/{agent._place.agent.pid()}/fd"), time.monotonic() + 120
+        while {"1", "2"} & {path.name for path in descriptors.iterdir()}:
+            assert time.monotonic() < deadline, "it closed nothing"
+            time.sleep(0.02)
         assert agent.wait(0.5).running
         engine.containers.get(agent._place.agent.id).kill("SIGTERM")
         assert agent.wait(120).exit_code == 4
