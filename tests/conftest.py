@@ -56,7 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "backend" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_databases"):
-        metafunc.parametrize("backend", ["sqlite", "postgresql"], indirect=True)
+        elsewhere = pytest.param("postgresql", marks=pytest.mark.slow)
+        metafunc.parametrize("backend", ["sqlite", elsewhere], indirect=True)
 
 
 @pytest.fixture

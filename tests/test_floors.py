@@ -133,10 +133,12 @@ def is_standard(item: Import) -> bool:
     return item.top in sys.stdlib_module_names
 
 
+@pytest.mark.slow
 def test_every_room_is_there() -> None:
     assert {name.partition(".")[0] for name in modules()} == set(BELOW)
 
 
+@pytest.mark.slow
 def test_imports_run_downhill_only() -> None:
     uphill = [
         str(item)

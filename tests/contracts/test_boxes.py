@@ -20,6 +20,8 @@ from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Server
 from verifiers.views import DIRECTORY, Node, Tree
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 LIMITS = Limits(memory=128 * MIB, pids=64, tmpfs=16 * MIB, wall=60.0, output=4096)
 BOXES = {"fake": FakeBox, "bwrap": BwrapBox, "docker": DockerBox}

@@ -13,6 +13,8 @@ import pytest
 
 from sandbox.docker_box import RELAY_IMAGE, DockerBox
 
+pytestmark = pytest.mark.slow
+
 IMAGES = Path(__file__).parents[2] / "sandbox" / "images" / "relay"
 CAP = 64
 

@@ -53,6 +53,7 @@ def test_an_import_is_in_force_from_then_on_and_not_public(imported, source, vau
     assert [entry.why for entry in vault.access_log()] == ["draw tasks"]
 
 
+@pytest.mark.slow
 def test_a_later_import_takes_its_place_and_the_same_one_is_refused(imported, source, small):
     imported.keep(source, who="ada")
     with pytest.raises(Refused, match="the one in force already"):

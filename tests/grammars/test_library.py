@@ -160,6 +160,7 @@ def test_a_year_of_turns_is_left_behind_four_first_cohorts_and_the_dev_set(serve
         assert there[category] - dev[category] >= monthly[category] * (COHORTS + 12), category
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", library())
 def test_a_third_of_the_compositions_spans_two_servers_and_two_thirds_of_all_templates_know_two_ways(server):
     templates = GRAMMARS[server].templates

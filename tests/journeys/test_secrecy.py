@@ -47,6 +47,7 @@ def document(stratum: Stratum, number: int) -> dict[str, Any]:
 SAYINGS: list[Callable[[Any], str]] = [repr, str, "{}".format, "{!r}".format]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stratum", list(DEMO.per_cohort), ids=str)
 def test_nothing_that_holds_a_task_shows_it(stratum: Stratum, tmp_path: Path) -> None:
     plain = document(stratum, 1)

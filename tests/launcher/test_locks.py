@@ -88,6 +88,7 @@ def test_no_lock_that_records_addresses_is_kept() -> None:
     assert [path for path in tracked() if path.name in {"uv.lock", "pylock.toml", "poetry.lock", "yarn.lock"}] == []
 
 
+@pytest.mark.slow
 def test_no_file_names_a_registry() -> None:
     named = [
         f"{path.relative_to(ROOT)} names {host}"

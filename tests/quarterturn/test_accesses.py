@@ -22,6 +22,8 @@ from vault.ledger.statement import Statement
 
 from .conftest import MONTH, make
 
+pytestmark = pytest.mark.slow
+
 BLOB = f"access-head/{MONTH}"
 
 

@@ -235,6 +235,7 @@ def key_file(folder: Path, name: str) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked, say, tmp_path):
     pair = tmp_path / "dan"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "dan", "-f", pair], check=True)
@@ -262,6 +263,7 @@ def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked,
     assert len(say("approval", "list", "--all", "--home", stocked, "--json").data["requests"]) == 2
 
 
+@pytest.mark.slow
 def test_mistakes_of_whoever_signs_are_named(house, say, tmp_path):
     one = asked(house)
     sign = ("approval", "sign", one.id, "--home", house.home)
@@ -294,6 +296,7 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
 # -- the turn ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     house = opened(guard(stocked, "ada", "bob"), now)
     assert "It takes 2 maintainers to begin the turn; they are asked then." in turning.coming(house).notes
@@ -326,6 +329,7 @@ def test_a_turn_that_was_broken_off_goes_on_under_what_was_signed(stocked, opene
     assert len(signatures.requests(again)) == 1
 
 
+@pytest.mark.slow
 def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, stock):
     house = opened(guard(stocked, "ada", "bob"))
     with pytest.raises(Unapproved):
@@ -346,6 +350,7 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
     assert house.rotation.run(FIRST).finished
 
 
+@pytest.mark.slow
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
     house = opened(guard(stocked, "ada", "bob"), Time(START))
     monthly.Clock(house).look()
@@ -364,6 +369,7 @@ def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, o
 # -- the rules --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opened, say):
     house = opened(guard(stocked, "ada", "bob"))

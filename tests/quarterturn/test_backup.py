@@ -30,6 +30,8 @@ from vault.errors import Broken
 from vault.errors import Refused as Unsigned
 from vault.ledger import audit
 
+pytestmark = pytest.mark.slow
+
 both = pytest.mark.both_databases
 
 

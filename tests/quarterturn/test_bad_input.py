@@ -91,6 +91,7 @@ def test_a_set_whose_grammars_are_missing_makes_no_home(refused, tmp_path, monke
     refused(3, sentence, "init", "--home", tmp_path / "home", "--set", "mcpbench")
 
 
+@pytest.mark.slow
 def test_the_dev_set_of_an_unknown_set_is_three_and_a_live_set_is_no_dev_set(refused):
     words = ["run", "--as", "me", "--agent", "true", "--dev-of"]
     refused(3, "there is no set 'huge'", *words, "huge")
@@ -124,6 +125,7 @@ def test_a_missing_signing_key_is_seven(refused, stocked):
 # -- months, runs and tasks -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["2026-13", "2026", "December", "2026-1", "٢٠٢٦-١٢", "2026-12\n"])
 def test_a_text_that_is_no_month_is_two(text, refused, home, tmp_path):
     for words in (["publish", text], ["board", "--month", text], ["turn", "run", "--month", text]):
@@ -135,6 +137,7 @@ def test_a_month_that_was_never_turned_is_three(refused, live):
     refused(3, "the turn of 2027-05 was never started", "publish", "2027-05", "--home", live)
 
 
+@pytest.mark.slow
 def test_a_turn_out_of_order_is_four(refused, live):
     refused(4, "the next turn is 2026-12, not 2027-02", "turn", "run", "--month", "2027-02", "--home", live)
     refused(4, "the turn of 2026-11 is done", "turn", "run", "--month", "2026-11", "--home", live)
@@ -276,6 +279,7 @@ def tasks(document, tmp_path):
     return write
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_TASKS)
 def test_a_malformed_task_is_two_and_none_is_taken_in(name, refused, tasks, home):
     apply, sentence = BAD_TASKS[name]
@@ -345,6 +349,7 @@ def test_a_predicate_or_state_that_is_not_there_is_three(refused, tmp_path):
     refused(3, "there is no file", *words, tmp_path / "none.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -379,6 +384,7 @@ def test_a_grammar_that_is_not_there_is_three(refused, tmp_path):
 # -- bundles and keys -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -15,6 +15,8 @@ from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
 from vault.db import transaction
 
+pytestmark = pytest.mark.slow
+
 WISH = Wish("dev", image="agent:1")
 RUNG = "SELECT queueing_lock, priority FROM procrastinate_jobs WHERE status = 'todo' ORDER BY priority DESC, id"
 

@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 BENCH = Path(__file__).parents[1] / "bench"
 
 

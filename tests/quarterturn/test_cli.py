@@ -39,6 +39,7 @@ def verbs() -> Iterator[tuple[str, ...]]:
     yield from walk(typer.main.get_command(app), ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
 def test_every_verb_explains_itself(words, say):
     said = say(*words, "--help")
@@ -149,6 +150,7 @@ def test_a_disk_that_fails_is_named(say, home, monkeypatch):
     assert (said.code, said.sentence) == (6, "quarterturn: /some/where: No space left on device")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(home):
     program = Path(sys.executable).parent / "quarterturn"
     piped = f"{program} predicate list --json | head -c 1; exit ${{PIPESTATUS[0]}}"
@@ -173,6 +175,7 @@ def test_a_closed_stream_is_an_empty_one_and_never_a_file_of_the_home(home, clos
     assert (home / "quarterturn.db").read_bytes()[:100] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["predicate", "list"], ["predicate", "list", "--json"], ["nope", "--json"]])
 def test_an_answer_that_does_not_get_there_is_no_success(words):
     program = Path(sys.executable).parent / "quarterturn"

@@ -21,6 +21,8 @@ from vault.locks.command import NewCommand
 from vault.locks.custodians import decrypted
 from vault.locks.passphrase import Cost, Passphrase
 
+pytestmark = pytest.mark.slow
+
 CHEAP = Cost(memory=8 * 1024, iterations=1, lanes=1)
 KMS = Path(__file__).parents[2] / "examples" / "kms" / "local.py"
 WORD, NEXT = "test-correct horse", "test-another horse"

@@ -35,6 +35,7 @@ def composition(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return composed(tmp_path_factory.mktemp("compose"))
 
 
+@pytest.mark.slow
 def test_the_group_of_the_engines_socket_must_be_named():
     command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config", "--quiet"]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -42,6 +43,7 @@ def test_the_group_of_the_engines_socket_must_be_named():
     assert "the number of the group that owns /var/run/docker.sock" in said.stderr
 
 
+@pytest.mark.slow
 def test_the_services_may_do_little_and_write_nowhere_else(composition):
     for name in SERVICES:
         service = composition["services"][name]

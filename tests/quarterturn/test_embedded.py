@@ -20,7 +20,7 @@ from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
 from vault.errors import Unavailable
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.both_databases, pytest.mark.slow]
 
 WISH = Wish("dev", image="agent:1")
 WAIT = 600

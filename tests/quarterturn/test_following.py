@@ -14,6 +14,8 @@ from vault.ledger import leaf
 from vault.ledger.append import LogWriter
 from vault.ledger.note import Signer
 
+pytestmark = pytest.mark.slow
+
 LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 TASKS = [f"t-{letter * 16}" for letter in "abcd"]
 LEAVES = [leaf.commit(task, bytes([n] * 32), spec="1.0.0", provenance=bytes(32), public_grammar=False)

@@ -25,6 +25,8 @@ from vault.errors import Unavailable as NoDatabase
 from vault.ledger.leaf import Statement
 from verifiers.verdict import Evidence, Verdict
 
+pytestmark = pytest.mark.slow
+
 AGENT = submissions.command("true", submitter="ada", name="quiet")
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 MONTH = "2026-12"

@@ -15,6 +15,8 @@ from vault.errors import Broken, Refused
 from vault.ledger.audit import audit
 from vault.ledger.note import open_note
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def opened(home: Path) -> Iterator[House]:

@@ -10,6 +10,8 @@ from quarterturn import checkup, marks
 from quarterturn.wiring import House
 from rotation.calendar import Month
 
+pytestmark = pytest.mark.slow
+
 FIRST = Month.parse("2026-12")
 
 

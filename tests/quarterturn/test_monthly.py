@@ -27,6 +27,8 @@ from rotation.turn import STEPS
 from sandbox.submission import Program, Submission
 from vault.ledger.statement import Statement
 
+pytestmark = pytest.mark.slow
+
 DUE = datetime(2027, 1, 1, tzinfo=UTC)
 
 

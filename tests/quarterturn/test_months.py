@@ -23,6 +23,8 @@ from vault.ledger.leaf import Statement
 
 from .conftest import stocked_up
 
+pytestmark = pytest.mark.slow
+
 CHOSEN = Settings(benchmark=Benchmark(first_month="2026-12"))
 FIRST, SECOND = "2026-11", "2026-12"
 

@@ -183,6 +183,7 @@ def secret(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_a_webhook_is_signed_as_standard_webhooks_has_it(secret):
     with receiving(200) as (url, heard):
         Webhook(url, secret, lambda: NOW).send(MESSAGE)
@@ -204,6 +205,7 @@ def test_the_signature_is_that_of_the_specifications_example():
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [302, 400, 410, 500])
 def test_what_is_not_2xx_did_not_arrive_and_redirects_are_not_followed(secret, status):
     with receiving(status, 200) as (url, heard):
@@ -212,6 +214,7 @@ def test_what_is_not_2xx_did_not_arrive_and_redirects_are_not_followed(secret, s
         assert len(heard) == 1
 
 
+@pytest.mark.slow
 def test_nobody_there_and_nobody_trusted_is_undelivered(secret, tmp_path):
     with receiving(200) as (url, _):
         pass
@@ -371,6 +374,7 @@ def mail(port: int, folder, password: bool = True) -> Mail:
     return Mail(notify, folder, ORIGIN)
 
 
+@pytest.mark.slow
 def test_mail_goes_encrypted_to_whoever_is_named(tmp_path, monkeypatch):
     context = certificate(tmp_path)
     monkeypatch.setitem(os.environ, "SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
@@ -390,6 +394,7 @@ def test_mail_goes_encrypted_to_whoever_is_named(tmp_path, monkeypatch):
     assert said.get_content().split() == [*NOTICE.subject.split(), "One", "line."]
 
 
+@pytest.mark.slow
 def test_a_password_is_never_said_to_a_stranger_or_in_the_open(tmp_path):
     with tls_mail(certificate(tmp_path)) as (port, heard), pytest.raises(Undelivered, match=r"^SSL\w*Error$"):
         mail(port, tmp_path).send(MESSAGE)
@@ -399,12 +404,14 @@ def test_a_password_is_never_said_to_a_stranger_or_in_the_open(tmp_path):
     assert "test-password" not in str(heard)
 
 
+@pytest.mark.slow
 def test_this_machines_own_server_may_be_told_without(tmp_path):
     with tls_mail(None) as (port, heard):
         mail(port, tmp_path, password=False).send(MESSAGE)
     assert any(b"One line." in line for line in heard if isinstance(line, bytes))
 
 
+@pytest.mark.slow
 def test_of_a_refusal_the_code_is_kept_and_no_word(tmp_path):
     with tls_mail(None, refuse="DATA") as (port, _), pytest.raises(Undelivered, match=r"^the mail server said 550$"):
         mail(port, tmp_path, password=False).send(MESSAGE)

@@ -95,6 +95,7 @@ WHAT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "document", "answer"), YES)
 def test_yes_is_0(plumb, verb, document, answer) -> None:
     said = plumb(verb, document)

@@ -13,6 +13,8 @@ from grammars.review import CHECKLIST
 from quarterturn.wiring import House
 from rotation.sets import DEMO
 
+pytestmark = pytest.mark.slow
+
 GOAL = "Make the folder number-"
 
 

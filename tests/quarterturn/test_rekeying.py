@@ -18,6 +18,8 @@ from quarterturn.wiring import House
 from vault import private_files
 from vault.seal import Sealed, seal
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -25,6 +25,8 @@ from sandbox.transcript import Transcript
 from vault.ledger.leaf import Statement
 from verifiers.verdict import Evidence, Verdict
 
+pytestmark = pytest.mark.slow
+
 AGENT = submissions.command("true", submitter="me", name="quiet")
 
 

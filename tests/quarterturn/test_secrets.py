@@ -80,6 +80,7 @@ def test_init_with_nobody_to_ask_makes_nothing(say, tmp_path):
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_twice_for_a_new_one_and_once_for_an_old_one(say, tmp_path, monkeypatch):
     answers = iter(["one", "other", "one", "one", "one", "wrong"])
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
@@ -91,6 +92,7 @@ def test_a_person_is_asked_twice_for_a_new_one_and_once_for_an_old_one(say, tmp_
     assert say("task", "list", "--home", tmp_path / "home").code == 7
 
 
+@pytest.mark.slow
 def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
     seen = []
 

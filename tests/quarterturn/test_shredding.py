@@ -8,6 +8,8 @@ from quarterturn.wiring import House
 from vault.shredding import erase
 from vault.task import Task
 
+pytestmark = pytest.mark.slow
+
 
 def drafts(house, document, strata):
     """Add drafts with evidence, as an admission leaves them: the first waits for a review, the others were rejected."""

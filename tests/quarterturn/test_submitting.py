@@ -207,6 +207,7 @@ def test_only_so_many_wait(house):
     few.take("ada", PRIVATE, month=MONTH)
 
 
+@pytest.mark.slow
 def test_a_run_is_named_before_any_is_scored_or_never(house, take):
     named = Wish("private", image="agent:1", counts=True)
     take(wish=named)

@@ -19,6 +19,8 @@ from rotation.sets import DEMO, SETS, Stratum
 from vault.task import Task
 from verifiers.verdict import Evidence, Verdict
 
+pytestmark = pytest.mark.slow
+
 SEED = bytes(range(32))
 EASY = Stratum("filesystem", "single-tool", "easy")
 MEDIUM = Stratum("filesystem", "composition", "medium")

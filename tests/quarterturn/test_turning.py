@@ -25,6 +25,8 @@ from vault.db import transaction
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(sys.executable).parent / "quarterturn"
 
 

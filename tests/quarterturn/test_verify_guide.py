@@ -24,6 +24,8 @@ from vault.ledger.tiles import entries_path, unpack_entries
 from ..rotation.conftest import NamedBox, outcome  # noqa: TID252 - the tests' own
 from .conftest import make
 
+pytestmark = pytest.mark.slow
+
 ROOT = next(parent for parent in Path(__file__).parents if (parent / "pyproject.toml").is_file())
 GUIDE = ROOT / "docs" / "how-to" / "verify-without-our-code.md"
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -9,6 +9,8 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.findings import Found, Look
 
+pytestmark = pytest.mark.slow
+
 JANUARY = Month(2027, 1)
 
 

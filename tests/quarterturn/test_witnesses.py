@@ -264,6 +264,7 @@ def test_a_policy_that_can_never_be_met_is_refused(tmp_path: Path, text: str, sa
         policies.read(tmp_path / "nothing")
 
 
+@pytest.mark.slow
 def test_an_answer_without_an_end_is_cut_off() -> None:
     async def endless(scope: dict, receive: Callable, send: Callable) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})

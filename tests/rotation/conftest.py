@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -39,6 +40,13 @@ from verifiers.verdict import Evidence, Verdict
 
 FIRST = Month.parse("2026-12")
 TOOLS = [f"filesystem.tool_{n:02d}" for n in range(12)]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder in memory, where forcing to the disk costs nothing."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-rotation-") as folder:
+        yield Path(folder)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from vault.ledger.note import Verifier
 
 from .conftest import FIRST, Benchmark
 
+pytestmark = pytest.mark.slow
+
 BEFORE = FIRST.plus(-1)
 
 

@@ -121,6 +121,7 @@ def test_too_few_tasks_name_the_stratum_and_the_number() -> None:
         allocate([candidate(i, A) for i in range(8)] + [candidate(100 + i, B) for i in range(2)], SPEC, NAMES)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(0, 12)), min_size=20, max_size=60))
 def test_no_skeleton_is_ever_split(rows: list[tuple[Stratum, int]]) -> None:
     pool = [candidate(i, stratum, f"{stratum}-{skeleton}") for i, (stratum, skeleton) in enumerate(rows)]

@@ -35,6 +35,7 @@ def test_drawing_more_of_one_stratum_leaves_the_others_as_they_were() -> None:
     assert next(drafts(GRAMMARS, MEDIUM, SEED, exclude=set)).task == alone
 
 
+@pytest.mark.slow
 def test_what_is_excluded_meanwhile_is_not_drawn_again() -> None:
     used: set[str] = set()
     drawn: list[str] = []

@@ -17,6 +17,7 @@ def served(task, submitter, *, channel="docker", times=1, run=1, month="2026-12"
     return Serving(task, skeleton or f"of-{task}", run, month, submitter, channel, times, NOW, NOW)
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_the_ledger_says_who_was_served_what_when_and_how_often(benchmark_home: Benchmark) -> None:
     benchmark_home.rotation.run(FIRST.plus(-1))
@@ -34,6 +35,7 @@ def test_the_ledger_says_who_was_served_what_when_and_how_often(benchmark_home: 
     assert len(benchmark_home.books.exposures.servings()) == 2 * len(run.tasks)
 
 
+@pytest.mark.slow
 def test_what_a_run_that_broke_off_was_served_stays_in_the_ledger(benchmark_home: Benchmark) -> None:
     from sandbox.box import Program
     from sandbox.submission import Submission

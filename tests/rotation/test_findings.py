@@ -43,6 +43,7 @@ def test_the_adjusted_p_says_how_much_attention_a_finding_wants(findings, p_adj,
     assert (found.status, found.state, found.subject, found.p_adj) == (status, state, "mallory", p_adj)
 
 
+@pytest.mark.slow
 def test_what_is_counted_and_not_tested_wants_a_person(findings):
     findings.keep([look()], [Found("exposure", "t-a", JANUARY, detail="served to ada 81 times")], NOW)
     (found,) = findings.all()

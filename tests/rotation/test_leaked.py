@@ -21,6 +21,8 @@ from vault.task import Task
 
 from .conftest import FIRST, Benchmark, NamedBox, document
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("folder", "target", "output")
 
 

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import leaking
 
 CASES = 20
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ import pytest
 from rotation.tracing import Recipient, Served, Trace, trace
 from vault import variant
 
+pytestmark = pytest.mark.slow
+
 GOAL = (
     "Collect every line that starts with TODO: from the .txt files in /data/files/{{folder}} into "
     "/data/files/{{target}}/{{output}}.txt, file by file in alphabetical order of their names and each file's lines in "

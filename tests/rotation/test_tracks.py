@@ -18,6 +18,8 @@ from vault.ledger.leaf import Statement
 
 from .conftest import FIRST, Benchmark, NamedBox, outcome
 
+pytestmark = pytest.mark.slow
+
 HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitter="host")
 BEFORE = FIRST.plus(-1)
 

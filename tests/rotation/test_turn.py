@@ -26,6 +26,8 @@ from verifiers.verdict import Verdict
 
 from .conftest import FIRST, Benchmark, NamedBox, outcome
 
+pytestmark = pytest.mark.slow
+
 BEFORE = FIRST.plus(-1)
 
 

@@ -19,6 +19,8 @@ from verifiers.verdict import Verdict
 
 from .conftest import FIRST, Benchmark, NamedBox, outcome
 
+pytestmark = pytest.mark.slow
+
 HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitter="host")
 DIGEST = "sha256:" + "0" * 64
 PEERS = ("ada", "bob", "carol", "dan", "mallory")

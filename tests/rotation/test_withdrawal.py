@@ -30,6 +30,8 @@ from vault.task import Task
 
 from .conftest import FIRST, Benchmark, NamedBox, document, outcome
 
+pytestmark = pytest.mark.slow
+
 BEFORE = FIRST.plus(-1)
 WITH_RESERVE = replace(DEMO, reserve=2)
 

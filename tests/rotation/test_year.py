@@ -76,6 +76,7 @@ def test_the_benchmark_has_every_server_that_there_is():
     assert set(MCPBENCH.servers) == set(SERVERS)
 
 
+@pytest.mark.slow
 def test_a_stratum_leaves_the_scarcest_one_its_skeletons_while_it_has_as_many_of_its_own():
     grammar = load("filesystem")
     easy, hard = Stratum("filesystem", "composition", "easy"), Stratum("filesystem", "composition", "hard")

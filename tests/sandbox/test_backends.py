@@ -13,6 +13,8 @@ from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Backend, Server
 from verifiers.views import DIRECTORY, Tree
 
+pytestmark = pytest.mark.slow
+
 KEEPER = """
 import pathlib, signal, sys, time
 def end(*_):

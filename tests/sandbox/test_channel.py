@@ -252,6 +252,7 @@ def test_a_state_that_leads_out_of_itself_is_refused(world):
     assert isinstance(end[0], Malformed)
 
 
+@pytest.mark.slow
 def test_a_gateway_that_floods_waits_and_the_freeze_comes_through(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
@@ -268,6 +269,7 @@ def test_a_gateway_that_floods_waits_and_the_freeze_comes_through(world):
     assert isinstance(end[0], Tree)
 
 
+@pytest.mark.slow
 def test_an_idle_channel_uses_no_time(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:

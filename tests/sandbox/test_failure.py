@@ -101,6 +101,7 @@ def test_no_row_is_left_out():
     assert {case[3] for case in CASES} == CODES
 
 
+@pytest.mark.slow
 def test_whatever_the_facts_a_row_holds_and_keeps_what_the_table_promises():
     """All of them at once, because each promise is about all of them."""
     met = set()

@@ -47,6 +47,7 @@ def test_what_is_written_is_read_back_and_written_the_same(value):
     assert canonical(parse(written)) == written
 
 
+@pytest.mark.slow
 @given(st.dictionaries(TEXT, VALUES, min_size=2, max_size=5))
 def test_the_order_of_keys_says_nothing(value):
     assert canonical(dict(reversed(value.items()))) == canonical(value)

@@ -154,6 +154,7 @@ def test_one_reader_sees_one_snapshot_although_others_write_meanwhile(engine):
     assert numbers(engine) == [0]
 
 
+@pytest.mark.slow
 def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, monkeypatch):
     def write() -> None:
         other = open_engine(url)
@@ -213,6 +214,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_without_the_driver_of_postgresql_a_sentence_says_so(tmp_path):
     environment = {**os.environ, "QUARTERTURN_DATABASE": "postgresql://db/rows"}
     said = subprocess.run(

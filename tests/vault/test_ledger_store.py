@@ -86,6 +86,7 @@ def test_nothing_that_is_not_committed_is_published(engine, ledger):
     assert ledger.publish().size == 2
 
 
+@pytest.mark.slow
 def test_publishing_signs_the_rows_and_doing_it_again_changes_nothing(ledger, writer, tmp_path):
     assert ledger.publish().size == 0
     leaves = [f"leaf {n}".encode() for n in range(300)]
@@ -101,6 +102,7 @@ def test_publishing_signs_the_rows_and_doing_it_again_changes_nothing(ledger, wr
     ledger.verify()
 
 
+@pytest.mark.slow
 @given(plan=st.text("rrp", max_size=30))
 @settings(max_examples=25)
 def test_however_recording_and_publishing_alternate_the_log_is_the_rows(tmp_path_factory, plan):

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PR_GET_DUMPABLE = 3  # linux/prctl.h
 
 SAYS = """

@@ -21,6 +21,8 @@ from vault.seal import unseal
 from vault.store import Vault
 from vault.tables import BlobRow, TaskRow
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

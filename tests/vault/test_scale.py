@@ -62,6 +62,7 @@ def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(
     assert steps.of(ask) == few > 0
 
 
+@pytest.mark.slow
 def test_the_first_in_order_are_found_without_a_look_at_the_rest(
     vault: Vault, engine: Engine, add: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

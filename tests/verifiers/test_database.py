@@ -188,6 +188,7 @@ def test_a_missing_or_linked_database_is_wreckage():
         assert not ask(Views({"sqlite": tree}), "tableExists", table="t")
 
 
+@pytest.mark.slow
 def test_any_damaged_byte_is_a_verdict():
     dice = random.Random(20261204)
     insert = "INSERT INTO stock (item, price) VALUES ('" + "x" * 90 + "', 1.5)"

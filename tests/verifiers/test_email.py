@@ -83,6 +83,7 @@ def test_the_plain_part_is_the_text_and_a_part_with_a_name_is_attached():
     assert message.attachments == (("a.txt", b"file"),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [

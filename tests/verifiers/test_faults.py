@@ -51,12 +51,14 @@ def verdict(document, there, faults=None):
         return evaluate(parse(document), Views({"filesystem": tree_of(dict.fromkeys(there, "x"))})).verdict
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
 def test_a_fault_of_ours_makes_a_verdict_unknown_or_leaves_it_as_it_is(document, there, faults):
     assert verdict(document, there, faults) in {Verdict.UNKNOWN, verdict(document, there)}
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
 def test_what_is_decided_in_spite_of_a_fault_would_be_so_whatever_was_there(document, there, faults):
@@ -67,6 +69,7 @@ def test_what_is_decided_in_spite_of_a_fault_would_be_so_whatever_was_there(docu
             assert verdict(document, sure | set(itertools.compress(faults, more))) is decided
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
 def test_wreckage_never_helps_and_never_leaves_a_verdict_open(document, there, wrecked):

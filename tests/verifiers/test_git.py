@@ -22,6 +22,7 @@ def ask(views, name, **arguments):
     return verdict is Verdict.TRUE
 
 
+@pytest.mark.slow
 def test_history_is_read_before_and_after_it_is_packed(real):
     real.commit("One", a="1\n")
     real.commit("Two\n\nwith a body", a="2\n", b="B")

@@ -156,6 +156,7 @@ def test_a_missing_repository_is_wreckage_on_either_side_of_a_not(content):
     assert evaluate(parse({"not": document}), views).verdict is Verdict.FALSE
 
 
+@pytest.mark.slow
 def test_a_bomb_ends_at_the_cap():
     bomb = bytes(opening.OUTPUT + 1)
     packer = zlib.compressobj(1)
@@ -180,6 +181,7 @@ def test_a_bomb_ends_at_the_cap():
     assert "cat-file ended with" in found.found
 
 
+@pytest.mark.slow
 def test_a_repository_that_takes_all_processor_time_counts_against_who_wrote_it(monkeypatch):
     monkeypatch.setattr(opening, "CPU_SECONDS", 1)
     objects, tree = {}, b""
@@ -197,6 +199,7 @@ def test_a_repository_that_takes_all_processor_time_counts_against_who_wrote_it(
     assert (found.verdict, "ls-tree ended with" in found.found) == (Verdict.FALSE, True), found.found
 
 
+@pytest.mark.slow
 def test_any_damaged_byte_is_a_verdict():
     dice = random.Random(20261203)
     views = repository([ONE, TWO])

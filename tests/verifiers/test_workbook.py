@@ -56,6 +56,7 @@ WRECKAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
 def test_what_is_no_workbook_counts_against_the_agent_on_either_side_of_a_not(data):
     with pytest.raises(Spoiled):

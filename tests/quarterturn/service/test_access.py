@@ -10,6 +10,8 @@ from quarterturn.roles import ROLES
 from quarterturn.service.access import ACCESS, require_all, routes_of
 from quarterturn.service.app import skeleton
 
+pytestmark = pytest.mark.slow
+
 HERE = "http://testserver"
 FILLED = {
     "id": "s-" + "a" * 16,

@@ -6,6 +6,8 @@ import pytest
 
 from vault.errors import Unavailable
 
+pytestmark = pytest.mark.slow
+
 ODD = ["%00", "s-" + "a" * 600, "9" * 40, "-1", "%F0%9F%A6%A2", "%ED%A0%80", "' OR 1=1"]
 
 

@@ -10,6 +10,7 @@ from quarterturn.service.html import PAGE
 from quarterturn.service.problems import KINDS, PROBLEMS
 
 
+@pytest.mark.slow
 def test_every_answer_has_the_headers_of_safety(site):
     for path in {path for _, path in ACCESS} | {"/nowhere", "/tasks/", "//", "/%00"}:
         said = site.get(path)

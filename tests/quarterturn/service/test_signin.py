@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
+pytestmark = pytest.mark.slow
+
 HERE = {"origin": "http://testserver"}
 
 

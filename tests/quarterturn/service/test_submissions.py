@@ -10,6 +10,8 @@ from quarterturn import desk
 from quarterturn.codes import CODES
 from quarterturn.submitting import Wish
 
+pytestmark = pytest.mark.slow
+
 AGENT = {"image": "registry.example/agent:1"}
 
 

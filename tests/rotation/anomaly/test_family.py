@@ -35,6 +35,7 @@ def known(table: Table, tasks: Bools, every: int) -> Table:
     return replace(table, passed=table.passed | (knows[:, None] & tasks & table.taken))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 2])
 def test_a_family_that_all_or_half_know_is_found(every: int) -> None:
     honest = play(WORLD, 2)

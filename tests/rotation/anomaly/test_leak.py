@@ -10,6 +10,8 @@ from rotation.anomaly.correction import holm
 from rotation.anomaly.leak import Study, contrasts, leak, smallest, window
 from rotation.anomaly.table import Table
 
+pytestmark = pytest.mark.slow
+
 WORLD = World(effort=0.28)
 GUILTY = "who000"
 

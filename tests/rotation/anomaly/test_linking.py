@@ -92,6 +92,7 @@ def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says() -> None:
     assert abs(np.mean([value(change.value) for change in changes])) < 0.015
 
 
+@pytest.mark.slow
 def test_what_one_submitter_knows_does_not_move_the_others() -> None:
     weights = []
     for seed in range(6):

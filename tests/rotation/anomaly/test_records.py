@@ -140,6 +140,7 @@ def test_what_is_not_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
         records.read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [1, records.BLOCK, records.BLOCK + 1, records.BLOCK + 3])
 def test_of_many_lines_the_broken_one_is_named(line: int, tmp_path: Path) -> None:
     lines = [json.dumps({**ROW, "task_id": f"t{number}"}) for number in range(records.BLOCK + 3)]

@@ -86,6 +86,7 @@ def test_who_submits_several_times_is_shown_with_the_luck_of_the_best(told: dict
     assert luck == sorted(luck)
 
 
+@pytest.mark.slow
 def test_honest_runs_fit_on_the_whole() -> None:
     fits = [row["lz"] for row in report(play(World(submitters=20, rotations=2), 7), 2)["views"]["fit"]]
     assert abs(float(np.mean(fits))) < 1.2

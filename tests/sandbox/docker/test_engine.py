@@ -20,6 +20,8 @@ from sandbox.docker import engine as module
 from sandbox.docker.engine import Container, Engine
 from sandbox.errors import Unavailable
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[list[dict[str, list[str]]]]:

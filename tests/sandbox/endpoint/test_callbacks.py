@@ -17,6 +17,8 @@ from sandbox.endpoint import Callbacks
 from sandbox.endpoint.forward import MAX_CALLERS
 from sandbox.errors import Lost, Malformed, Unavailable
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def callbacks(port):

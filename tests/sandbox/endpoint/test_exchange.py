@@ -18,7 +18,7 @@ from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
 from sandbox.endpoint.exchange import Caps, Exchange, tls
 from sandbox.errors import Malformed
 
-pytestmark = pytest.mark.own_network
+pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
 URL = "https://agent.example.org/tasks?x=1"
 CAPS = Caps(seconds=20, kept=1000)

@@ -16,7 +16,7 @@ from sandbox.endpoint import Callbacks, EndpointPlaces, Pinned, public_base
 from sandbox.endpoint.address import Exceptions, parse
 from sandbox.errors import Lost, Malformed, Refused
 
-pytestmark = pytest.mark.own_network
+pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
 URL = "https://agent.example.org/tasks"
 NOW = datetime(2026, 12, 1, 9, 30, tzinfo=UTC)

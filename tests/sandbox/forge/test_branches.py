@@ -29,6 +29,7 @@ def put(forge, path="new.txt", *, status=201, message="Add it", **body):
 # -- references ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_branch_is_made_where_it_is_asked_for(forge):
     made = forge("POST", f"{R}/git/refs", {"ref": "refs/heads/fix/menu", "sha": tip(forge, "draft")}, status=201)
     assert made["object"]["sha"] == git(forge, "rev-parse", "fix/menu") == git(forge, "rev-parse", "draft")

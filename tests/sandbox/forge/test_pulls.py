@@ -43,6 +43,7 @@ def test_its_head_follows_its_branch(forge):
     assert [one["sha"] for one in forge("GET", f"{R}/pulls/4/commits")][-1] == commit
 
 
+@pytest.mark.slow
 def test_renamed_and_removed_files_are_told_as_such(forge):
     tip = git(forge, "rev-parse", "draft")
     long = "".join(f"line {number}\n" for number in range(20))

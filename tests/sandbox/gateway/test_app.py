@@ -254,6 +254,7 @@ def connected(send, seconds, count=1):
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_head_that_does_not_end_is_cut_off(monkeypatch):
     monkeypatch.setattr(listener.Connection, "head_seconds", 0.2)
     assert connected(b"GET /task HTTP/1.1\r\nHost: ", 60) == 1
@@ -272,12 +273,14 @@ def test_a_body_that_nobody_reads_is_cut_off_too(monkeypatch):
     assert connected(head.encode(), 60) == 1
 
 
+@pytest.mark.slow
 def test_half_a_request_behind_another_is_cut_off(monkeypatch):
     monkeypatch.setattr(listener.Connection, "head_seconds", 0.2)
     assert connected(f"GET /task HTTP/1.1\r\n{HOST}\r\n\r\nGET /task HT".encode(), 60) == 1
     assert connected(f"GET /task HTTP/1.1\r\n{HOST}\r\n\r\n".encode(), 1) == 0, "an idle connection may wait"
 
 
+@pytest.mark.slow
 def test_connections_are_counted(monkeypatch):
     monkeypatch.setattr(listener.Connection, "head_seconds", 600.0)
     assert any(connected(b"GET /", seconds, count=MAX_CONNECTIONS + 20) == 20 for seconds in (0.5, 5, 60))

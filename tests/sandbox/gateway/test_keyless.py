@@ -14,6 +14,8 @@ from sandbox.gateway import NURSERY, GatewaySpec, listen, listing, start
 from vault.keys import FileKeyRing
 from vault.task import Task
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def begun(channel, tmp_path):

@@ -17,6 +17,8 @@ from sandbox.gateway.confine import UNPRIVILEGED
 from sandbox.gateway.rehearsal import _requests
 from sandbox.transcript import Call
 
+pytestmark = pytest.mark.slow
+
 READ = "filesystem__read_text_file"
 
 

@@ -21,6 +21,7 @@ def really(value):
     return 1 + sum(map(really, inside))
 
 
+@pytest.mark.slow
 @given(VALUES, st.booleans())
 def test_there_are_never_fewer_values_than_it_counts_and_never_twice_as_many(value, ascii_only):
     counted = nodes(json.dumps(value, ensure_ascii=ascii_only).encode())

@@ -12,6 +12,8 @@ from sandbox import frames
 from sandbox.gateway.strict import MAX_NODES
 from sandbox.gateway.upstream import MAX_LINE, MAX_QUEUED, Upstream
 
+pytestmark = pytest.mark.slow
+
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
 GOOD = {"content": [{"type": "text", "text": "well"}]}
 NAMES = ("filesystem", "git")

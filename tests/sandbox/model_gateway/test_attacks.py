@@ -22,6 +22,8 @@ from sandbox.model_gateway.link import Reader, pack
 from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_key
 from sandbox.model_gateway.upstream import MAX_ANSWER
 
+pytestmark = pytest.mark.slow
+
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 PATHS = [CHAT, RESPONSES, MESSAGES]
 SECRET = "heliotrope-over-the-wire"  # what an agent would like to carry somewhere else

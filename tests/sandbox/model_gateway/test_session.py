@@ -11,6 +11,8 @@ import pytest
 
 from sandbox.model_gateway.record import repeated
 
+pytestmark = pytest.mark.slow
+
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 PATHS = [CHAT, RESPONSES, MESSAGES]
 

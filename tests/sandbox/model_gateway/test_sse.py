@@ -31,6 +31,7 @@ def feed(chunk):
         list(parser.feed(chunk))
 
 
+@pytest.mark.slow
 def test_a_line_without_end_is_given_up():
     with pytest.raises(Malformed, match="a line of more than"):
         feed(b"x" * 65536)

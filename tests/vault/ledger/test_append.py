@@ -228,6 +228,7 @@ def test_a_writer_does_not_wait_for_ever(new_writer, tmp_path):
     assert new_writer(patience=0.05).append(rows(2), 0).size == 2
 
 
+@pytest.mark.slow
 def test_two_processes_that_append_take_turns(new_writer, tmp_path):
     program = (
         "import sys; from pathlib import Path\n"

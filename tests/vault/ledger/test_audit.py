@@ -178,6 +178,7 @@ def test_a_folder_that_is_no_bundle(tmp_path, month):
     refused(audit(tmp_path / "file", month.keys), "files")
 
 
+@pytest.mark.slow
 def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(month):
     folder = month.play().retire()
     draw = random.Random(8785)

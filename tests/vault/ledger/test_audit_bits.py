@@ -77,6 +77,7 @@ def test_each_bit_of_a_release_counts(folder):
     assert tried > 8 * 14_000
 
 
+@pytest.mark.slow
 def test_lines_by_keys_that_nobody_named_are_the_exception_and_are_listed(folder):
     path = folder / "log" / "checkpoint"
     kept = path.read_bytes()

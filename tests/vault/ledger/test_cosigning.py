@@ -290,6 +290,7 @@ def test_where_nobody_has_to_cosign_nobody_is_asked(stage: Stage) -> None:
     assert not stage.asked
 
 
+@pytest.mark.slow
 def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage: Stage) -> None:
     numbers: Iterator[int] = iter(range(1, 41))
     lock = threading.Lock()

@@ -118,6 +118,7 @@ def test_extra_data_is_carried_along(proof: Proof) -> None:
     assert more.format().splitlines()[1].startswith("extra ")
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_proof_is_noticed(proof: Proof) -> None:
     """Signature lines too: the quorum needs each of the three."""
     data, policy = proof.format().encode(), Policy.parse(TEXT)

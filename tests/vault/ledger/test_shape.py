@@ -13,6 +13,8 @@ from vault.ledger.jcs import canonical, parse_canonical
 from vault.ledger.shape import Shape, anything, list_of, matching, natural, one_of, record, sha256, text
 from vault.ledger.statement import KINDS
 
+pytestmark = pytest.mark.slow
+
 LINES = {"result": contents.RESULT_LINE, "run": contents.RUN_LINE, "opening": contents.OPENING_LINE}
 STATEMENTS = {kind: shape for kind, (_, _, shape) in KINDS.items() if shape.written is not None}
 SHAPES = LINES | STATEMENTS

@@ -11,6 +11,8 @@ import pytest
 from vault.ledger.audit import audit
 from vault.ledger.single_file import write
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "docs" / "audit.py"
 VECTORS = ROOT / "tests" / "vectors" / "ledger"

@@ -22,6 +22,8 @@ from vault.ledger.append import LogWriter
 from vault.ledger.note import Signer
 from vault.ledger.proof import Proof
 
+pytestmark = pytest.mark.slow
+
 STRANGERS = Path(__file__).with_name("strangers")
 NODE = Path(sys.prefix, "world", "node", "bin", "node")
 CANONICALIZE = Path(sys.prefix, "tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")

@@ -166,6 +166,7 @@ def test_threads_that_race_get_one_cosignature_a_size(witness: LocalWitness) -> 
     assert witness.last(ORIGIN).size == range(4, 40)[won % 36]
 
 
+@pytest.mark.slow
 def test_processes_that_race_never_roll_a_witness_back(
     new_witness: Callable[..., LocalWitness], tmp_path: Path
 ) -> None:

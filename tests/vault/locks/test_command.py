@@ -88,6 +88,7 @@ def test_what_goes_wrong_is_a_sentence_and_no_lock(write, body, kind, sentence):
     assert "AAECAwQ" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_one_that_does_not_answer_is_ended_with_what_it_started(tmp_path):
     child = tmp_path / "child"
     words = ("/bin/sh", "-c", f"sleep 600 & echo $! > {child}; wait")

@@ -148,6 +148,7 @@ def test_a_passphrase_beside_it_opens_the_same_ring_and_either_can_go(path, ring
         opened(path, kept.opener())
 
 
+@pytest.mark.slow
 def test_where_it_alone_is_left_the_root_key_is_made_anew_if_nobody_else_is_needed(path, ring, kept):
     if kept.maker.kind == "file-mode":
         return
@@ -163,6 +164,7 @@ def test_where_it_alone_is_left_the_root_key_is_made_anew_if_nobody_else_is_need
             service.wrap(KEY, b"c")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["fsync", "rename"])
 def test_broken_off_while_it_is_added_the_ring_is_as_it_was(path, kept, step, monkeypatch):
     ring = FileKeyRing.create(path, None)
@@ -210,6 +212,7 @@ def test_a_full_ring_takes_no_more_locks(path):
     assert FileKeyRing.open(path, b"test-15").key_id == ring.key_id
 
 
+@pytest.mark.slow
 def test_a_ring_is_never_written_longer_than_it_is_read(path, kms):
     ring = FileKeyRing.create(path, b"test-0", cost=CHEAP)
     wordy = NewCommand((kms[0], *["-X", "test=" + "x" * 390] * 13, *kms[1:]))
