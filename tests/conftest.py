@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 import ipaddress
 import os
+import random
 import socket
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +22,7 @@ from quarterturn import migrations
 from vault import memory
 from vault.db import open_engine
 
+from . import accounting, needs
 from .postgres import Server
 
 settings.register_profile("house", deadline=None)  # two cores are shared by many tests: time says nothing there
@@ -49,9 +53,48 @@ def _numeric(host: str) -> str:
 socket.socket.connect = _connect_here  # type: ignore[method-assign, assignment]
 
 
+TESTS = Path(__file__).parent
+SLEEPERS = {
+    "patience.py": "the one loop that polls",
+    "postgres.py": "polls a server that is starting, outside any test",
+}
+_sleep = time.sleep
+
+
+def _sleep_if_allowed(seconds: float) -> None:
+    caller = Path(sys._getframe(1).f_code.co_filename)
+    if caller.is_relative_to(TESTS) and caller.name not in SLEEPERS and "bench" not in caller.parts:
+        pytest.fail(f"{caller.name} sleeps; wait for an event, or poll with tests/patience.py")
+    _sleep(seconds)
+
+
+# time.sleep = _sleep_if_allowed
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--exhaustive", action="store_true", help="play every case of the sets that runs else sample")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="shuffle the files, and the tests in each")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    accounting.begin(config)
+    config.pluginmanager.register(needs.NotRun(config), "needs")
+    config.addinivalue_line("markers", "needs(name, ...): what it cannot run without; the names are in tests/needs.py")
+    config.addinivalue_line("markers", "exhaustive: runs with --exhaustive only; a sample of its set always runs")
     config.addinivalue_line("markers", "own_network: runs in a network namespace of its own (needs root)")
     config.addinivalue_line("markers", "both_databases: what asks for a database plays on SQLite and on PostgreSQL")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("exhaustive"):
+        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        order = random.Random(seed)
+        place = {path: order.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (place[item.path], order.random()))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,0 +1,147 @@
+"""What tests cannot run without, how to see whether it is there, and the command that mends it where it is not.
+
+On CI everything must be there. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends
+with exit code 6.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from quarterturn.launcher import machine
+from quarterturn.launcher.steps import answer
+
+UNAVAILABLE = 6
+CLONE_NEWNET = 0x40000000  # linux/sched.h
+
+
+@dataclass(frozen=True)
+class Need:
+    """One component: what to call it, a probe, and what to do where it is missing."""
+
+    name: str
+    present: Callable[[], bool]
+    mend: str
+
+
+def _program(name: str, package: str, *also: str) -> Need:
+    def present() -> bool:
+        return all(machine.find(program) is not None for program in (name, *also))
+
+    return Need(name, present, f"apt-get install {package}")
+
+
+def _root() -> bool:
+    return os.geteuid() == 0
+
+
+def _own_network() -> bool:
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0 else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _bwrap() -> bool:
+    program = machine.find("bwrap")
+    return program is not None and answer([program, "--unshare-all", "--ro-bind", "/", "/", "true"]) is not None
+
+
+AS_ROOT = "sudo ./run test"
+NEEDS = {
+    need.name: need
+    for need in (
+        Need("root", _root, AS_ROOT),
+        Need("netns", _own_network, AS_ROOT),
+        Need("engine", machine.engine_answers, "start a Docker engine (dockerd) that `docker info` reaches"),
+        Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
+        Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql"),
+        _program("age", "age"),
+        _program("chromium", "chromium"),
+        _program("docker-compose", "docker-compose"),
+        _program("go", "golang-go golang-golang-x-mod-dev", "/usr/share/gocode/src/golang.org/x/mod"),
+        _program("openssl", "openssl"),
+        _program("runsc", "runsc"),
+        _program("ssh-keygen", "openssh-client"),
+        _program("strace", "strace"),
+        _program("systemd-analyze", "systemd"),
+        Need("softhsm", lambda: machine.find("softhsm2-util") is not None, "apt-get install softhsm2"),
+    )
+}
+MARKS = {"engine": "engine", "box": "bwrap", "own_network": "netns"}  # a mark of its own that names a need
+FIXTURES = {"postgres": "postgres"}
+
+
+def needs_of(item: pytest.Item) -> Iterator[str]:
+    """Name what a test needs: by its marks, and by the fixtures that it asks for."""
+    for mark in item.iter_markers("needs"):
+        yield from mark.args
+    yield from (need for mark, need in MARKS.items() if item.get_closest_marker(mark))
+    yield from (need for fixture, need in FIXTURES.items() if fixture in getattr(item, "fixturenames", ()))
+    spec = getattr(item, "callspec", None)
+    if spec is not None and spec.params.get("backend") == "postgresql":
+        yield "postgres"
+
+
+@cache
+def missing(name: str) -> bool:
+    """Say whether this machine lacks a component; each is looked for once.
+
+    Raises:
+        KeyError: no component has this name.
+    """
+    return not NEEDS[name].present()
+
+
+class NotRun:
+    """The plugin: leaves out what cannot run here, and says so at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.lacking: dict[str, int] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        wanted = {item: sorted(set(needs_of(item))) for item in items}
+        for item, names in wanted.items():
+            for name in names:
+                if name not in NEEDS:
+                    raise pytest.UsageError(f"{item.nodeid} needs {name!r}, which tests/needs.py does not know")
+        if os.environ.get("CI") == "true":
+            return
+        first_missing = {
+            item: lacking for item, names in wanted.items() if (lacking := next(filter(missing, names), None))
+        }
+        if first_missing:
+            config.hook.pytest_deselected(items=list(first_missing))
+            items[:] = [item for item in items if item not in first_missing]
+            self.lacking = dict(Counter(first_missing.values()))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        output = getattr(self.config, "workeroutput", None)
+        if output is not None:
+            output["not_run"] = self.lacking
+        elif self.lacking and session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+            session.exitstatus = UNAVAILABLE
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        self.lacking = getattr(node, "workeroutput", {}).get("not_run") or self.lacking
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.lacking:
+            return
+        by_mend: defaultdict[str, list[str]] = defaultdict(list)
+        for name in self.lacking:
+            by_mend[NEEDS[name].mend].append(name)
+        terminalreporter.section(f"{sum(self.lacking.values())} tests not run")
+        for mend, names in by_mend.items():
+            number = sum(self.lacking[name] for name in names)
+            terminalreporter.write_line(f"{number} tests not run: no {' or '.join(names)} here. To run them: {mend}")

@@ -1,0 +1,25 @@
+"""How long a test waits: one limit for every wait, and the one loop that polls.
+
+A test waits for an event and never for a time, so a wait that ends early says nothing about a machine's speed. The
+limit only tells a test that hangs from one that goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+PATIENCE = 300.0
+"""Seconds; the only limit that a wait in a test may have."""
+_BETWEEN = 0.01
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    """Poll a condition until it holds; fail the test with `what` was waited for after PATIENCE."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {PATIENCE:.0f} s in vain for: {what}")
+        time.sleep(_BETWEEN)
