@@ -110,18 +110,22 @@ def fail(work: Callable[[], int], base: Path, wanted: Wanted, struck: set[str]) 
         return Fault(said, "")
     place = child.told[-1].removeprefix("stop ")
     _, family, number = place.rsplit("|", 2)
-    with tempfile.NamedTemporaryFile("r") as trace:
-        names = ",".join(FAMILIES[family])
-        inject = f"inject={names}:error=EIO:when={number}"
-        options = ["-f", "-y", "-o", trace.name, "-e", f"trace={names}", "-e", inject]
-        with subprocess.Popen(["strace", "-p", str(child.pid), *options], stderr=subprocess.PIPE, text=True) as strace:
-            assert strace.stderr is not None
-            held = "attached" in strace.stderr.readline()
-            os.kill(child.pid, signal.SIGCONT if held else signal.SIGKILL)
-            said = child()
-            strace.stderr.read()
-        assert held, "strace could not take hold of the child"
-        failed = [line for line in trace.read().splitlines() if "(INJECTED)" in line]
+    names = ",".join(FAMILIES[family])
+    inject = f"inject={names}:error=EIO:when={number}"
+    command = ["strace", "-p", str(child.pid), "-f", "-y", "-o", "/dev/stdout", "-e", f"trace={names}", "-e", inject]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as strace:
+        assert strace.stderr is not None
+        assert strace.stdout is not None
+        held = "attached" in strace.stderr.readline()
+        os.kill(child.pid, signal.SIGCONT if held else signal.SIGKILL)
+        failed = []
+        for line in strace.stdout:
+            if "(INJECTED)" in line:
+                failed.append(line.strip())
+                strace.terminate()  # it lets go of the child, which costs nothing from here on
+        said = child()
+        strace.stderr.read()
+    assert held, "strace could not take hold of the child"
     calls = [call for line in failed if (call := _call(line, base))]
     return Fault(said, place, calls, len(calls) < len(failed))
 

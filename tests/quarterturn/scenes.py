@@ -50,9 +50,17 @@ class Scene:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def set(self, name: str) -> Callable[[], int]:
-        """Make ready for a verb, and give it."""
-        if name == "init":
-            return self.init()
+        """Make ready for a verb, and give it; what it needs is made once and copied."""
+        if name != "init":
+            prepared = self.templates / f"before-{name.replace(' ', '-')}"
+            if prepared.exists():
+                shutil.copytree(prepared, self.base, dirs_exist_ok=True)
+            else:
+                self._prepare(name)
+                shutil.copytree(self.base, prepared)
+        return getattr(self, name.replace(" ", "_"))()
+
+    def _prepare(self, name: str) -> None:
         kind = {"task import": "empty", "task review": "waiting"}.get(name, "live")
         how = {"live": {"tasks": 5, "live": True}}.get(kind, {})
         copy_of(self.templates, "empty" if kind == "waiting" else kind, self.home, **how)
@@ -63,7 +71,6 @@ class Scene:
             shutil.rmtree(self.home / "public" / "releases")
         if name == "restore":
             assert start(self.backup())().code == 0
-        return getattr(self, name.replace(" ", "_"))()
 
     def wait_for_a_review(self, count: int) -> None:
         with closing(House(self.home, None)) as house:
