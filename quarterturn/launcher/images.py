@@ -10,7 +10,7 @@ from quarterturn.launcher.pip_settings import PipSettings, local_path
 from quarterturn.launcher.steps import Stop, say
 from sandbox.errors import Unavailable
 from sandbox.images.bases import Reach
-from sandbox.images.build import IMAGES, Image, ensure
+from sandbox.images.build import IMAGES, Image, absent, ensure
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 REGISTRIES = ("NPM_CONFIG_REGISTRY", "npm_config_registry")
@@ -26,6 +26,20 @@ def build(environ: Mapping[str, str], images: Sequence[Image] = IMAGES) -> dict[
         machine.need(machine.FOR_BASE_IMAGES, "building images")
     try:
         return ensure(reach(pip_settings.read(environ), environ), say, images)
+    except Unavailable as error:
+        raise Stop(str(error)) from error
+
+
+def lacking(images: Sequence[Image] = IMAGES) -> list[str]:
+    """Name the images that `build` would build.
+
+    Raises:
+        Stop: no engine answers.
+    """
+    if machine.may_install():
+        machine.need(machine.FOR_BASE_IMAGES, "building images")  # whether it is there decides on the base
+    try:
+        return [image.name for image in absent(images)]
     except Unavailable as error:
         raise Stop(str(error)) from error
 

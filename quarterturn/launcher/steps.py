@@ -5,9 +5,10 @@ Only standard error is written: standard output belongs to the program that the 
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 NO, MALFORMED, UNAVAILABLE, INTERRUPTED = 1, 2, 6, 130  # of the command line's table of exit codes
@@ -37,6 +38,17 @@ def complain(text: str) -> None:
     sys.stderr.write(f"run: {text}\n")
 
 
+@contextlib.contextmanager
+def stop_said(consequence: str, *, unless: bool) -> Iterator[None]:
+    """Say why the block stopped, and what follows from it, and go on; `unless` it must not stop."""
+    try:
+        yield
+    except Stop as stop:
+        if unless:
+            raise
+        say(f"{stop}; {consequence}")
+
+
 def carry_out(
     command: Sequence[str | Path], what: str, *, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> str:
@@ -64,6 +76,14 @@ def answer(command: Sequence[str | Path], *, env: Mapping[str, str] | None = Non
     except OSError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def output(command: Sequence[str | Path], *, env: Mapping[str, str] | None = None) -> str:
+    """Give what a program prints, whatever its status; nothing where it cannot be started."""
+    try:
+        return _run(command, env=env).stdout
+    except OSError:
+        return ""
 
 
 def _run(

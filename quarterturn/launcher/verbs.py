@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from quarterturn.launcher import backends, description, images, locks, machine, node, pip_settings
+from quarterturn.launcher import announcement, backends, description, images, locks, machine, node, pip_settings
 from quarterturn.launcher.installer import Installer
-from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complain, say
+from quarterturn.launcher.stamps import Stamps, key
+from quarterturn.launcher.steps import INTERRUPTED, KEPT, MALFORMED, NO, Stop, complain, say, stop_said
 
 ROOT = Path(__file__).resolve().parents[2]
+TESTS = "tests"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
 WORLD_LOCKS = "sandbox/images/world/python"
 QUICK = "not slow and not engine and not box"
@@ -28,8 +32,10 @@ usage: ./run VERB [arguments]
 
   setup          install everything into .venv; safe to repeat
   demo [...]     set up, then play one benchmark month (./run demo --help)
-  test [...]     set up, install what the tests need, and run them all; arguments go to pytest
-  check          lint, types and the quick tests
+  test [...]     set up, install what the tests need, and run them all; or a room (./run test vault),
+                 what depends on the changes since a commit (--changed [COMMIT]), or also the
+                 exhaustive sets (--exhaustive); other arguments go to pytest
+  check          lint, format, types and the quick tests, side by side
   bench [...]    set up, then measure (--json for one object)
   images         build the container images, for `--box docker`
   lock [...]     resolve the locks anew; --upgrade takes newer versions
@@ -61,14 +67,14 @@ def usage(_arguments: Sequence[str]) -> int:
 def setup(arguments: Sequence[str]) -> int:
     """Install everything that the demo needs."""
     _nothing_after("setup", arguments)
-    _prepare()
+    prepare()
     say("ready: .venv/bin/quarterturn")
     return 0
 
 
 def demo(arguments: Sequence[str]) -> int:
     """Play one benchmark month, in bubblewrap where there is no other wish."""
-    _prepare(databases=False)
+    prepare(databases=False)
     if not {"-h", "--help"} & set(arguments):
         _box_for(arguments)
     _become(ROOT / ".venv" / "bin" / "quarterturn", "demo", *arguments)
@@ -85,7 +91,7 @@ def build_images(arguments: Sequence[str]) -> int:
 
 def bench(arguments: Sequence[str]) -> int:
     """Measure; where we may install an engine, also what needs one."""
-    installer = _prepare(tests=True)  # what we are compared with is installed with the tests
+    installer = prepare(tests=True)  # what we are compared with is installed with the tests
     named = [word for word in arguments if not word.startswith("-") and not word.isdigit()]
     wants_engine = not {"-h", "--help"} & set(arguments) and ("docker" in named or not named)
     with machine.engine() if wants_engine and machine.may_install() else nullcontext():
@@ -96,24 +102,97 @@ def bench(arguments: Sequence[str]) -> int:
 def check(arguments: Sequence[str]) -> int:
     """Lint, types and the quick tests; all of them run, and the answer is no if one of them says so."""
     _nothing_after("check", arguments)
-    installer = _prepare(tests=True)
+    installer = prepare(tests=True)
     steps: dict[str, tuple[str, ...]] = {
         "lint": ("ruff", "check", "."),
         "format": ("ruff", "format", "--check", "."),
-        "types": ("mypy", "--no-incremental"),  # its cache remembers modules that were missing when they no longer are
-        "quick tests": ("pytest", "-q", *WORKERS, "-m", QUICK),
+        "types": ("mypy", f"--cache-dir={types_cache()}", "--no-color-output"),
     }
-    failed = [name for name, command in steps.items() if _run(installer, name, *command)]
+    quick = ("pytest", "-q", *WORKERS, "-m", QUICK)
+    with ThreadPoolExecutor(len(steps)) as pool:  # each says nothing until it has ended: no line lies between dots
+        beside = {name: pool.submit(_heard, installer, *command) for name, command in steps.items()}
+        failed = ["quick tests"] if _run(installer, "lint, format and types beside quick tests", *quick) else []
+        for name, future in beside.items():
+            status, said = future.result()
+            if status:
+                failed.insert(0, name)
+                complain(f"{name} failed:\n{said}")
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")
     return NO if failed else 0
 
 
+def types_cache() -> Path:
+    """Give mypy's cache, one for each lock: it remembers modules as missing, and another lock may have them."""
+    caches = ROOT / ".venv" / "mypy"
+    ours = caches / key(ROOT / "requirements" / "tests.txt", ROOT / "pyproject.toml", sys.version)[:16]
+    for other in caches.glob("*"):
+        if other != ours:
+            shutil.rmtree(other, ignore_errors=True)
+    return ours
+
+
 def test(arguments: Sequence[str]) -> int:
-    """Run the tests, all of them unless told otherwise, against a real engine and a real bubblewrap."""
-    installer = _prepare(tests=True)
-    with machine.engine():
+    """Run the tests, all of them unless told otherwise, against a real engine and a real bubblewrap.
+
+    Where something cannot be had, pytest leaves out the tests that need it and says so; on CI that is an error.
+    """
+    everything = os.environ.get("CI") == "true"
+    words = for_pytest(arguments)
+    announcement.announce(Stamps(ROOT / ".venv" / "stamps"), engine=machine.engine_answers())
+    with stop_said("tests that need them are not run", unless=everything):
+        machine.need_all(machine.ALL_FOR_THE_TESTS, "testing")
+    installer = prepare(tests=True, databases=False)
+    with ExitStack() as stack:
+        with stop_said("tests that need one are not run", unless=everything):
+            stack.enter_context(machine.engine())
+            stack.enter_context(_images_meanwhile())
+        return _run(installer, "tests", "pytest", *WORKERS, *words)
+
+
+def for_pytest(arguments: Sequence[str]) -> list[str]:
+    """Give pytest's words: a room's name becomes its folder, and `--changed COMMIT` one word."""
+    words: list[str] = []
+    left = list(arguments)
+    while left:
+        word = left.pop(0)
+        if word == "--changed":
+            commit = left.pop(0) if left and not left[0].startswith("-") and not _folder_of(left[0]) else ""
+            words.append(f"--changed={commit}")
+        else:
+            words.append(_folder_of(word) or word)
+    return words
+
+
+def _folder_of(word: str) -> str | None:
+    folder = Path(TESTS, word)
+    if word.isidentifier() and (ROOT / folder).is_dir():
+        return str(folder)
+    return word if (ROOT / word.partition("::")[0]).exists() else None
+
+
+@contextmanager
+def _images_meanwhile() -> Iterator[None]:
+    """Build missing images in a process of its own while the block runs; tests/images.py waits for it."""
+    lacking = images.lacking()
+    if not lacking:
         images.build(os.environ)
-        return _run(installer, "tests", "pytest", *WORKERS, "--durations=40", *arguments)
+        yield
+        return
+    log = ROOT / ".venv" / "images.log"
+    say(f"building {', '.join(lacking)} while tests that need no image run; progress is in {log}")
+    with log.open("wb") as sink:
+        building = subprocess.Popen(
+            [sys.executable, ROOT / "run", "images"], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
+        )
+    try:
+        yield
+    finally:
+        if building.poll() is None:
+            say("stopping the build of images; the next run goes on with it")
+            building.terminate()
+        if building.wait() not in {0, INTERRUPTED}:
+            last = log.read_text(encoding="utf-8", errors="replace").strip()[-KEPT:]
+            say(f"building images failed; the last words were:\n{last}")
 
 
 def lock(arguments: Sequence[str]) -> int:
@@ -154,7 +233,7 @@ def _installer() -> Installer:
     return installer
 
 
-def _prepare(*, tests: bool = False, databases: bool = True) -> Installer:
+def prepare(*, tests: bool = False, databases: bool = True) -> Installer:
     with _alone():
         installer = _installer()
         installer.product(tests=tests)
@@ -197,6 +276,15 @@ def _box_for(arguments: Sequence[str]) -> None:
 def _run(installer: Installer, what: str, program: str, *arguments: str) -> int:
     say(f"{what}: {' '.join((program, *arguments))}")
     return subprocess.run([installer.venv / "bin" / program, *arguments], cwd=ROOT, check=False).returncode
+
+
+def _heard(installer: Installer, program: str, *arguments: str) -> tuple[int, str]:
+    """Run a program beside others, and give its status and what it said."""
+    command = [installer.venv / "bin" / program, *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+    return done.returncode, f"{done.stdout}{done.stderr}".strip()
 
 
 def _become(program: Path, *arguments: str | Path) -> NoReturn:

@@ -85,6 +85,17 @@ def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str
     return {image.name: tag for image, tag in tags.items()}
 
 
+def absent(images: Sequence[Image] = IMAGES) -> list[Image]:
+    """Give those of the images that the engine does not have.
+
+    Raises:
+        Unavailable: there is no Docker client or engine.
+    """
+    docker("version", what="building images")
+    base = base_name()
+    return [image for image in images if not exists(image.tag(base))]
+
+
 @contextmanager
 def _alone() -> Iterator[None]:
     """Build in one process at a time; whoever waited finds the work done. The kernel lets go when a process ends."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from quarterturn.launcher import machine
+from quarterturn.launcher import control_group, machine
 from quarterturn.launcher.steps import Stop
+
+from ..patience import PATIENCE, until
+
+REFRESH = machine.refresh
 
 
 def put(folder: Path, name: str, script: str) -> None:
@@ -24,6 +31,8 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(machine, "SBIN", ())
+    monkeypatch.setattr(machine, "PID_FILE", tmp_path / "docker.pid")
+    monkeypatch.setattr(machine, "refresh", lambda: None)
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     for program in machine.FOR_THE_TESTS:
         if program != "docker" and not program.startswith("/"):
@@ -36,7 +45,7 @@ def engine_of_sorts(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A `dockerd` that comes up when it has written its process id, and a `docker` that asks for that."""
     up = tmp_path / "up"
     put(bare, "docker", f"[ -s {up} ] && kill -0 $(/bin/cat {up}) && echo 20.10")
-    put(bare, "dockerd", f"echo $$ >{up}\nexec /bin/sleep 60")
+    put(bare, "dockerd", f"echo $* >{up}.options\necho $$ >{up}\nexec /bin/sleep 600")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return up
 
@@ -56,10 +65,28 @@ def test_root_on_debian_has_it_installed(bare: Path, tmp_path: Path, monkeypatch
     (bare / "bwrap").unlink()
     put(bare, "apt-get", f'echo "$DEBIAN_FRONTEND $*" >>{tmp_path}/asked')
     machine.need(machine.FOR_THE_DEMO, "the demo")
-    assert (tmp_path / "asked").read_text().splitlines() == [
-        "noninteractive update -q",
-        "noninteractive install -q -y --no-install-recommends bubblewrap",
-    ]
+    asked = (tmp_path / "asked").read_text()
+    assert asked == "noninteractive install -q -y --no-install-recommends bubblewrap\n"
+
+
+def test_package_lists_are_refreshed_once(bare: Path, tmp_path: Path) -> None:
+    put(bare, "apt-get", f'echo "$DEBIAN_FRONTEND $*" >>{tmp_path}/asked')
+    REFRESH.cache_clear()
+    REFRESH()
+    REFRESH()
+    assert (tmp_path / "asked").read_text() == "noninteractive update -q\n"
+
+
+def test_one_package_that_cannot_be_had_stops_no_other(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    (bare / "git").unlink()
+    (bare / "bwrap").unlink()
+    put(bare, "apt-get", f'case "$*" in *git*) exit 100;; *bubblewrap) /bin/ln -s /bin/true {bare}/bwrap;; esac')
+    with pytest.raises(Stop, match="installing bubblewrap git failed"):
+        machine.need_all(machine.FOR_THE_DEMO, "testing")
+    assert machine.missing(machine.FOR_THE_DEMO) == ["git"]
 
 
 def test_a_failed_install_is_told_in_apts_own_words(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,10 +131,50 @@ def test_an_engine_that_does_not_come_up_is_told_in_its_own_words(engine_of_sort
         pytest.fail("there is no engine")
 
 
+def test_an_engine_that_is_closing_is_waited_for(
+    engine_of_sorts: Path, bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier = bare.parent / "dockerd"  # the kernel takes a process' name from its program's
+    shutil.copy2("/bin/sleep", earlier)
+    with subprocess.Popen([earlier, "600"]) as closing:
+        machine.PID_FILE.write_text(str(closing.pid))
+        ended: list[bool] = []
+
+        def close() -> None:
+            until(lambda: "waiting for the dockerd of an earlier run" in capsys.readouterr().err, "the wait to be told")
+            ended.append(engine_of_sorts.exists())
+            closing.terminate()
+            closing.wait()
+            machine.PID_FILE.unlink()
+
+        with ThreadPoolExecutor(1) as pool:
+            closed = pool.submit(close)
+            with machine.engine():
+                assert machine.engine_answers()
+            closed.result(PATIENCE)
+        assert ended == [False], "the next engine started while the earlier one lived"
+
+
+def test_a_process_id_that_no_engine_has_is_removed(engine_of_sorts: Path) -> None:
+    machine.PID_FILE.write_text(str(os.getpid()))
+    with machine.engine():
+        assert not machine.PID_FILE.exists()
+
+
+def test_containers_run_below_the_launchers_own_control_group(
+    engine_of_sorts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cgroup").write_text("4:memory:/m\n2:cpuacct,cpu:/limited/here\n0::/\n")
+    monkeypatch.setattr(control_group, "MEMBERSHIP", tmp_path / "cgroup")
+    monkeypatch.setattr(control_group, "MOUNTED", tmp_path)
+    with machine.engine():
+        assert Path(f"{engine_of_sorts}.options").read_text() == "--cgroup-parent /limited/here\n"
+
+
 def test_an_ordinary_user_is_told_to_start_one(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(bare, "docker", "exit 1")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Stop, match="need a Docker engine and none answers"), machine.engine():
+    with pytest.raises(Stop, match="no Docker engine answers: start one"), machine.engine():
         pytest.fail("there is no engine")
 
 
