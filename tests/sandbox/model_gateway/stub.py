@@ -7,6 +7,7 @@ keeps every request as it came: the line, the headers and the body.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -41,6 +42,15 @@ class Turn:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what went wrong, but not that a gateway hung up with bytes unread, which is its right."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class Stub:
     """The server; `say` decides on each answer, by default the next turn of the script."""
 
@@ -60,8 +70,7 @@ class Stub:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = _Server(("127.0.0.1", 0), Handler)
         self.over = threading.Event()
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
