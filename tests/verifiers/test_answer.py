@@ -29,6 +29,7 @@ def ask(answer, name, **arguments):
         ("\u221242", False),
         ("420", False),
         ("between 41 and 42", False),
+        ("42 or 43", False),
         ("1 2 3 42", False),
         ("v42", False),
         ("1.42.3", False),

@@ -110,7 +110,7 @@ def test_rows_that_were_changed_or_put_back_are_refused(new_writer):
     with pytest.raises(Refused, match="leaf 3"):
         writer.append([*rows(3), b"another", b"row"], 0)
     with pytest.raises(Refused, match="gap"):
-        writer.append([b"leaf 9"], 9)
+        writer.append([b"leaf 6"], 6)
     assert writer.size == 5
     assert writer.fsck() == []
 

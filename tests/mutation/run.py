@@ -1,0 +1,219 @@
+"""Mutation runner: puts each listed defect into a copy of the checkout, and names the test that finds it.
+
+    .venv/bin/python tests/mutation/run.py [--only ID...] [--suite COMMIT] [--tests PATH...] [--until STAGE]
+
+It works on what is committed. A mutant goes through stages until a test fails: the tests that the list names for it,
+the quick tests of its room, all tests of its room, the whole suite. Before a stage counts, the same tests have to be
+green without a mutant. It is run by hand, and ends with exit 1 if a mutant survives. `--suite COMMIT` takes the tests
+of another commit, to compare two suites on the same mutants.
+
+Each run of pytest is forked from this process, which has imported slow packages of others and none of the project's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIST = Path(__file__).with_name("mutants.toml")
+ROOMS = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
+STAGES = ("named", "quick", "room", "suite")
+QUICK = "not slow and not engine and not box"
+LIMITS = {"named": 600.0, "quick": 1800.0, "room": 7200.0, "suite": 6 * 3600.0}
+"""Seconds for one run of pytest; a mutant that never ends is found by that."""
+SLOW_IMPORTS = ("hypothesis", "schemathesis.pytest", "sqlmodel", "alembic", "fastapi", "jsonschema", "cryptography")
+_PASSED = {0, 6}  # 6: what could run is green, and some tests could not run on this machine
+_RED = {1, 2}  # a test failed, or could not be collected
+_NOT_THE_COPY = 70
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One defect: a text of a file that is replaced by another.
+
+    Attributes:
+        id: its name in the list.
+        file: the file, relative to the checkout.
+        old: what stands there exactly once.
+        new: what the mutant puts in its place.
+        tests: what is run first: paths or node ids.
+    """
+
+    id: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    @property
+    def room(self) -> str:
+        """The package that it is in."""
+        return self.file.partition("/")[0]
+
+    def applied(self, text: str) -> str:
+        """Give a file's text with the mutant in it."""
+        if text.count(self.old) != 1:
+            raise SystemExit(f"{self.id}: its old text stands {text.count(self.old)} times in {self.file}, not once")
+        return text.replace(self.old, self.new)
+
+    def arguments(self, stage: str) -> list[str]:
+        """Give what pytest is asked to run at a stage."""
+        room = f"tests/{self.room}"
+        return {"named": list(self.tests), "quick": [room, "-m", QUICK], "room": [room], "suite": ["tests"]}[stage]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: the stage that found it and the test, or `survived`."""
+
+    id: str
+    room: str
+    outcome: str
+    stage: str
+    by: str
+    seconds: float
+
+
+class Copy:
+    """A throw-away copy of the last commit, in which one mutant stands at a time."""
+
+    def __init__(self, folder: Path, suite: str | None) -> None:
+        self.folder, self._log, self._green = folder / "copy", folder / "log", set[tuple[str, ...]]()
+        _git(ROOT, "clone", "--quiet", "--shared", str(ROOT), str(self.folder))
+        if suite:
+            _git(self.folder, "rm", "-r", "--quiet", "tests")
+            _git(self.folder, "checkout", "--quiet", suite, "--", "tests", "pyproject.toml")
+        by_hash = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *ROOMS, "grammars"]
+        subprocess.run([sys.executable, *by_hash], cwd=self.folder, check=True)  # else a mutant may not be seen in time
+
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[None]:
+        """Hold a mutant in the copy."""
+        path = self.folder / mutant.file
+        text = path.read_text(encoding="utf-8")
+        path.write_text(mutant.applied(text), encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(text, encoding="utf-8")
+
+    def require_green(self, arguments: Sequence[str], limit: float) -> None:
+        """Refuse to go on where tests fail without any mutant."""
+        if tuple(arguments) not in self._green and (found := self.play(arguments, limit)) is not None:
+            raise SystemExit(f"without any mutant {' '.join(arguments)} is red: {found}")
+        self._green.add(tuple(arguments))
+
+    def play(self, arguments: Sequence[str], limit: float) -> str | None:
+        """Run pytest; give the first test that failed, or None."""
+        process = get_context("fork").Process(target=_pytest, args=(self.folder, self._log, arguments))
+        process.start()
+        process.join(limit)
+        late = process.is_alive()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid or 0, signal.SIGKILL)  # what the tests left behind, too
+        process.join()
+        if late:
+            return f"nothing ended within {limit:.0f} s"
+        said = self._log.read_text(encoding="utf-8", errors="replace")
+        if process.exitcode in _PASSED:
+            return None
+        if process.exitcode not in _RED:
+            raise SystemExit(f"pytest {' '.join(arguments)} gave exit {process.exitcode}:\n{said[-2000:]}")
+        found = _FAILED.search(said)
+        return found[1] if found else f"pytest ended with: {said[-300:].strip()}"
+
+
+def _pytest(folder: Path, log: Path, arguments: Sequence[str]) -> None:
+    """Run pytest in a forked process on the copy, and on nothing of the checkout."""
+    os.setsid()
+    os.chdir(folder)
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    sys.path[0] = str(folder)
+    for room in ROOMS:
+        found = importlib.util.find_spec(room)
+        if room in sys.modules or found is None or not str(found.origin).startswith(str(folder)):
+            os._exit(_NOT_THE_COPY)
+    imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the slow packages, before pytest saw them
+    os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *imported, *arguments]))
+
+
+def read_list(path: Path = LIST) -> list[Mutant]:
+    """Read the list of mutants."""
+    listed: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
+    return [Mutant(**{**one, "tests": tuple(one["tests"])}) for one in listed]
+
+
+def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
+    """Play a mutant through the stages until a test fails."""
+    begun = time.monotonic()
+    for stage in stages:
+        arguments = mutant.arguments(stage)
+        copy.require_green(arguments, LIMITS[stage])
+        with copy.mutated(mutant):
+            found = copy.play(arguments, LIMITS[stage])
+        if found is not None:
+            return Verdict(mutant.id, mutant.room, "killed", stage, found, round(time.monotonic() - begun, 1))
+    return Verdict(mutant.id, mutant.room, "survived", stages[-1], "", round(time.monotonic() - begun, 1))
+
+
+def main() -> int:
+    """Play the mutants that were asked for."""
+    parser = argparse.ArgumentParser(description="Run the tests against listed defects.")
+    parser.add_argument("--only", nargs="+", metavar="ID", help="these mutants, or those of these rooms")
+    parser.add_argument("--suite", metavar="COMMIT", help="take the tests of this commit")
+    parser.add_argument(
+        "--tests", nargs="+", metavar="PATH", help="run these in place of the tests that the list names"
+    )
+    parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts to this file")
+    asked = parser.parse_args()
+    mutants = [one for one in read_list() if not asked.only or {one.id, one.room} & set(asked.only)]
+    if asked.tests:
+        mutants = [Mutant(one.id, one.file, one.old, one.new, tuple(asked.tests)) for one in mutants]
+    for name in SLOW_IMPORTS:
+        importlib.import_module(name)
+    verdicts = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = Copy(Path(folder), asked.suite)
+        for mutant in mutants:
+            one = judge(copy, mutant, STAGES[: STAGES.index(asked.until) + 1])
+            verdicts.append(one)
+            sys.stdout.write(f"{one.outcome:8} {one.id:36} {one.seconds:6.1f} s  {one.stage:5} {one.by}\n")
+            sys.stdout.flush()
+            if asked.json:
+                asked.json.write_text(json.dumps([asdict(one) for one in verdicts], indent=1) + "\n", encoding="utf-8")
+    survivors = [one.id for one in verdicts if one.outcome == "survived"]
+    sys.stdout.write(f"{len(verdicts)} mutants, {len(survivors)} survived: {', '.join(survivors) or 'none'}\n")
+    return 1 if survivors else 0
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

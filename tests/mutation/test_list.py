@@ -1,0 +1,32 @@
+"""The list of mutants fits the code that it changes, so that it does not rot between the runs by hand."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+from .run import ROOT, read_list
+
+MUTANTS = read_list()
+SPREAD = {"vault": 45, "verifiers": 25, "sandbox": 30, "rotation": 25, "quarterturn": 25}
+
+
+def test_the_list_has_150_mutants_spread_over_the_rooms():
+    assert Counter(one.room for one in MUTANTS) == SPREAD
+    assert len({one.id for one in MUTANTS}) == len(MUTANTS) == 150
+
+
+def test_the_text_that_a_mutant_replaces_stands_in_its_file_exactly_once():
+    strayed = [one.id for one in MUTANTS if (ROOT / one.file).read_text(encoding="utf-8").count(one.old) != 1]
+    assert strayed == []
+
+
+def test_a_mutant_changes_what_the_code_does_and_leaves_it_code():
+    for one in MUTANTS:
+        before = (ROOT / one.file).read_text(encoding="utf-8")
+        after = ast.parse(one.applied(before), one.file)
+        assert ast.dump(after) != ast.dump(ast.parse(before)), one.id
+
+
+def test_the_tests_that_are_named_for_a_mutant_are_there():
+    assert [one.id for one in MUTANTS if not all((ROOT / path).is_file() for path in one.tests) or not one.tests] == []
