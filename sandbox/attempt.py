@@ -74,7 +74,13 @@ def prepare(job: Job) -> Scene:
     # The server that the task is about comes up with its world; the others, if ever the agent has a word for them.
     servers = [replace(one, on_demand=one.on_demand and one.name != task.server) for one in servers_of(task.document)]
     spec = specify(
-        task, alias=job.alias, wall=terms.agent.wall, servers=servers, solution=solution, models=terms.models
+        task,
+        alias=job.alias,
+        wall=terms.agent.wall,
+        servers=servers,
+        solution=solution,
+        models=terms.models,
+        call_seconds=terms.patience.call,
     )
     meter = Meter(terms.clock)
     with meter.phase("seed"):

@@ -33,7 +33,7 @@ def replayed(job: Job, transcript: Transcript, *, calls: bool = True) -> Facts:
     servers = [server for server in servers_of(task.document) if server.name in used or not used]
     script = script if calls else []
     wall = terms.agent.wall + terms.patience.ready  # no call may fall away because this machine is slower now
-    spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=script)
+    spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=script, call_seconds=terms.patience.call)
     spec = replace(spec, faults=(), max_steps=len(script))  # what they did to the agent, they did to no server
     scene = Scene(job.box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
     facts = Facts(Stage.NOTHING)

@@ -21,7 +21,7 @@ from typing import Any, Self
 from sandbox.box import Box, Limits, Place, World
 from sandbox.errors import Late
 from sandbox.failure import Stage
-from sandbox.gateway import NURSERY, Gateway, GatewaySpec, listen, listing, start
+from sandbox.gateway import CALL_SECONDS, NURSERY, Gateway, GatewaySpec, listen, listing, start
 from sandbox.meter import Meter
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.runner import own_folder
@@ -38,6 +38,7 @@ class Patience:
     ready: float = 60.0
     finish: float = 20.0
     freeze: float = 30.0
+    call: float = CALL_SECONDS
 
 
 @dataclass
@@ -151,6 +152,7 @@ def specify(
     solution: Mapping[str, Any] | None = None,
     script: Sequence[Call] | None = None,
     models: ModelGateway | None = None,
+    call_seconds: float = CALL_SECONDS,
 ) -> GatewaySpec:
     """Take from a task what its agent may see: never its id, its predicate or its initial state."""
     return GatewaySpec(
@@ -161,6 +163,7 @@ def specify(
         max_steps=task.max_steps,
         faults=[asdict(fault) for fault in task.faults],
         wall=wall,
+        call_seconds=call_seconds,
         solution=solution,
         script=script,
         model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sandbox.gateway.process import NURSERY, Gateway, listen, start
-from sandbox.gateway.spec import GatewaySpec, listing
+from sandbox.gateway.spec import CALL_SECONDS, GatewaySpec, listing
 
-__all__ = ["NURSERY", "Gateway", "GatewaySpec", "listen", "listing", "start"]
+__all__ = ["CALL_SECONDS", "NURSERY", "Gateway", "GatewaySpec", "listen", "listing", "start"]

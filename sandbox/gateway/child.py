@@ -50,7 +50,7 @@ async def _run(
         except OSError:
             os._exit(1)  # nobody listens any more
 
-    upstream = Upstream(spec.servers, channel, emit)
+    upstream = Upstream(spec.servers, channel, emit, spec.call_seconds)
     session = Session(spec, upstream, emit)
     async with anyio.create_task_group() as group:
         group.start_soon(upstream.run)

@@ -35,7 +35,6 @@ MAX_NAME = 128
 MAX_RESULT = 512 * 1024
 MAX_LOGGED = 16 * 1024
 MAX_ANSWER = 64 * 1024
-CALL_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,8 @@ class Session:
         server, _, name = tool.partition(".")
         with anyio.CancelScope(shield=True):
             try:
-                reply = within_cap(await self._servers.call(server, name, arguments, min(CALL_SECONDS, self.left())))
+                seconds = min(self.spec.call_seconds, self.left())
+                reply = within_cap(await self._servers.call(server, name, arguments, seconds))
             except Exception:  # whatever a server sent: a call that was logged gets its result
                 reply = Reply.error(f"the server {server} sent what cannot be understood")
         return reply

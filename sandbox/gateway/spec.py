@@ -14,6 +14,8 @@ from typing import Any
 from sandbox.servers import SERVERS, wire_name
 from sandbox.transcript import Call
 
+CALL_SECONDS = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class GatewaySpec:
@@ -28,6 +30,7 @@ class GatewaySpec:
         max_steps: how many tool calls are allowed, unlisted ones too.
         faults: the scheduled errors as in the document: `{"tool": "server.tool", "call": 1, "error": "text"}`.
         wall: seconds that the session may last after its first request.
+        call_seconds: seconds that a server has for one call, and to come up.
         solution: `{"calls", "answer"}` that GET /solution gives; for the reference agent only.
         script: calls to play in place of listening: a reference solution, or a replay.
         script_answer: the answer to give after them.
@@ -41,6 +44,7 @@ class GatewaySpec:
     max_steps: int
     faults: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     wall: float = 120.0
+    call_seconds: float = CALL_SECONDS
     solution: Mapping[str, Any] | None = field(default=None, repr=False)
     script: Sequence[Call] | None = field(default=None, repr=False)
     script_answer: str | None = field(default=None, repr=False)

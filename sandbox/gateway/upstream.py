@@ -26,7 +26,8 @@ from mcp_types import jsonrpc_message_adapter as message_adapter
 
 from sandbox import frames
 from sandbox.errors import Malformed
-from sandbox.gateway.session import CALL_SECONDS, Reply
+from sandbox.gateway.session import Reply
+from sandbox.gateway.spec import CALL_SECONDS
 from sandbox.gateway.strict import MAX_NODES, nodes
 from sandbox.servers import SERVERS
 
@@ -42,10 +43,17 @@ class Upstream:
         names: the servers in the order of their channels.
         channel: the world's channel; it is closed with the process.
         emit: takes entries of the log.
+        call_seconds: what a server has for one call, and to come up.
     """
 
-    def __init__(self, names: Sequence[str], channel: socket.socket, emit: Callable[[Mapping[str, Any]], None]) -> None:
-        self._channel, self._emit = channel, emit
+    def __init__(
+        self,
+        names: Sequence[str],
+        channel: socket.socket,
+        emit: Callable[[Mapping[str, Any]], None],
+        call_seconds: float = CALL_SECONDS,
+    ) -> None:
+        self._channel, self._emit, self._call_seconds = channel, emit, call_seconds
         self._lines = {name: _Line(frames.FIRST_SERVER + place) for place, name in enumerate(names)}
         self._told: set[tuple[str, str]] = set()
 
@@ -67,7 +75,7 @@ class Upstream:
         """Open every session before any call asks for it, and say whether all came up."""
         for line in self._lines.values():
             line.wanted.set()
-        with anyio.move_on_after(CALL_SECONDS):
+        with anyio.move_on_after(self._call_seconds):
             for line in self._lines.values():
                 await line.settled.wait()
         for name, line in self._lines.items():
@@ -87,7 +95,7 @@ class Upstream:
             if line.client is not None:
                 reply = await self._asked(server, line.client, tool, arguments)
         if scope.cancelled_caught:
-            if seconds >= CALL_SECONDS:  # else it was the session's time that ran out
+            if seconds >= self._call_seconds:  # else it was the session's time that ran out
                 self._tell("late", server)
             return Reply.error(f"the server {server} did not answer in time")
         return reply

@@ -12,6 +12,8 @@ from sandbox import frames
 from sandbox.gateway.strict import MAX_NODES
 from sandbox.gateway.upstream import MAX_LINE, MAX_QUEUED, Upstream
 
+from ...patience import PATIENCE
+
 pytestmark = pytest.mark.slow
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
@@ -46,19 +48,19 @@ async def world(end, answer):
                     await writer.drain()
 
 
-def called(answer, seconds=30.0, log=None):
+def called(answer, seconds=PATIENCE, log=None, call_seconds=PATIENCE):
     """Call both servers, the first for `seconds` at most, and give their replies and the log."""
     log = [] if log is None else log
 
     async def run():
         ours, theirs = socket.socketpair()
-        upstream = Upstream(NAMES, ours, log.append)
+        upstream = Upstream(NAMES, ours, log.append, call_seconds)
         replies = []
         async with anyio.create_task_group() as group:
             group.start_soon(world, theirs, answer)
             group.start_soon(upstream.run)
-            for name, limit in zip(NAMES, (seconds, 30.0), strict=True):
-                with anyio.fail_after(60):
+            for name, limit in zip(NAMES, (seconds, PATIENCE), strict=True):
+                with anyio.fail_after(PATIENCE):
                     replies.append(await upstream.call(name, "x", {}, limit))
             group.cancel_scope.cancel()
         await asyncio.sleep(0)  # transports close themselves in the next turn
@@ -83,15 +85,14 @@ NOTICE = line({"jsonrpc": "2.0", "method": "notifications/message", "params": {"
     ids=["notices", "brackets", "values", "objects", "one long line", "silence"],
 )
 def test_a_server_that_floods_is_an_error_and_the_next_one_answers(answer):
-    (first, second), lost = called(answer, seconds=2.0)
+    (first, second), lost = called(answer, seconds=0.5)
     assert (first.is_error, second.is_error, second.text()) == (True, False, "well")
     assert lost in ([], ["filesystem"])
 
 
-def test_a_server_that_does_not_answer_in_time_is_late_and_not_known_to_be_lost(monkeypatch):
-    monkeypatch.setattr("sandbox.gateway.upstream.CALL_SECONDS", 2.0)
+def test_a_server_that_does_not_answer_in_time_is_late_and_not_known_to_be_lost():
     log = []
-    (first, _), lost = called(lambda _: b"", seconds=2.0, log=log)
+    (first, _), lost = called(lambda _: b"", seconds=0.2, call_seconds=0.2, log=log)
     assert (first.is_error, "in time" in first.text(), lost) == (True, True, [])
     assert {"late": NAMES[0]} in log
 
@@ -115,7 +116,7 @@ def test_a_server_that_writes_too_much_is_lost():
     ],
 )
 def test_whatever_a_result_is_the_caller_gets_a_reply(content):
-    (first, second), _ = called(lambda number: result(number, {"content": content}), seconds=5.0)
+    (first, second), _ = called(lambda number: result(number, {"content": content}), seconds=0.5)
     assert isinstance(first.text(), str)
     assert not second.is_error
 
