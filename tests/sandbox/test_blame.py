@@ -1,13 +1,21 @@
-"""Ours or theirs, by injection: each failure is really brought about, by us from outside or by an agent's own calls."""
+"""Ours or theirs, by injection: each failure is brought about, from outside or by an agent's own calls.
+
+What a failure comes to is played in the box in memory, whose worlds and agents end in every way that a kernel or an
+engine knows. That a kernel's facts are those is shown once a kind behind a real wall, here, and in
+tests/contracts/test_boxes.py.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import secrets
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +23,10 @@ import pytest
 
 from sandbox import attempt, failure
 from sandbox import runner as runners
-from sandbox.box import Limits
-from sandbox.channel import Channel
-from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE
+from sandbox.box import Facts, Limits
+from sandbox.bwrap_box import BwrapBox
+from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.errors import Late, Malformed
 from sandbox.gateway import NURSERY
 from sandbox.outcome import TaskRun
 from sandbox.replay import script_of
@@ -28,49 +37,12 @@ from sandbox.score import Result, score
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.verdict import Verdict
 
-from .sabotage import WAIT, Saboteur, waiting
-from .test_run import RIGHT, a_task, an_agent, an_sqlite_task, box, engine, nothing_left, run, tools
+from ..patience import PATIENCE
+from ..sampling import sample
+from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run, tools
 
-__all__ = ["box", "engine", "nothing_left"]
-
-pytestmark = [pytest.mark.box, pytest.mark.slow]
-
-BLOB = "hex(randomblob(250000000))"
-"""Half a gigabyte of text, made and then copied in the memory of whoever asks for it."""
-EAT = f'call("sqlite__read_query", query="SELECT {BLOB}, {BLOB}")\n'
-LOOK = 'call("sqlite__read_query", query="SELECT 1")\n'
-ADD = """call("sqlite__write_query", query="INSERT INTO people (id, name) VALUES (2, 'Grace')")\n"""
 SQLITE, _ = an_sqlite_task()
-
-BOTH = pytest.mark.parametrize("which", ["box", pytest.param("engine", marks=pytest.mark.engine)])
-
-
-def below(pid: int, words: bytes) -> list[int]:
-    """Find the processes below one whose command line holds these words."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, IndexError):
-            if words in (process / "cmdline").read_bytes() and pid in ancestors(int(process.name)):
-                found.append(int(process.name))
-    return found
-
-
-def ancestors(pid: int) -> Iterator[int]:
-    while pid > 1:
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        yield pid
-
-
-def killing(words: bytes, *, goes_on: bool = False) -> Saboteur:
-    """Kill the first process of ours with these words in its command line, while an agent waits."""
-
-    def deed() -> bool:
-        pids = below(os.getpid(), words)
-        if pids:
-            os.kill(pids[-1], signal.SIGKILL)
-        return bool(pids)
-
-    return Saboteur(deed, goes_on=goes_on)
+CUT_OFF = Facts(running=False, relay_died=True)
 
 
 def told(outcome: TaskRun) -> tuple[list[str], bool]:
@@ -78,79 +50,116 @@ def told(outcome: TaskRun) -> tuple[list[str], bool]:
     return [f"{one.failure}: {one.code}" for one in (*outcome.earlier, outcome)], outcome.passed
 
 
+def played(story, deed=None, *, task=SQLITE, terms=None, **more):
+    """Play a story in memory; what is done to its first attempt, is done between `look` and `add`."""
+
+    def whole(made):
+        hands = Hands(made)
+        story(hands) if deed is None else interrupted(hands)
+
+    def interrupted(hands):
+        story(hands)
+        if len(box.agents) == 1:
+            deed(box, hands.agent)
+        hands.add()
+
+    box, agent = in_memory(whole, **more)
+    return run(task, agent, box, terms=terms)
+
+
 # -- the world, broken by an agent's calls ----------------------------------------------------------------------------
 
 
-@BOTH
-def test_a_call_that_eats_the_worlds_memory_is_theirs_and_is_not_played_again(which, request, tmp_path):
-    made = request.getfixturevalue(which)
-    outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + EAT), made)
+def eating(world, query):
+    """A query of which the world's database process dies, each time."""
+    world.lose("sqlite")
+    return ""
+
+
+def test_a_server_that_dies_of_a_call_is_theirs_and_is_not_played_again():
+    outcome = played(Hands.look, sqlite__read_query=eating)
     assert told(outcome) == (["theirs: server-lost"], False)
     assert (outcome.verdict, outcome.attempts) == (Verdict.FALSE, 1)
 
 
-def test_a_call_that_eats_the_worlds_memory_after_all_is_done_costs_nothing(box, tmp_path, nothing_left):
-    assert told(run(SQLITE, an_agent(tmp_path / "ada", ADD + EAT), box)) == (["None: finished"], True)
+def test_a_world_that_dies_of_a_call_is_theirs():
+    def dying(world, query):
+        world.die(out_of_memory=True)
+        return ""
+
+    assert told(played(Hands.look, sqlite__read_query=dying)) == (["theirs: world-died"], False)
 
 
-def test_a_full_disk_is_an_error_that_the_agent_sees_and_no_failure(box, tmp_path, nothing_left):
-    fill = 'call("sqlite__create_table", query="CREATE TABLE f AS SELECT zeroblob(90000000) AS b")\n'
-    outcome = run(SQLITE, an_agent(tmp_path / "ada", fill + ADD), box)
-    assert "full" in outcome.transcript.calls[0].result
-    assert outcome.failure is None, told(outcome)
+def test_a_call_that_breaks_a_server_after_all_is_done_costs_nothing():
+    def story(hands):
+        hands.add()
+        hands.look()
+
+    assert told(played(story, sqlite__read_query=eating)) == (["None: finished"], True)
 
 
-def test_a_state_beyond_the_caps_is_theirs(box, tmp_path, nothing_left):
-    deep = 'call("filesystem__create_directory", path="/data/files" + "/d" * 150)\n'
-    task = a_task(available_tools=tools("filesystem", 14))
-    outcome = run(task, an_agent(tmp_path / "ada", deep), box)
+def test_an_error_that_the_agent_sees_is_no_failure():
+    def story(hands):
+        hands.call("sqlite__write_query", query="nonsense")
+        hands.add()
+
+    assert told(played(story)) == (["None: finished"], True)
+
+
+def unfrozen(error):
+    """A query after which the world does not give its state."""
+
+    def query(world, query):
+        world.fail_to_freeze(error)
+        return ""
+
+    return query
+
+
+def test_a_state_beyond_the_caps_is_theirs():
+    outcome = played(Hands.look, sqlite__read_query=unfrozen(Malformed("beyond the caps")))
     assert told(outcome) == (["theirs: state-too-large"], False)
 
 
-def test_a_call_that_never_ends_is_theirs_on_a_machine_that_is_in_time_without_it(box, tmp_path, nothing_left):
-    endless = "SELECT (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n)"
-    terms = Terms(agent=Limits(wall=300.0))
-    outcome = run(
-        SQLITE, an_agent(tmp_path / "ada", f'call("sqlite__read_query", query="{endless}")\n'), box, terms=terms
-    )
+def test_a_call_that_makes_a_world_late_is_theirs_where_an_untouched_one_is_in_time():
+    outcome = played(Hands.look, sqlite__read_query=unfrozen(Late("not in time")))
+    assert told(outcome) == (["theirs: not-frozen"], False)
+
+
+def test_a_machine_that_is_too_slow_to_freeze_anything_convicts_nobody():
+    def late(servers, state, limits):
+        world = make(servers, state, limits)
+        world.fail_to_freeze(Late("not in time"))
+        return world
+
+    box, agent = in_memory(lambda made: Hands(made).add())
+    make, box.world = box.world, late
+    assert told(run(SQLITE, agent, box)) == (["unclear: not-frozen"] * 3, False)
+
+
+def test_a_call_that_never_ends_is_theirs_on_a_machine_that_is_in_time_without_it():
+    terms = Terms(patience=Patience(call=5.0))  # which a server in memory has to come up, too
+    outcome = played(Hands.look, sqlite__read_query=lambda world, query: world.hang(), terms=terms)
     assert told(outcome) == (["theirs: server-lost"], False)
 
 
-def test_a_machine_that_is_too_slow_to_freeze_anything_convicts_nobody(box, tmp_path, nothing_left, monkeypatch):
-    def unheard(channel, timeout):
-        channel._done.wait = lambda _: False  # what the world says comes too late, however soon it is
-        return freeze(channel, timeout)
-
-    freeze = Channel.freeze
-    monkeypatch.setattr(Channel, "freeze", unheard)
-    terms = Terms(patience=Patience(freeze=0.0))
-    outcome = run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms)
-    assert told(outcome) == (["unclear: not-frozen"] * 3, False)
-
-
-def test_a_bomb_with_a_clock_buys_two_further_draws_in_a_whole_run_and_then_an_unknown(box, tmp_path, nothing_left):
+def test_a_bomb_with_a_clock_buys_two_further_draws_in_a_whole_run_and_then_an_unknown():
     """The call breaks its world until a moment, and holds ever after: no replay can show that it did."""
-    bomb = f"SELECT CASE WHEN CAST(strftime('%s', 'now') AS INTEGER) < {{until}} THEN {BLOB} || {BLOB} END"
-    story = f"""{WAIT}
-until = int(open("until").read())
-if time.time() < until:
-    call("sqlite__read_query", query=f"{bomb}")
-    time.sleep(until + 1 - time.time())
-else:
-    {ADD}
-"""
-    agent = an_agent(tmp_path / "ada", story)
+    calls, armed = itertools.count(), threading.Barrier(4)
 
-    def deed() -> bool:
-        if len(waiting()) < 4:
-            return False
-        (agent.program.folder / "until").write_text(str(int(time.time()) + 20))
-        return True
+    def bomb(world, query):
+        if next(calls) < armed.parties:  # all four agents' first, for each waits here for the others
+            armed.wait(PATIENCE)
+            world.lose("sqlite")
+        return ""
 
-    tasks = [an_sqlite_task()[0]]
-    tasks = [a_copy(tasks[0], number) for number in range(2, 6)]
-    with Saboteur(deed, goes_on=True):  # as soon as all four are there
-        runs = run_set(tasks, agent, box, workers=4, terms=Terms(agent=Limits(wall=900.0)))
+    def story(made):
+        hands = Hands(made)
+        hands.look()
+        hands.add()
+
+    box, agent = in_memory(story, sqlite__read_query=bomb)
+    runs = run_set([an_sqlite_task(number)[0] for number in range(2, 6)], agent, box, workers=4)
     unclear = ["unclear: server-lost", "None: finished"]
     assert sorted(told(one) for one in runs) == [
         (["unclear: server-lost"], False),
@@ -164,147 +173,261 @@ else:
     assert (whole.attempted, whole.unknown, whole.ranked) == (4, 2, False)
 
 
-def a_copy(task, number):
-    return type(task).parse({**task.document, "id": f"t-aaaaaaaaaaaaaaa{number}"})
+# -- what stands around an agent, broken by us ------------------------------------------------------------------------
 
 
-# -- the world, broken by us ------------------------------------------------------------------------------------------
+def no_word(_):
+    """Say nothing, so that no call was made."""
 
 
-@BOTH
-def test_a_world_with_too_little_memory_for_its_servers_is_ours_though_a_call_met_it_first(which, request, tmp_path):
-    """A server starts with its first call; that it cannot is no doing of the call, and the replay tells the two."""
-    terms = Terms(world=Limits(memory=48 * 1024 * 1024))
-    outcome = run(SQLITE, an_agent(tmp_path / "ada", ADD), request.getfixturevalue(which), terms=terms)
-    codes, passed = told(outcome)
-    assert not passed
-    assert len(codes) == failure.RETRIES + 1
-    assert all(code.startswith("ours: ") for code in codes), codes
-    assert outcome.verdict is Verdict.UNKNOWN
-
-
-def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path, nothing_left):
-    task = a_task(initial_state={"filesystem": {"files": {"one.txt": "1" * 200_000}}})
-    terms = Terms(world=Limits(tmpfs=64 * 1024))
-    outcome = run(task, an_agent(tmp_path / "ada", RIGHT), box, terms=terms)
-    assert told(outcome) == (["ours: world-died"] * 3, False)
-
-
-def test_no_room_for_the_sockets_of_a_run_is_ours(box, tmp_path, nothing_left, monkeypatch):
-    full = tmp_path / "full"
-    full.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", str(full)], check=True)
-    try:
-        monkeypatch.setattr(runners, "SHARED_MEMORY", full)
-        outcome = run(a_task(), an_agent(tmp_path / "ada", RIGHT), box)
-    finally:
-        subprocess.run(["umount", str(full)], check=True)
-    assert told(outcome) == (["ours: world-not-started"] * 3, False)
-
-
-def test_a_server_that_is_killed_before_any_call_is_nobodys_either(box, tmp_path, nothing_left):
-    """It was nobody's doing; but who has taken the gateway over may call in secret, and say that nobody did."""
-    agent = an_agent(tmp_path / "ada", WAIT + ADD)
-    with killing(b"mcp_server_sqlite", goes_on=True):
-        outcome = run(SQLITE, agent, box)
+@pytest.mark.parametrize("before", [no_word, Hands.look])
+def test_a_server_that_is_killed_from_outside_is_nobodys_and_played_again(before):
+    """Before any call too: who has taken the gateway over may call in secret, and say that nobody did."""
+    outcome = played(before, lambda box, _: box.worlds[0].lose("sqlite"))
     assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
+    assert [call.error for call in outcome.earlier[0].transcript.calls][-1:] == [True]
 
 
-def test_a_server_that_is_killed_from_outside_is_nobodys_and_played_again(box, tmp_path, nothing_left):
-    agent = an_agent(tmp_path / "ada", LOOK + WAIT + ADD)
-    with killing(b"mcp_server_sqlite", goes_on=True):
-        outcome = run(SQLITE, agent, box)
-    assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
-    (first,) = outcome.earlier
-    assert [call.error for call in first.transcript.calls] == [False, True]
-
-
-@BOTH
-def test_a_world_that_is_killed_from_outside_is_ours_whatever_was_called(which, request, tmp_path):
-    made = request.getfixturevalue(which)
-    agent = an_agent(tmp_path / "ada", LOOK + WAIT + ADD)
-    with killing(b"/init.py") if which == "box" else killing_container(WORLD_IMAGE):
-        outcome = run(SQLITE, agent, made)
+def test_a_world_that_is_killed_from_outside_is_ours_whatever_was_called():
+    outcome = played(Hands.look, lambda box, _: box.worlds[0].die())
     assert told(outcome) == (["ours: world-killed", "None: finished"], True)
 
 
-def killing_container(image: str) -> Saboteur:
-    """Kill the first container of ours that was made of this image, while an agent waits."""
-    listing = ["docker", "ps", "-q", f"--filter=label=quarterturn.runner={runner()}", f"--filter=ancestor={image}"]
+def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_first():
+    def poor(servers, state, limits):
+        world = make(servers, state, limits)
+        for server in servers:
+            world.lose(server.name)
+        return world
 
-    def deed() -> bool:
-        found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
-        if found:
-            subprocess.run(["docker", "kill", found[0]], capture_output=True, check=True)
-        return bool(found)
-
-    return Saboteur(deed)
-
-
-# -- relay, gateway, clock --------------------------------------------------------------------------------------------
+    box, agent = in_memory(lambda made: Hands(made).add())
+    make, box.world = box.world, poor
+    outcome = run(SQLITE, agent, box)
+    assert told(outcome) == (["ours: server-lost"] * (failure.RETRIES + 1), False)
+    assert outcome.verdict is Verdict.UNKNOWN
 
 
-@BOTH
-def test_a_relay_that_dies_is_nobodys_and_played_again(which, request, tmp_path):
-    made = request.getfixturevalue(which)
-    agent = an_agent(tmp_path / "ada", LOOK + WAIT + ADD)
-    with killing(b"/relay.py") if which == "box" else killing_container(RELAY_IMAGE):
-        outcome = run(SQLITE, agent, made)
-    assert told(outcome) == (["unclear: relay-lost", "None: finished"], True)
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        (CUT_OFF, "unclear: relay-lost"),
+        (Facts(running=False, lost=True), "ours: engine-lost"),
+    ],
+)
+def test_what_an_agent_dies_of_that_is_not_its_doing_is_played_again(facts, code):
+    def deed(_, agent):
+        agent.die(facts)
+
+    assert told(played(Hands.look, deed)) == ([code, "None: finished"], True)
 
 
-def test_a_gateway_that_is_killed_is_nobodys_and_played_again(box, tmp_path, nothing_left):
-    NURSERY.warm()
+def test_a_gateway_that_is_killed_is_nobodys_and_played_again():
+    def deed(*_):
+        children = Path(f"/proc/{NURSERY.pid}/task/{NURSERY.pid}/children").read_text().split()
+        os.kill(int(children[-1]), signal.SIGKILL)
 
-    def deed() -> bool:
-        nursery = NURSERY._process
-        children = Path(f"/proc/{nursery.pid}/task/{nursery.pid}/children").read_text().split() if nursery else []
-        if children:
-            os.kill(int(children[0]), signal.SIGKILL)
-        return bool(children)
-
-    with Saboteur(deed):
-        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
+    outcome = played(Hands.look, deed)
     assert told(outcome) == (["unclear: gateway-lost", "None: finished"], True)
     assert [call.result for call in outcome.earlier[0].transcript.calls], "what it had logged is kept"
 
 
-def test_an_exception_in_a_gateway_before_any_agent_lives_is_ours(box, tmp_path, nothing_left, monkeypatch):
+def test_a_gateway_that_does_not_come_up_is_ours(monkeypatch):
     def spoiled(*args, **kwargs):
         return replace(specify(*args, **kwargs), faults=[{"no": "fault"}])
 
     specify = attempt.specify
     monkeypatch.setattr(attempt, "specify", spoiled)
-    terms = Terms(patience=Patience(ready=20.0))
-    outcome = run(a_task(), an_agent(tmp_path / "ada", RIGHT), box, terms=terms)
-    assert told(outcome) == (["ours: gateway-not-ready"] * 3, False)
+    assert told(played(Hands.add)) == (["ours: gateway-not-ready"] * 3, False)
+
+
+def test_no_room_for_the_sockets_of_a_run_is_ours(monkeypatch, tmp_path):
+    (tmp_path / "full").write_text("no folder can be made in a file")
+    monkeypatch.setattr(runners, "SHARED_MEMORY", tmp_path / "full")
+    assert told(played(Hands.add)) == (["ours: world-not-started"] * 3, False)
 
 
 class Jumping:
     """A monotonic clock that leaps ahead once, as one does when a machine was put to sleep."""
 
-    def __init__(self) -> None:
-        self._ahead = 0.0
-
-    def leap(self) -> bool:
-        self._ahead = 3600.0
-        return True
+    ahead = 0.0
 
     def __call__(self) -> float:
-        return time.monotonic() + self._ahead
+        return time.monotonic() + self.ahead
 
 
-def test_a_clock_that_jumps_over_an_agents_time_is_not_held_against_it(box, tmp_path, nothing_left):
+def test_a_clock_that_jumps_over_an_agents_time_is_not_held_against_it():
+    def deed(_, agent):
+        clock.ahead = 3600.0
+        agent.hang()
+
     clock = Jumping()
-    with Saboteur(clock.leap):
-        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box, terms=Terms(clock=clock))
+    outcome = played(Hands.look, deed, terms=Terms(clock=clock))
     assert told(outcome) == (["unclear: clock-jumped", "None: finished"], True)
 
 
-def test_the_time_of_day_decides_nothing(box, tmp_path, nothing_left, monkeypatch):
-    real, calls = time.time, iter(range(10**9))
+def test_the_time_of_day_decides_nothing(monkeypatch):
+    real, calls = time.time, itertools.count()
     monkeypatch.setattr(time, "time", lambda: real() + (-1) ** next(calls) * 86400.0)
-    assert told(run(SQLITE, an_agent(tmp_path / "ada", LOOK + ADD), box)) == (["None: finished"], True)
+    assert told(played(Hands.add)) == (["None: finished"], True)
+
+
+# -- the same behind a real wall, once a kind -------------------------------------------------------------------------
+
+BLOB = "hex(randomblob(250000000))"
+"""Half a gigabyte of text, made and then copied in the memory of whoever asks for it."""
+EAT = f'call("sqlite__read_query", query="SELECT {BLOB}, {BLOB}")\n'
+LOOK = 'call("sqlite__read_query", query="SELECT 1")\n'
+ADD = """call("sqlite__write_query", query="INSERT INTO people (id, name) VALUES (2, 'Grace')")\n"""
+MARK = f"waits-{secrets.token_hex(8)}"
+WAIT = f"""
+import subprocess, sys
+
+subprocess.run([sys.executable, "-c", "import time; time.sleep(600)", "{MARK}"], check=False)
+"""
+"""An agent's lines: it waits until it is taken down, or its sleeper is killed."""
+BOXES = [
+    pytest.param("bwrap", marks=[pytest.mark.box, pytest.mark.slow]),
+    pytest.param("docker", marks=[pytest.mark.engine, pytest.mark.slow]),
+]
+SAMPLE = sample(BOXES, keep=BOXES[:1])
+
+
+@pytest.fixture
+def box(request):
+    made = {"bwrap": BwrapBox, "docker": DockerBox}[getattr(request, "param", "bwrap")]()
+    made.check()
+    yield made
+    assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
+
+
+def processes(words: bytes) -> list[int]:
+    """Find the processes whose command line holds these words."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if words in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        yield pid
+
+
+@contextlib.contextmanager
+def sabotage(deed: Callable[[], bool]) -> Iterator[None]:
+    """Do something once, as soon as an agent waits and it can be done; agents that wait later go on at once."""
+    done, stop = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        spared: set[int] = set()
+        while not stop.wait(0.05):
+            waiting = set(processes(MARK.encode()))
+            if not done.is_set() and waiting and deed():
+                spared = waiting
+                done.set()
+            for pid in waiting - spared if done.is_set() else ():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+    assert done.is_set(), "nothing was sabotaged, so nothing was shown"
+
+
+def kill(words: bytes) -> bool:
+    """Kill the last process of ours with these words in its command line."""
+    found = []
+    for pid in processes(words):
+        with contextlib.suppress(OSError, IndexError):
+            found += [pid] * (os.getpid() in ancestors(pid))
+    for pid in found[-1:]:
+        os.kill(pid, signal.SIGKILL)
+    return bool(found)
+
+
+def kill_container(image: str) -> bool:
+    """Kill the first container of ours that was made of this image."""
+    listing = ["docker", "ps", "-q", f"--filter=label=quarterturn.runner={runner()}", f"--filter=ancestor={image}"]
+    found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
+    for name in found[:1]:
+        subprocess.run(["docker", "kill", name], capture_output=True, check=True)
+    return bool(found)
+
+
+@pytest.mark.parametrize("box", SAMPLE, indirect=True)
+def test_a_call_that_eats_the_worlds_memory_is_theirs(box, tmp_path):
+    outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + EAT), box)
+    assert told(outcome) == (["theirs: server-lost"], False)
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_full_disk_is_an_error_that_the_agent_sees_and_no_failure(box, tmp_path):
+    fill = 'call("sqlite__create_table", query="CREATE TABLE f AS SELECT zeroblob(90000000) AS b")\n'
+    outcome = run(SQLITE, an_agent(tmp_path / "ada", fill + ADD), box)
+    assert "full" in outcome.transcript.calls[0].result
+    assert outcome.failure is None, told(outcome)
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_state_that_really_is_beyond_the_caps_is_theirs(box, tmp_path):
+    deep = 'call("filesystem__create_directory", path="/data/files" + "/d" * 150)\n'
+    task = a_task(available_tools=tools("filesystem", 14))
+    assert told(run(task, an_agent(tmp_path / "ada", deep), box)) == (["theirs: state-too-large"], False)
+
+
+@pytest.mark.parametrize("box", SAMPLE, indirect=True)
+def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
+    """A server starts with its first call; that it cannot is no doing of the call, and the replay tells the two."""
+    terms = Terms(world=Limits(memory=48 * 1024 * 1024))
+    codes, passed = told(run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms))
+    assert not passed
+    assert len(codes) == failure.RETRIES + 1
+    assert all(code.startswith("ours: ") for code in codes), codes
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path):
+    task = a_task(initial_state={"filesystem": {"files": {"one.txt": "1" * 200_000}}})
+    terms = Terms(world=Limits(tmpfs=64 * 1024))
+    assert told(run(task, an_agent(tmp_path / "ada", ADD), box, terms=terms)) == (["ours: world-died"] * 3, False)
+
+
+@pytest.mark.parametrize("box", SAMPLE, indirect=True)
+def test_a_real_world_that_is_killed_from_outside_is_ours(box, tmp_path):
+    deed = (lambda: kill(b"/init.py")) if box.name == "bwrap" else (lambda: kill_container(WORLD_IMAGE))
+    with sabotage(deed):
+        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
+    assert told(outcome) == (["ours: world-killed", "None: finished"], True)
+
+
+@pytest.mark.parametrize("box", SAMPLE, indirect=True)
+def test_a_real_relay_that_dies_is_nobodys(box, tmp_path):
+    deed = (lambda: kill(b"/relay.py")) if box.name == "bwrap" else (lambda: kill_container(RELAY_IMAGE))
+    with sabotage(deed):
+        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
+    assert told(outcome) == (["unclear: relay-lost", "None: finished"], True)
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_real_server_that_is_killed_from_outside_is_nobodys(box, tmp_path):
+    def deed() -> bool:
+        return kill(b"mcp_server_sqlite") and kill(MARK.encode())  # the agent goes on, and meets it
+
+    with sabotage(deed):
+        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
+    assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
 
 
 # -- what is replayed -------------------------------------------------------------------------------------------------
