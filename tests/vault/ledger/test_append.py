@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Malformed, Refused, Unavailable
 from vault.ledger.append import LogWriter
+from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.merkle import leaf_hash, root, verify_consistency, verify_inclusion
 from vault.ledger.note import Signer
 
@@ -154,6 +155,14 @@ def test_a_file_that_the_disk_does_not_give_is_no_log_that_was_put_back(new_writ
             new_writer().append(rows(4), 0)
         aside.replace(file)
     assert new_writer().append(rows(4), 0).size == 4
+
+
+def test_a_public_head_of_another_tree_is_refused_though_it_is_older(new_writer, tmp_path):
+    signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    new_writer().append(rows(5), 0)
+    (tmp_path / "log/checkpoint").write_text(Checkpoint(ORIGIN, 3, leaf_hash(b"another")).sign(signer))
+    with pytest.raises(Refused, match="not the beginning of the signed tree"):
+        new_writer().append(rows(6), 0)
 
 
 def test_a_log_is_not_started_anew_where_one_was_published(new_writer, tmp_path):
