@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -157,8 +158,24 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("homes")
+def memory() -> Iterator[Path]:
+    """A folder in memory, where forcing to the disk costs nothing."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-tests-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def tmp_path(memory: Path) -> Iterator[Path]:
+    """The test's own folder, in memory: no test of this room asks what a disk does with what is forced to it."""
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def templates(memory: Path) -> Path:
+    """Where prepared homes lie, each made once and copied."""
+    (memory / "homes").mkdir()
+    return memory / "homes"
 
 
 def copy_of(templates: Path, name: str, to: Path, **how: Any) -> Path:

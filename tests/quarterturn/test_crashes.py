@@ -28,13 +28,6 @@ from .scenes import EASY, OVER, Scene, clear, sound, with_keys
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "crashes.md"
 
 
-@pytest.fixture
-def base() -> Iterator[Path]:
-    """A folder in memory, where forcing to the disk costs nothing."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-crashes-") as folder:
-        yield Path(folder)
-
-
 @pytest.fixture(scope="session")
 def drafts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of two tasks to import."""
@@ -62,18 +55,18 @@ def proven(drafts: Path, templates: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def scene(base: Path, templates: Path) -> Scene:
-    return Scene(base, templates)
+def scene(tmp_path: Path, templates: Path) -> Scene:
+    return Scene(tmp_path, templates)
 
 
 @pytest.fixture(scope="session")
-def unharmed(templates: Path) -> Callable[[str], dict]:
+def unharmed(memory: Path, templates: Path) -> Callable[[str], dict]:
     """What is there after a verb that nothing struck."""
     known = {}
 
     def give(name: str) -> dict:
         if name not in known:
-            with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            with tempfile.TemporaryDirectory(dir=memory) as folder:
                 said = start(Scene(Path(folder), templates).set(name))()
                 assert said.code == 0, said.text
                 known[name] = state(Path(folder))

@@ -5,8 +5,6 @@ The import of tasks, which needs a box, is in `test_crashes.py`.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -36,15 +34,8 @@ KINDS = {
 """Calls of each verb that have to be among those that failed; more do."""
 
 
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A folder in memory, where forcing to the disk costs nothing."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-faults-") as folder:
-        yield Path(folder)
-
-
-def played(memory: Path, templates: Path, name: str, wanted: faults.Wanted) -> Found:
-    base, other = memory / "base", memory / "other"
+def played(tmp_path: Path, templates: Path, name: str, wanted: faults.Wanted) -> Found:
+    base, other = tmp_path / "base", tmp_path / "other"
     base.mkdir()
     other.mkdir()
     said = start(Scene(other, templates).set(name))()
@@ -55,18 +46,18 @@ def played(memory: Path, templates: Path, name: str, wanted: faults.Wanted) -> F
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
-def test_where_the_disk_fails_a_verb_says_so_and_the_next_one_finishes_it(name, memory, templates):
-    found = played(memory, templates, name, OF_A_TURN if name == "turn run" else SHORT)
+def test_where_the_disk_fails_a_verb_says_so_and_the_next_one_finishes_it(name, tmp_path, templates):
+    found = played(tmp_path, templates, name, OF_A_TURN if name == "turn run" else SHORT)
     assert found.wrong == []
     for kind in KINDS[name]:
         assert any(call.startswith(kind) for call in found.calls), (kind, found.calls)
 
 
 @pytest.mark.slow
-def test_a_release_that_is_believed_to_be_there_after_its_name_was_lost_is_found_out(memory, templates, monkeypatch):
+def test_a_release_that_is_believed_to_be_there_after_its_name_was_lost_is_found_out(tmp_path, templates, monkeypatch):
     """The test of the test: without taking the name back, the second try leaves what the first one lost."""
     monkeypatch.setattr(Path, "rename", without_taking_back)
-    found = played(memory, templates, "publish", (("sync", 1),))
+    found = played(tmp_path, templates, "publish", (("sync", 1),))
     assert [one for one in found.wrong if "home/public/releases was not forced to the disk again" in one]
 
 

@@ -8,11 +8,14 @@ import itertools
 import json
 import random
 import re
+import shutil
 import urllib.parse
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from quarterturn import publicview, reading
+from quarterturn import reading
 from quarterturn.home import create
 from quarterturn.service.access import ACCESS
 from quarterturn.service.answers import sealed
@@ -23,6 +26,8 @@ from rotation.calendar import Month
 from rotation.sets import DEMO
 from vault.canonical import canonical
 from vault.task import Task
+
+from .conftest import with_dev_set
 
 pytestmark = pytest.mark.slow
 
@@ -35,31 +40,29 @@ TABLES += [
 SAID = "vermilion-gyroscope"  # what the agent wrote down of a task, and the gateway with it
 
 
+def planted_in(folder: Path, document) -> None:
+    """Make a home whose live tasks hold a canary in every part."""
+    create(folder, Settings(benchmark=Benchmark(first_month="2026-12"), service=Service(images=("",))), None)
+    with closing(House(folder, None)) as house:
+        for stratum, number in itertools.product(DEMO.per_cohort, range(4)):
+            made = document(stratum, number) | {"goal": f"For {CANARY}-{number}, make the folder number-{number}."}
+            made["success_predicate"] = {"filesystem.directoryExists": {"path": f"{CANARY}-{number}"}}
+            task, how = Task.parse(made), {"author": "ada", "public_grammar": False, "template": CANARY}
+            house.vault.add(task, {"note": CANARY}, skeleton=f"{CANARY}/{task.id}", **how)
+            house.vault.advance(task.id, "admit")
+            reading.decide(house, task.id, "grace", None)
+        house.rotation.run(Month.parse("2026-11"))
+
+
 @pytest.fixture
 def planted(tmp_path, templates, document, serve, played):
     """A site whose live tasks hold a canary, with a private run on them that is done and one that waits."""
-    home = tmp_path / "home"
-    anybodys = Service(images=("",))
-    create(home, Settings(benchmark=Benchmark(first_month="2026-12"), service=anybodys), None)
-    house, tasks = House(home, None), []
-    for stratum, number in itertools.product(DEMO.per_cohort, range(4)):
-        made = document(stratum, number) | {"goal": f"For {CANARY}-{number}, make the folder number-{number}."}
-        made["success_predicate"] = {"filesystem.directoryExists": {"path": f"{CANARY}-{number}"}}
-        task = Task.parse(made)
-        record = house.vault.add(
-            task, {"note": CANARY}, author="ada", public_grammar=False, skeleton=f"{CANARY}/{task.id}", template=CANARY
-        )
-        house.vault.advance(task.id, "admit")
-        reading.decide(house, task.id, "grace", None)
-        tasks.append((task, record))
-    house.rotation.run(Month.parse("2026-11"))
-    kept = templates / "dev.json"
-    if not kept.exists():
-        kept.write_bytes(publicview.dev_set(house.spec, kept))
-    house.places.view.mkdir(parents=True)
-    (house.places.view / publicview.DEV).write_bytes(kept.read_bytes())
-    house.close()
+    if not (templates / "planted").exists():
+        planted_in(templates / "planted", document)
+    home = with_dev_set(Path(shutil.copytree(templates / "planted", tmp_path / "home")), templates)
     with serve(home) as site:
+        records = site.house.vault.records()
+        tasks = [(site.house.vault.open(one.id, who="tester", why="compare").task, one) for one in records]
         site.account("ada")
         number = played(site.house, 13, "ada", says=f"{SAID} {CANARY}")
         made, _ = site.house.submissions.take("ada", Wish("private", image="agent:1"), month="2026-12")
