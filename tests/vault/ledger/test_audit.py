@@ -445,11 +445,13 @@ def test_withdrawn_task_refilled_from_nowhere(month):
     refused(audit(month.retire(), month.keys), "promise", "not next")
 
 
-def test_withdrawn_task_whose_place_stays_empty_though_somebody_is_next(month):
+@pytest.mark.parametrize("left", [1, 2])
+def test_withdrawn_task_whose_place_stays_empty_though_somebody_is_next(month, left):
+    month.spares = month.spares[:left]
     month.commit_all()
     month.state_set()
     month.withdraw(month.cohorts[RETIRED][0], None)
-    refused(audit(month.retire(), month.keys), "promise", "with nobody", "2 left")
+    refused(audit(month.retire(), month.keys), "promise", "with nobody", f"{left} left")
 
 
 def test_withdrawn_task_refilled_from_another_reserve(month):
@@ -533,6 +535,15 @@ def test_task_committed_to_after_the_run_that_used_it(month):
     month.open_run(1, size=head.size, root=head.root)
     month.score(1)
     refused(audit(month.retire(), month.keys), "order", "run 1")
+
+
+def test_run_under_a_checkpoint_that_ends_right_before_its_set(month):
+    month.commit_all()
+    head = month.writer.checkpoint()
+    month.state_set()
+    month.open_run(1, size=head.size, root=head.root)
+    month.score(1)
+    refused(audit(month.retire(), month.keys), "order", f"size {head.size}, which does not cover its set")
 
 
 def test_run_that_names_another_set(month):
