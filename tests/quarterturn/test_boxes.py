@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 
@@ -18,7 +15,7 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost, Refused
 from sandbox.errors import Unavailable as NoBox
-from sandbox.selfcheck import Attempt
+from sandbox.selfcheck import Attempt, attempts
 
 
 class Stub:
@@ -191,32 +188,34 @@ def test_controls_without_an_attack_are_a_mistake(there, say):
 
 @pytest.mark.slow
 @pytest.mark.box
-def test_the_wall_of_this_machine_holds(say):
+@pytest.mark.parametrize("groups", [{"kernel"}, pytest.param(None, marks=pytest.mark.exhaustive)], ids=str)
+def test_the_wall_of_this_machine_holds(say, monkeypatch, groups):
+    monkeypatch.setattr(checkup.selfcheck, "attack", partial(checkup.selfcheck.attack, groups=groups))
     said = say("doctor", "--attack", "--box", "bwrap", "--json")
     assert said.code == 0, said.out
     assert not [attempt for attempt in said.data["attempts"] if attempt["outcome"] == "escaped"]
-    assert len(said.data["attempts"]) >= 140
+    wanted = {name for name, spec in attempts().items() if groups is None or spec.group in groups}
+    assert {attempt["name"] for attempt in said.data["attempts"]} == wanted
     assert "attacking the bwrap box" in said.err
 
 
-VERBS = [
-    ["run", "--as", "me", "--agent", "true"],
-    ["doctor"],
-    ["doctor", "--attack"],
-    ["demo"],
-]
+def test_the_suite_has_all_its_attempts():
+    assert len(attempts()) >= 140
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_a_machine_without_any_box_is_six_in_one_sentence(words, tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [["run", "--as", "me", "--agent", "true"], ["doctor"], ["doctor", "--attack"], ["demo"]],
+    ids=" ".join,
+)
+def test_a_machine_without_any_box_is_six_in_one_sentence(words, say, tmp_path, monkeypatch):
     """No engine at the socket, no bwrap on the path: nothing is run, and what to install is said."""
-    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
-    program = Path(sys.executable).parent / "quarterturn"
-    command = [sys.executable, program, *words, "--home", tmp_path / "home", "--json"]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert said.returncode == 6, said.stderr
-    assert json.loads(said.stdout)["ok"] is False
-    assert "bubblewrap" in said.stdout
-    assert "Traceback" not in said.stderr
+    for name, value in {"PATH": tmp_path, "HOME": tmp_path, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}.items():
+        monkeypatch.setenv(name, str(value))
+    said = say(*words, "--home", tmp_path / "home", "--json")
+    assert said.code == 6, said.err
+    assert said.object["ok"] is False
+    assert "bubblewrap" in said.out
+    assert "Traceback" not in said.err
     assert not list(tmp_path.iterdir())
