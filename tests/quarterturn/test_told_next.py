@@ -1,0 +1,69 @@
+"""What a further run is told is compared with: the newest that was told of the same month, track and party."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+from sqlmodel import col
+
+from quarterturn import scores, told
+from quarterturn.tables import ScoreRow
+from quarterturn.wiring import House
+from sandbox.box import Program
+from sandbox.score import Figure, score
+from sandbox.submission import Submission
+from sandbox.tables import RunRow
+from vault.db import transaction
+
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+ERROR = 0.05
+
+
+class Box:
+    name, official = "docker", True
+
+
+@pytest.fixture
+def house(home: Path) -> Iterator[House]:
+    house = House(home, None, lambda: NOW)
+    for name in ("ada", "bob", "countess"):
+        house.accounts.create(name, "submitter")
+    house.accounts.link("countess", "ada")
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def rate(house: House) -> Callable[..., float]:
+    """Score a run at a success rate, and give the rate that is told of it."""
+
+    def rate(value: float, submitter: str = "ada", *, month: str = "2026-12", track: str = "docker") -> float:
+        submitted = Submission("image", "agent", submitter, Program(), "sha256:" + "0" * 64)
+        number = house.runs.open(submitted, month=month, track=track, tasks=1, box=Box()).number
+        figure = Figure(value, 20, value - 1.96 * ERROR, value + 1.96 * ERROR)
+        figures = dict.fromkeys(scores.KEPT, scores.rounded(replace(score([]), success_rate=figure, attempted=20)))
+        with transaction(house.engine) as session:
+            session.exec(update(RunRow).where(col(RunRow.number) == number).values(state="done"))
+            session.add(ScoreRow(run=number, month=month, figures=figures))
+        found = told.figures(house, number)
+        assert found is not None
+        return found["whole"]["success_rate"]["value"]
+
+    return rate
+
+
+def test_a_run_is_compared_with_the_newest_that_was_told(rate):
+    assert [rate(0.5), rate(0.6), rate(0.62), rate(0.56)] == [0.5, 0.6, 0.6, 0.6]
+
+
+def test_runs_of_linked_accounts_are_one_partys(rate):
+    assert [rate(0.5), rate(0.52, "countess"), rate(0.52, "bob")] == [0.5, 0.5, 0.52]
+
+
+def test_another_track_and_another_month_begin_anew(rate):
+    assert [rate(0.5), rate(0.52, track="endpoint"), rate(0.52, month="2027-01")] == [0.5, 0.52, 0.52]
