@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import re
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import cel
@@ -26,59 +27,112 @@ logging.getLogger("cel").propagate = False
 
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
+_TEXT_OR_PATH = re.compile(rf"\"[^\"]*\"|'[^']*'|(?<![\w.])(?P<path>{_PATH.pattern})(?P<call>\()?")
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
 _NATIVE |= {"dyn", "has", "range"}
 _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | {"int", "string", "bool", "double"}
 KNOWN_FUNCTIONS = _NATIVE | {name.split(".")[-1] for name in STDLIB_FUNCTIONS} | set(FUNCTIONS)
 
 
+Path = tuple[str | int, ...]
+"""The steps of a look-up: a name, then fields and places."""
+
+
 class Scope:
-    """The names of one draw, and the functions; expressions fetch from it only the names that they mention."""
+    """The names of one draw, and the functions.
+
+    Converting values for CEL is most of what a draw costs. A path is looked up here and its value alone is handed over;
+    a name of the whole draw is converted once, when an expression first mentions it by itself; a name of a block
+    (`inside`) has a small value that changes all the time, and is converted where it is mentioned. What an expression
+    in a block gives is kept if it mentions no name of the block.
+    """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values: ChainMap[str, Any] = ChainMap(dict(values))
-        self.context = cel.Context()
-        add_stdlib_to_context(self.context)
-        for name, function in FUNCTIONS.items():
-            self.context.add_function(name, function)
-        self.context.set_variable_resolver(self._values.get)
+        self._values = dict(values)
+        self._blocks: ChainMap[str, Any] = ChainMap()
+        self._converted: set[str] = set()
+        self._paths: Mapping[str, Path] = {}
+        self._kept: dict[Expression, Any] = {}
+        self._context = _context()
+        self._context.set_variable_resolver(self._resolve)
 
     def __getitem__(self, name: str) -> Any:
-        return self._values[name]
+        return self._blocks[name] if name in self._blocks else self._values[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._values
+        return name in self._blocks or name in self._values
 
     def bind(self, name: str, value: Any) -> None:
         """Give a name its value for the rest of the draw."""
+        if name in self._values:
+            self._converted.discard(name)
+            self._kept.clear()
         self._values[name] = value
 
     @contextmanager
     def inside(self, **names: Any) -> Iterator[None]:
         """Bind names for as long as the block lasts."""
-        self._values.maps.insert(0, names)
+        self._blocks.maps.insert(0, names)
         try:
             yield
         finally:
-            self._values.maps.pop(0)
+            self._blocks.maps.pop(0)
+
+    def kept(self, expression: Expression, compute: Callable[[], Any]) -> Any:
+        """Give an expression's value; compute it once for all rounds of a block whose names it does not mention."""
+        if not self._blocks or not expression.names.isdisjoint(self._blocks):
+            return compute()
+        if expression not in self._kept:
+            self._kept[expression] = compute()
+        return self._kept[expression]
+
+    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path]) -> Any:
+        """Run a program that takes these names, and the values of these paths by names of their own."""
+        for name in names:
+            if name in self._values and name not in self._converted:
+                self._context.add_variable(name, self._values[name])
+                self._converted.add(name)
+        self._paths = paths
+        return program.execute(self._context)
+
+    def _resolve(self, name: str) -> Any:
+        """Give CEL a name's value; None where it has it already, or where there is none."""
+        if name in self._paths:
+            return _look_up(self._paths[name], self)
+        if name in self._blocks:
+            return self._blocks[name]
+        return None if name in self._converted else self._values.get(name)
 
 
-@dataclass(frozen=True)
+def _context() -> Any:
+    context = cel.Context()
+    add_stdlib_to_context(context)
+    for name, function in FUNCTIONS.items():
+        context.add_function(name, function)
+    return context
+
+
+@dataclass(frozen=True, eq=False)
 class Expression:
-    """One compiled CEL expression.
+    """One compiled CEL expression; each is equal to itself alone.
 
     Attributes:
         source: as the author wrote it.
         where: file, template and field, for messages.
         names: the names that it takes from the scope.
-        path: its steps where it only looks something up (`row.name`, `people[0]`): no need to hand everything to CEL.
+        path: its steps where it only looks something up (`row.name`, `people[0]`): CEL is not asked at all.
+        paths: the steps of the paths in it, by the names that stand for them in the program.
+        whole: the names that the program takes by themselves.
+        program: compiled.
     """
 
     source: str
     where: str
     names: frozenset[str]
-    path: tuple[str | int, ...]
-    program: Any = field(repr=False, compare=False)
+    path: Path
+    paths: Mapping[str, Path] = field(repr=False)
+    whole: frozenset[str] = field(repr=False)
+    program: Any = field(repr=False)
 
     @classmethod
     def parse(cls, source: Any, where: str) -> Expression:
@@ -96,8 +150,12 @@ class Expression:
         unknown = [name for name in program.functions() if name[:1].isalpha() and name not in KNOWN_FUNCTIONS]
         if unknown:
             raise Malformed(f"{where}: there is no function {unknown[0]}() (in {source!r})")
-        names = frozenset(program.variables()) - set(_BOUND.findall(source)) - _NOT_NAMES
-        return cls(source, where, names, _steps(source, names), program)
+        bound = set(_BOUND.findall(source))
+        names = frozenset(program.variables()) - bound - _NOT_NAMES
+        shorter, paths = _with_names_for_paths(source, names)
+        program = cel.compile(shorter) if paths else program
+        whole = frozenset(program.variables()) - bound - _NOT_NAMES - set(paths)
+        return cls(source, where, names, _steps(source, names), paths, whole, program)
 
     def evaluate(self, scope: Scope) -> Any:
         """Give the value.
@@ -106,15 +164,42 @@ class Expression:
             Malformed: it cannot be evaluated over these names. The message quotes the expression and no drawn value.
         """
         try:
-            return _look_up(self.path, scope) if self.path else _ordered(self.program.execute(scope.context))
+            return _look_up(self.path, scope) if self.path else scope.kept(self, partial(self._execute, scope))
         except (RuntimeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise Malformed(f"{self.where}: {self.source!r} cannot be evaluated: {_reason(error)}") from None
 
+    def _execute(self, scope: Scope) -> Any:
+        try:
+            return _ordered(scope.execute(self.program, self.whole, self.paths))
+        except RuntimeError:  # where a path leads nowhere, the expression as it was written tells best why
+            return _ordered(scope.execute(cel.compile(self.source), self.names, {}))
 
-def _steps(source: str, names: frozenset[str]) -> tuple[str | int, ...]:
+
+def _steps(source: str, names: frozenset[str]) -> Path:
     if not _PATH.fullmatch(source) or not names:
         return ()
     return tuple(int(step) if step.isdigit() else step for step in re.findall(r"\w+", source))
+
+
+def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path]]:
+    """Give the expression with a name in the stead of each path (`row.name`), and the paths by these names."""
+    if "has(" in source:  # asks whether a path leads anywhere
+        return source, {}
+    paths: dict[str, Path] = {}
+
+    def name_for(match: re.Match[str]) -> str:
+        path = match["path"]
+        if path is None:
+            return match[0]  # a text
+        path, method = path.rpartition(".")[::2] if match["call"] else (path, "")
+        steps = _steps(path, names)
+        if len(steps) < 2 or steps[0] not in names:  # noqa: PLR2004 - a name by itself is no path
+            return match[0]
+        name = next((name for name, known in paths.items() if known == steps), f"path__{len(paths)}")
+        paths[name] = steps
+        return name + (f".{method}(" if match["call"] else "")
+
+    return _TEXT_OR_PATH.sub(name_for, source), paths
 
 
 def _ordered(value: Any) -> Any:
@@ -124,7 +209,7 @@ def _ordered(value: Any) -> Any:
     return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
-def _look_up(path: tuple[str | int, ...], scope: Scope) -> Any:
+def _look_up(path: Path, scope: Scope) -> Any:
     if path[0] not in scope:
         raise RuntimeError(f"Undefined variable or function: '{path[0]}'")
     value: Any = scope[str(path[0])]
