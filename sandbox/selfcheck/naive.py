@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +31,8 @@ from sandbox.selfcheck.drill_task import ANSWER
 from sandbox.selfcheck.playing import HOSTILE, LOOK
 
 DAEMON = "stay-as-daemon"
-SECONDS = 90
+SECONDS = 300  # for a whole program; the slowest waits for deadlines that nobody has
+WORKERS = 6
 TASK = {"alias": "r-1", "goal": "way out there", "max_steps": 1, "tools": []}
 GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.directory=*")
 
@@ -294,7 +296,9 @@ PLACES = ("stay-in-folders", "stay-in-shared-files", DAEMON)
 
 def succeeded(names: Collection[str]) -> dict[str, bool]:
     """Say of each named drill that has a harmless control whether it gets through there."""
-    found = {name: JUDGES[name](_play(name)) for name in names if name in JUDGES}
+    judged = [name for name in names if name in JUDGES]
+    with ThreadPoolExecutor(WORKERS, thread_name_prefix="careless") as pool:  # most of it is waiting
+        found = dict(zip(judged, pool.map(lambda name: JUDGES[name](_play(name)), judged), strict=True))
     if shutil.which("bwrap"):
         found |= {name: _stays(name) for name in PLACES if name in names}
     return found

@@ -21,33 +21,36 @@ from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attemp
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.verdict import Evidence, Verdict
 
+from ...patience import PATIENCE
+
 ROOT = Path(__file__).parents[3]
 PROGRAMS = runpy.run_path(str(HOSTILE / "agent.py"), run_name="agent")["ATTEMPTS"]
 WORLD = runpy.run_path(str(HOSTILE / "world.py"), run_name="world")["ATTEMPTS"]
 BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
+OF_THE_BOX = ("thousand-connections", "stay-in-folders", "stay-as-daemon", "stay-in-world", "whisper-labels")
+"""The drills that the box itself stops, one a kind; what stops the others is the same code in front of every box."""
 
 
 # ---- the real thing ----
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("box", BOXES)
-def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box):
-    made = list(drills.run(box(), drills.ATTEMPTS))
+@pytest.mark.parametrize(
+    ("box", "names"),
+    [
+        pytest.param(BwrapBox, list(drills.ATTEMPTS), marks=pytest.mark.box),
+        pytest.param(DockerBox, OF_THE_BOX, marks=pytest.mark.engine),
+        pytest.param(DockerBox, list(drills.ATTEMPTS), marks=[pytest.mark.engine, pytest.mark.exhaustive]),
+    ],
+    ids=["bwrap", "docker-sample", "docker"],
+)
+def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box, names):
+    made = list(drills.run(box(), names))
     assert [f"{one.name}: {one.detail}" for one in made if one.outcome == "escaped"] == []
-    assert [one.name for one in made] == [drill.spec.name for batch in batches(drills.DRILLS, drills.ATTEMPTS)
-                                          for drill in batch]  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.box
-def test_what_a_database_says_of_itself_is_not_believed_and_a_score_says_one_bit():
-    names = [name for name in drills.ATTEMPTS if name.startswith("postgres-")] + ["whisper-labels", "whisper-score"]
-    made = {one.name: one for one in drills.run(BwrapBox(), names)}
-    assert {one.name: one.detail for one in made.values() if one.outcome == "escaped"} == {}
-    assert made.keys() == set(names)
-    assert [name for name in names[:4] if "false" in made[name].detail] == [], "each lie was told"
-    assert made["whisper-score"].outcome == "bounded"
+    assert [one.name for one in made] == [drill.spec.name for batch in batches(drills.DRILLS, names) for drill in batch]
+    lies = [one for one in made if one.name.startswith("postgres-")]
+    assert [one.name for one in lies if "false" in one.detail] == [], "each lie was told"
+    assert [one.outcome for one in made if one.name == "whisper-score"] in ([], ["bounded"])
 
 
 @pytest.mark.slow
@@ -85,11 +88,11 @@ def test_an_image_leaves_nothing_in_its_layers_or_volumes(tmp_path):
             *(f"--build-arg={argument}" for argument in arguments),
         ]
         file = ROOT / "examples" / "agents" / "hostile" / "Dockerfile"
-        subprocess.run([*build, "-f", str(file), str(HOSTILE)], capture_output=True, timeout=300, check=True)
+        subprocess.run([*build, "-f", str(file), str(HOSTILE)], capture_output=True, check=True)
     try:
         said = [said_by(box, tag) for tag in tags]
     finally:
-        subprocess.run(["docker", "image", "rm", "-f", *tags], capture_output=True, timeout=60, check=False)
+        subprocess.run(["docker", "image", "rm", "-f", *tags], capture_output=True, check=False)
     assert set(said[0]["stay-in-folders"]["written"]) >= {"/keep", "/srv/keep", "/tmp"}
     assert "/layer" not in said[0]["stay-in-folders"]["written"]
     assert said[1][LOOK] == {"places": [], "in_the_world": []}
@@ -129,17 +132,21 @@ def test_programs_are_played_together_where_the_table_says_so():
 
 def test_a_program_says_which_there_are_and_leaves_nothing_where_there_is_a_way_out(tmp_path):
     program = [sys.executable, "-B", str(HOSTILE / "agent.py")]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, "json-nan" in done.stderr) == (2, True)
     interfaces = Path("/proc/net/dev").read_text().count(":")
     if interfaces > 1:
-        done = subprocess.run([*program, "stay-in-folders"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [*program, "stay-in-folders"], capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
         assert (done.returncode, done.stdout) == (3, "")
 
 
 def test_it_runs_from_a_copy_of_its_folder_as_a_submission_does():
     made = submission.command(f"python3 {HOSTILE / 'agent.py'} json-nan", submitter="mallory")
-    done = subprocess.run([sys.executable, *made.program.command[1:-1]], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, *made.program.command[1:-1]], capture_output=True, timeout=PATIENCE, check=False
+    )
     assert b"json-nan" in done.stderr
 
 
