@@ -23,69 +23,29 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pytest
+from mutants import ROOT, SELECTED, Mutant, read_list
 
-ROOT = Path(__file__).parents[2]
-LIST = Path(__file__).with_name("mutants.toml")
 ROOMS = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
-SELECTED = {"named": "not engine and not box", "quick": "not slow and not engine and not box", "room": "", "suite": ""}
 STAGES = tuple(SELECTED)
 LIMITS = {"named": 600.0, "quick": 1800.0, "room": 7200.0, "suite": 6 * 3600.0}
-"""Seconds for one run of pytest; a mutant that never ends is found by that."""
+"""Seconds for one run of pytest; one that never ends counts as found."""
 SLOW_IMPORTS = ("hypothesis", "schemathesis.pytest", "sqlmodel", "alembic", "fastapi", "jsonschema", "cryptography")
 _PASSED = {0, 5, 6}  # 5: no test of this kind; 6: what could run is green, and some tests could not on this machine
 _RED = {1, 2}  # a test failed, or could not be collected
 _NOT_THE_COPY = 70
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One defect: a text of a file that is replaced by another.
-
-    Attributes:
-        id: its name in the list.
-        file: the file, relative to the checkout.
-        old: what stands there exactly once.
-        new: what the mutant puts in its place.
-        tests: what is run first: paths or node ids.
-    """
-
-    id: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
-    @property
-    def room(self) -> str:
-        """The package that it is in."""
-        return self.file.partition("/")[0]
-
-    def applied(self, text: str) -> str:
-        """Give a file's text with the mutant in it."""
-        if text.count(self.old) != 1:
-            raise SystemExit(f"{self.id}: its old text stands {text.count(self.old)} times in {self.file}, not once")
-        return text.replace(self.old, self.new)
-
-    def arguments(self, stage: str) -> list[str]:
-        """Give what pytest is asked to run at a stage."""
-        room = f"tests/{self.room}"
-        paths = {"named": self.tests, "quick": (room,), "room": (room,), "suite": ("tests",)}[stage]
-        return [*paths, "-m", SELECTED[stage]]
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: the stage that found it and the test, or `survived`."""
+    """What became of a mutant: `killed` at a stage by a test, or `survived` up to it."""
 
     id: str
     room: str
@@ -100,12 +60,15 @@ class Copy:
 
     def __init__(self, folder: Path, suite: str | None) -> None:
         self.folder, self._log, self._green = folder / "copy", folder / "log", set[tuple[str, ...]]()
-        _git(ROOT, "clone", "--quiet", "--shared", str(ROOT), str(self.folder))
+        git = ["git", "-C", str(self.folder)]
+        commands = [["git", "clone", "--quiet", "--shared", str(ROOT), str(self.folder)]]
         if suite:
-            _git(self.folder, "rm", "-r", "--quiet", "tests")
-            _git(self.folder, "checkout", "--quiet", suite, "--", "tests", "pyproject.toml")
+            commands.append([*git, "rm", "-r", "--quiet", "tests"])
+            commands.append([*git, "checkout", "--quiet", suite, "--", "tests", "pyproject.toml"])
+        for command in commands:
+            subprocess.run(command, check=True)
         by_hash = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *ROOMS, "grammars"]
-        subprocess.run([sys.executable, *by_hash], cwd=self.folder, check=True)  # else a mutant may not be seen in time
+        subprocess.run([sys.executable, *by_hash], cwd=self.folder, check=True)  # by time, a mutant may go unseen
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
@@ -162,12 +125,6 @@ def _pytest(folder: Path, log: Path, arguments: Sequence[str]) -> None:
     os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *imported, *arguments]))
 
 
-def read_list(path: Path = LIST) -> list[Mutant]:
-    """Read the list of mutants."""
-    listed: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
-    return [Mutant(**{**one, "tests": tuple(one["tests"])}) for one in listed]
-
-
 def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
     """Play a mutant through the stages until a test fails."""
     begun = time.monotonic()
@@ -177,8 +134,9 @@ def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
         with copy.mutated(mutant):
             found = copy.play(arguments, LIMITS[stage])
         if found is not None:
-            return Verdict(mutant.id, mutant.room, "killed", stage, found, round(time.monotonic() - begun, 1))
-    return Verdict(mutant.id, mutant.room, "survived", stages[-1], "", round(time.monotonic() - begun, 1))
+            break
+    outcome, seconds = "killed" if found else "survived", round(time.monotonic() - begun, 1)
+    return Verdict(mutant.id, mutant.room, outcome, stage, found or "", seconds)
 
 
 def main() -> int:
@@ -194,26 +152,23 @@ def main() -> int:
     asked = parser.parse_args()
     mutants = [one for one in read_list() if not asked.only or {one.id, one.room} & set(asked.only)]
     if asked.tests:
-        mutants = [Mutant(one.id, one.file, one.old, one.new, tuple(asked.tests)) for one in mutants]
+        mutants = [replace(one, tests=tuple(asked.tests)) for one in mutants]
+    first = 1 if asked.suite and not asked.tests else 0  # another commit's tests have other names
+    stages = STAGES[first : STAGES.index(asked.until) + 1]
     for name in SLOW_IMPORTS:
         importlib.import_module(name)
-    verdicts = []
+    verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Copy(Path(folder), asked.suite)
         for mutant in mutants:
-            one = judge(copy, mutant, STAGES[: STAGES.index(asked.until) + 1])
-            verdicts.append(one)
-            sys.stdout.write(f"{one.outcome:8} {one.id:36} {one.seconds:6.1f} s  {one.stage:5} {one.by}\n")
+            verdicts.append(one := judge(copy, mutant, stages))
+            sys.stdout.write(f"{one.outcome:8} {one.id:48} {one.seconds:6.1f} s  {one.stage:5} {one.by}\n")
             sys.stdout.flush()
             if asked.json:
                 asked.json.write_text(json.dumps([asdict(one) for one in verdicts], indent=1) + "\n", encoding="utf-8")
     survivors = [one.id for one in verdicts if one.outcome == "survived"]
     sys.stdout.write(f"{len(verdicts)} mutants, {len(survivors)} survived: {', '.join(survivors) or 'none'}\n")
     return 1 if survivors else 0
-
-
-def _git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from .run import ROOT, read_list
+from .mutants import ROOT, read_list
 
 MUTANTS = read_list()
 SPREAD = {"vault": 45, "verifiers": 25, "sandbox": 30, "rotation": 25, "quarterturn": 25}

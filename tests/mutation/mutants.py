@@ -1,0 +1,47 @@
+"""The list of mutants, read from `mutants.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+LIST = Path(__file__).with_name("mutants.toml")
+SELECTED = {"named": "not engine and not box", "quick": "not slow and not engine and not box", "room": "", "suite": ""}
+"""The stages, with the marks of the tests that are run at each."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One defect: `new` in place of `old`, which stands in a file once; `tests` (paths or node ids) are run first."""
+
+    id: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    @property
+    def room(self) -> str:
+        """The package that it is in."""
+        return self.file.partition("/")[0]
+
+    def applied(self, text: str) -> str:
+        """Give a file's text with the mutant in it."""
+        if text.count(self.old) != 1:
+            raise SystemExit(f"{self.id}: its old text stands {text.count(self.old)} times in {self.file}, not once")
+        return text.replace(self.old, self.new)
+
+    def arguments(self, stage: str) -> list[str]:
+        """Give what pytest is asked to run at a stage."""
+        room = f"tests/{self.room}"
+        paths = {"named": self.tests, "quick": (room,), "room": (room,), "suite": ("tests",)}[stage]
+        return [*paths, "-m", SELECTED[stage]]
+
+
+def read_list(path: Path = LIST) -> list[Mutant]:
+    """Read the list of mutants."""
+    listed: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
+    return [Mutant(**{**one, "tests": tuple(one["tests"])}) for one in listed]
