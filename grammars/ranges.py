@@ -245,22 +245,25 @@ class Compose(Range):
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
         """Draw a text."""
-        return Drawn(self._entry(dice.randrange(self._count)), math.log2(self._count))
+        (entry,) = self._entries([dice.randrange(self._count)])
+        return Drawn(entry, math.log2(self._count))
 
     def values(self, dice: Random, scope: Scope) -> Iterator[str]:  # noqa: ARG002 - as `draw`
         """Draw many different ones at once."""
-        return map(self._entry, dice.sample(range(self._count), min(self._count, _MANY)))
+        return self._entries(dice.sample(range(self._count), min(self._count, _MANY)))
 
     @cached_property
     def _count(self) -> int:
         return math.prod(map(len, self.parts))
 
-    def _entry(self, number: int) -> str:
-        chosen = []
+    def _entries(self, numbers: Sequence[int]) -> Iterator[str]:
+        """Give the entries of these numbers: their digits, lowest first, are places in the dictionaries."""
+        columns = []
         for part in self.parts:
-            number, place = divmod(number, len(part))
-            chosen.append(part[place])
-        return self.sign.join(chosen)
+            size = len(part)
+            columns.append([part[number % size] for number in numbers])
+            numbers = [number // size for number in numbers]
+        return map(self.sign.join, zip(*columns, strict=True))
 
 
 def choose_from(spec: Any, where: str, dictionaries: Dictionaries, levels: Sequence[str]) -> Leveled:

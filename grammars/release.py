@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
+from typing import Any
 
 from grammars.derivation import Derived
 from grammars.errors import Malformed
@@ -91,11 +92,14 @@ def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> li
     found: list[str] = []
     misses = 0
     for value in one.choices.values(dice, scope):
-        if not isinstance(value, str) or "{{" in value:
+        spoken = _spoken(value)
+        if spoken is None:
             raise Malformed(f"{one.where}: a free parameter needs choices of plain text, none of them free itself")
-        fitting = fit.take(*_spoken(value))
-        found += [value] * fitting
-        misses = 0 if fitting else misses + 1
+        if fit.take(*spoken):
+            found.append(value)
+            misses = 0
+        else:
+            misses += 1
         if len(found) == most or misses == MISSES:
             break
     if len(found) < _TWO:
@@ -104,8 +108,13 @@ def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> li
 
 
 @lru_cache(maxsize=1 << 17)
-def _spoken(value: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
-    """Give a choice's words, and all runs of them; the same few thousand choices are looked at in every draw."""
+def _spoken(value: Any) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]] | None:
+    """Give a choice's words, and all runs of them; the same few thousand choices are looked at in every draw.
+
+    None for what is no plain text.
+    """
+    if not isinstance(value, str) or "{{" in value:
+        return None
     said = tuple(words(value))
     runs = (said[start:end] for start in range(len(said)) for end in range(start + 1, len(said) + 1))
     return said, frozenset(runs)
@@ -122,7 +131,7 @@ class _Fitting:
 
     def take(self, value: tuple[str, ...], parts: frozenset[tuple[str, ...]]) -> bool:
         """Take a choice in, unless it could be mistaken."""
-        if not value or value in self._parts or not parts.isdisjoint(self._whole) or value in self._held(len(value)):
+        if not value or value in self._parts or value in self._held(len(value)) or not parts.isdisjoint(self._whole):
             return False
         self._whole.add(value)
         self._parts |= parts
