@@ -14,16 +14,29 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.run import Terms, run_task
-from sandbox.servers import SERVERS
-from vault.task import Task
 from verifiers.verdict import Verdict
+
+from ...sampling import sample
+from ..builders import Hands, a_task, in_memory, run
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[2] / "examples" / "agents" / "llm"
-BOXES = [
-    pytest.param(BwrapBox, marks=pytest.mark.box, id="bwrap"),
-    pytest.param(lambda: DockerBox(agent_image="quarterturn-agent-llm:latest"), marks=pytest.mark.engine, id="docker"),
-]
+BOXES = {
+    "bwrap": (BwrapBox, pytest.mark.box),
+    "docker": (lambda: DockerBox(agent_image="quarterturn-agent-llm:latest"), pytest.mark.engine),
+}
+
+
+def in_boxes(*wires, keep):
+    """Give every wire in every box; each wire in one box is the sample, for what differs between them does not meet."""
+    cases = {
+        (wire, name): pytest.param(wire, box, marks=mark, id=f"{wire}-{name}")
+        for wire in wires
+        for name, (box, mark) in BOXES.items()
+    }
+    return sample(cases.values(), keep=[cases[one] for one in keep])
+
+
 SCRIPT = [
     {"text": "It is blue."},
     {"text": "It is still blue."},
@@ -34,30 +47,6 @@ SCRIPT = [
 ]
 
 
-def a_task() -> Task:
-    tools = [f"filesystem.{tool}" for tool in sorted(SERVERS["filesystem"].tools, reverse=True)][:12]
-    return Task.parse(
-        {
-            "schema": "quarterturn/task/v1",
-            "spec": "1.0.0",
-            "id": "t-aaaaaaaaaaaaaaa2",
-            "server": "filesystem",
-            "category": "composition",
-            "difficulty": "easy",
-            "max_steps": 4,
-            "goal": "Write the word heliotrope into colour.txt in /data/files, and say how many files there were.",
-            "initial_state": {"filesystem": {"files": {"one.txt": "1", "two.txt": "2"}}},
-            "available_tools": tools,
-            "success_predicate": {
-                "all": [
-                    {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}},
-                    {"answer.number": {"value": 2}},
-                ]
-            },
-        }
-    )
-
-
 def played(box, command, models):
     return run_task(
         a_task(), submission.command(command, submitter="ada"), box, alias="r-1", terms=Terms(models=models)
@@ -65,14 +54,16 @@ def played(box, command, models):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("box", BOXES)
-@pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
+@pytest.mark.parametrize(
+    ("wire", "box"),
+    in_boxes("chat", "responses", "messages", keep=[("chat", "docker"), ("responses", "bwrap"), ("messages", "bwrap")]),
+)
 def test_the_official_clients_work_unchanged(wire, box, stub, told):
     upstream = stub(*SCRIPT)
     style = "anthropic" if wire == "messages" else "openai"
     with ModelGateway(told.a_spec(upstream.url, style), "test-key") as models:
-        run = played(box(), f"python3 {HERE / 'agents' / 'clients.py'} {wire}", models)
-    said = json.loads(run.output)
+        seen = played(box(), f"python3 {HERE / 'agents' / 'clients.py'} {wire}", models)
+    said = json.loads(seen.output)
     assert said["said"] == "It is blue."
     assert said["streamed"].split() == ["It", "is", "still", "blue."]
     assert said["usage"] == 107
@@ -82,13 +73,14 @@ def test_the_official_clients_work_unchanged(wire, box, stub, told):
     assert said["refused"] == "BadRequestError"
     assert said["id"] in {"chatcmpl-1", "resp_1", "msg_1"}
     assert not {"system_fingerprint", "service_tier", "metadata", "prompt_cache_key"} & set(said["told"])
-    outcomes = [call.outcome for call in run.transcript.model_calls]
+    outcomes = [call.outcome for call in seen.transcript.model_calls]
     assert outcomes == ["ok", "ok", "ok", "ok", "refused"]  # it broke again, and the upstream answers
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("box", BOXES)
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("wire", "box"), in_boxes("openai", "anthropic", keep=[("openai", "bwrap"), ("anthropic", "docker")])
+)
 def test_a_model_solves_a_task_through_real_tools(wire, box, stub, told):
     upstream = stub(
         {"text": "Let me see.", "calls": [("filesystem__list_directory", {"path": "/data/files"})]},
@@ -101,10 +93,10 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, told):
         {"text": "2"},
     )
     with ModelGateway(told.a_spec(upstream.url, wire), "test-key") as models:
-        run = played(box(), f"python3 {EXAMPLE / 'agent.py'}", models)
-    assert run.passed, (run.code, run.output, run.evidence)
-    assert run.verdict is Verdict.TRUE
-    assert [call.tool for call in run.transcript.calls] == [
+        seen = played(box(), f"python3 {EXAMPLE / 'agent.py'}", models)
+    assert seen.passed, (seen.code, seen.output, seen.evidence)
+    assert seen.verdict is Verdict.TRUE
+    assert [call.tool for call in seen.transcript.calls] == [
         "filesystem.list_directory",
         "filesystem.write_file",
         "filesystem.read_text_file",
@@ -112,8 +104,8 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, told):
     shown = json.dumps(upstream.seen[-1].body)
     assert "one.txt" in shown
     assert "heliotrope" in shown
-    assert [call.repeats for call in run.transcript.model_calls] == ([0, 2, 4] if wire == "openai" else [0, 1, 3])
-    assert type(run).from_json(json.loads(json.dumps(run.as_json()))) == run
+    assert [call.repeats for call in seen.transcript.model_calls] == ([0, 2, 4] if wire == "openai" else [0, 1, 3])
+    assert type(seen).from_json(json.loads(json.dumps(seen.as_json()))) == seen
 
 
 def below(root):
@@ -158,32 +150,33 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
 
     upstream = stub(say=say)
     with ModelGateway(told.a_spec(upstream.url), key) as models:
-        run = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
+        seen = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
         model = models._process.pid
-    assert run.transcript.model_calls[0].outcome == "ok"
+    assert seen.transcript.model_calls[0].outcome == "ok"
     others = {pid for pid, has in found.items() if has}
     assert others == ({model} if os.geteuid() == 0 else set())  # who is not root may look into none of them
     for part in ("agent.py", "relay.py", "init.py", "sandbox.gateway.nursery"):
         assert any(part in line for line in lines.values()), part
 
 
-@pytest.mark.box
-@pytest.mark.slow
-def test_an_upstream_that_is_down_is_a_failure_of_ours_and_each_try_is_in_the_log(stub, told):
-    upstream = stub({"fault": "status:503*"})
-    with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
-        run = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
-    assert (run.failure, run.code, run.attempts) == ("ours", "upstream-down", 3)
-    assert run.verdict is Verdict.UNKNOWN
-    for one in (run, *run.earlier):
-        assert {call.outcome for call in one.transcript.model_calls} == {"down"}
+def asking(agent):
+    """Ask the model once, and end with 1 where it gives no answer."""
+    question = {"model": "small", "messages": [{"role": "user", "content": "What is it?"}]}
+    Hands(agent).send("POST", "/v1/chat/completions", question)
 
 
-@pytest.mark.box
-@pytest.mark.slow
-def test_a_request_that_an_upstream_refuses_is_the_agent_s_own_failure(stub, told):
-    upstream = stub({"fault": "status:400"}, {"fault": "status:400"}, {"fault": "status:400"})
+@pytest.mark.parametrize(
+    ("fault", "ruling", "outcome"),
+    [
+        ("status:503*", ("ours", "upstream-down", 3, Verdict.UNKNOWN), "down"),
+        ("status:400", (None, "finished", 1, Verdict.FALSE), "refused"),
+    ],
+)
+def test_whose_failure_it_is_and_each_try_is_in_the_log(stub, told, fault, ruling, outcome):
+    upstream = stub(*[{"fault": fault}] * 3)
+    box, agent = in_memory(asking)
     with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
-        run = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
-    assert (run.failure, run.code, run.attempts, run.verdict) == (None, "finished", 1, Verdict.FALSE)
-    assert [call.outcome for call in run.transcript.model_calls] == ["refused"]
+        played_run = run(a_task(), agent, box, terms=Terms(models=models))
+    assert (played_run.failure, played_run.code, played_run.attempts, played_run.verdict) == ruling
+    for one in (played_run, *played_run.earlier):
+        assert {call.outcome for call in one.transcript.model_calls} == {outcome}
