@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
-from typing import Any
 
 from grammars.derivation import Derived
 from grammars.errors import Malformed
@@ -92,10 +91,9 @@ def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> li
     found: list[str] = []
     misses = 0
     for value in one.choices.values(dice, scope):
-        spoken = _spoken(value)
-        if spoken is None:
+        if not isinstance(value, str) or "{{" in value:
             raise Malformed(f"{one.where}: a free parameter needs choices of plain text, none of them free itself")
-        if fit.take(*spoken):
+        if fit.take(*_spoken(value)):
             found.append(value)
             misses = 0
         else:
@@ -108,13 +106,8 @@ def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> li
 
 
 @lru_cache(maxsize=1 << 17)
-def _spoken(value: Any) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]] | None:
-    """Give a choice's words, and all runs of them; the same few thousand choices are looked at in every draw.
-
-    None for what is no plain text.
-    """
-    if not isinstance(value, str) or "{{" in value:
-        return None
+def _spoken(value: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
+    """Give a choice's words, and all runs of them; the same few thousand choices are looked at in every draw."""
     said = tuple(words(value))
     runs = (said[start:end] for start in range(len(said)) for end in range(start + 1, len(said) + 1))
     return said, frozenset(runs)
