@@ -203,6 +203,14 @@ def test_names_are_given_once_and_the_last_lock_stays(path):
     assert [lock["name"] for lock in ring.locks] == ["passphrase", "passphrase-3"]
 
 
+def test_a_passphrase_that_is_sealed_again_keeps_its_cost(path):
+    ring = FileKeyRing.create(path, b"test-one", cost=CHEAP)
+    ring.add_lock(Passphrase(b"test-two", CHEAP))
+    assert ring.remove_lock("passphrase-2", (Passphrase(b"test-one"),))
+    (kept,) = ring.locks
+    assert Cost(kept["memory"], kept["iterations"], kept["lanes"]) == CHEAP
+
+
 def test_a_full_ring_takes_no_more_locks(path):
     ring = FileKeyRing.create(path, b"test-0", cost=CHEAP)
     for number in range(1, MAX_LOCKS):
