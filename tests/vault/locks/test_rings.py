@@ -203,6 +203,18 @@ def test_names_are_given_once_and_the_last_lock_stays(path):
     assert [lock["name"] for lock in ring.locks] == ["passphrase", "passphrase-3"]
 
 
+def test_the_first_lock_that_needs_a_secret_is_over_a_fresh_root_key(path):
+    """The root key of before lay open in the file, and in every copy of it."""
+    ring = FileKeyRing.create(path, None)
+    blob, before = ring.wrap(KEY, b"c"), json.loads(path.read_bytes())["ring"]
+    ring.add_lock(Passphrase(b"test-one", CHEAP))
+    locked = json.loads(path.read_bytes())["ring"]
+    assert locked != before
+    ring.add_lock(Passphrase(b"test-two", CHEAP))
+    assert json.loads(path.read_bytes())["ring"] == locked, "the others open what they opened"
+    assert FileKeyRing.open(path, b"test-one").unwrap(blob, b"c") == KEY
+
+
 def test_a_passphrase_that_is_sealed_again_keeps_its_cost(path):
     ring = FileKeyRing.create(path, b"test-one", cost=CHEAP)
     ring.add_lock(Passphrase(b"test-two", CHEAP))
