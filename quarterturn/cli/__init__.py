@@ -13,6 +13,8 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import typer
 import typer.main
@@ -82,6 +84,12 @@ def run(arguments: Sequence[str]) -> int:
         return code
 
 
+@cache
+def tree() -> Any:
+    """Give the verbs in their groups, as click's commands; made once in a process, for that takes 0.1 s."""
+    return typer.main.get_command(app)
+
+
 def _stand_in() -> None:
     """Open what was closed of the three standard streams; else the next file that is opened, a database, is one."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -104,7 +112,7 @@ def _say_no_more() -> None:
 
 def _invoke(arguments: list[str]) -> int:
     """Run a command; unlike `app()` this leaves interrupts and broken pipes to us."""
-    command = typer.main.get_command(app)
+    command = tree()
     with command.make_context(NAME, arguments) as context:
         command.invoke(context)
     sys.stdout.flush()  # whether it got there is a part of the answer
