@@ -107,7 +107,10 @@ class Watch:
 
     def _due(self, runs: Sequence[RunRecord]) -> list[int]:
         """Give the rotations that are tested: the newest, and those that no look has taken in as they are."""
-        counts = Counter(self._rotation(run) for run in runs)
+        if not runs:
+            return []
+        start = self.start()
+        counts = Counter(_rotation(run, start) for run in runs)
         kept = {look.month: look.runs for look in self.books.findings.looks() if look.failed is None}
         return [
             rotation
@@ -123,13 +126,14 @@ class Watch:
 
         runs = self.books.runs.list(state=RunState.DONE)  # first: what ends from here on is for the next look
         sealed = self.books.vault.open_blobs("closing/", who=WHO, why=why)
-        known, first = self._known(), self._first()
+        known, first, start = self._known(), self._first(), self.start()
         tasks = {record.id: record for record in self.books.vault.records()}
         for run in runs:
+            rotation = _rotation(run, start)
             for item, tools in _figures(sealed[str(run.number)]):
                 task = tasks[item["task"]]
                 yield Outcome(
-                    rotation=self._rotation(run),
+                    rotation=rotation,
                     submitter=run.submitter,
                     run=f"{run.number:09d}",
                     task=task.id,
@@ -139,7 +143,7 @@ class Watch:
                     passed=item["passed"],
                     calls=item["calls"],
                     tools=tools,
-                    exposed=first[task.id] < self._rotation(run) or known(run, task),
+                    exposed=first[task.id] < rotation or known(run, task),
                 )
 
     def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
@@ -155,9 +159,6 @@ class Watch:
     def _first(self) -> dict[str, int]:
         start = self.start()
         return {task: month.since(start) + 1 for task, month in entered(self.books).items()}
-
-    def _rotation(self, run: RunRecord) -> int:
-        return Month.parse(run.month).since(self.start()) + 1
 
     def _month(self, rotation: int) -> Month:
         return self.start().plus(rotation - 1)
@@ -189,6 +190,10 @@ class Watch:
             yield Look(
                 month, self.books.clock(), len(of_month), submitters, None, smallest.get(month), month in smallest
             )
+
+
+def _rotation(run: RunRecord, start: Month) -> int:
+    return Month.parse(run.month).since(start) + 1
 
 
 def _figures(closing: bytes) -> Iterator[tuple[Item, tuple[str, ...]]]:
