@@ -14,11 +14,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from quarterturn import cli
 from quarterturn.cli.exits import exit_code
 from sandbox import submission
 from sandbox.box import SOCKET_NAME, Limits, Program
@@ -27,13 +29,13 @@ from sandbox.docker.walls import RUNNER_LABEL
 from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.run import run_set, run_task
-from sandbox.servers import SERVERS
-from vault.task import Task
 from verifiers.verdict import Verdict
+
+from ..patience import PATIENCE, until
+from .builders import a_written_task, an_agent, listening
 
 pytestmark = pytest.mark.engine
 
-AGENTS = Path(__file__).parents[2] / "examples" / "agents"
 GIB = 1 << 30
 LIMITS = Limits(memory=96 << 20, pids=40, tmpfs=8 << 20)
 
@@ -68,21 +70,26 @@ class OwnEngine:
         command += ["--config-file", self.root / "daemon.json"]
         with (self.root / "log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-        deadline = time.monotonic() + 300
-        while self("version").returncode:
-            assert self.process.poll() is None, (self.root / "log").read_text()[-2000:]
-            assert time.monotonic() < deadline, (self.root / "log").read_text()[-2000:]
-            time.sleep(0.1)
+        until(self.answers, "an engine of our own")
+
+    def answers(self) -> bool:
+        """Say whether it answers.
+
+        Raises:
+            AssertionError: it has ended, and never will.
+        """
+        assert self.process.poll() is None, (self.root / "log").read_text()[-2000:]
+        return (self.root / "sock").exists() and self("version").returncode == 0
 
     def stop(self) -> None:
         """End it, and everything that it runs."""
         self.process.terminate()
-        self.process.wait(300)
+        self.process.wait(PATIENCE)
 
     def crash(self) -> None:
         """Kill it, and its containerd dies with it; the containers go on for now."""
         self.process.kill()
-        self.process.wait(300)
+        self.process.wait(PATIENCE)
         for left in (self.root / "pid", self.root / "exec" / "containerd" / "containerd.pid"):
             left.unlink(missing_ok=True)  # where no init collects it, its number seems to be alive
 
@@ -142,11 +149,7 @@ def small():
 
 @pytest.fixture
 def sockets(tmp_path):
-    folder = tmp_path / "sockets"
-    folder.mkdir()
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / SOCKET_NAME))
-        listener.listen()
+    with listening(tmp_path / "sockets") as folder:
         yield folder
 
 
@@ -158,43 +161,15 @@ def a_box(engine, monkeypatch, image=WORLD_IMAGE):
 def patient(monkeypatch):
     """Wait for an engine that is restarted as long as a slow machine takes."""
     for name in ("RESTART_SECONDS", "REMOVAL_SECONDS"):
-        monkeypatch.setattr(engines, name, 300.0)
+        monkeypatch.setattr(engines, name, PATIENCE)
 
 
-def a_task(number=2):
-    return Task.parse(
-        {
-            "schema": "quarterturn/task/v1",
-            "spec": "1.0.0",
-            "id": f"t-aaaaaaaaaaaaaaa{number}",
-            "server": "filesystem",
-            "category": "composition",
-            "difficulty": "easy",
-            "max_steps": 4,
-            "goal": "Write the word heliotrope into colour.txt in /data/files.",
-            "initial_state": {"filesystem": {"files": {"one.txt": "1"}}},
-            "available_tools": [f"filesystem.{tool}" for tool in sorted(SERVERS["filesystem"].tools, reverse=True)][
-                :12
-            ],
-            "success_predicate": {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}},
-        }
-    )
-
-
-RIGHT = """
-gateway = Gateway(os.environ["QUARTERTURN_URL"])
-gateway.initialize()
-arguments = {"path": "/data/files/colour.txt", "content": "heliotrope"}
-gateway.request("tools/call", {"name": "filesystem__write_file", "arguments": arguments})
-"""
+WROTE = 'call("filesystem__write_file", path="/data/files/colour.txt", content="heliotrope")'
 
 
 @pytest.fixture
 def agent(tmp_path):
-    client, _, _ = (AGENTS / "oracle" / "agent.py").read_text().partition("def main()")
-    (tmp_path / "ada").mkdir()
-    (tmp_path / "ada" / "agent.py").write_text(client + RIGHT)
-    return submission.command(f"python3 {tmp_path / 'ada' / 'agent.py'}", submitter="ada", name="ada")
+    return an_agent(tmp_path / "ada", WROTE)
 
 
 # ---- an engine that goes away ----
@@ -211,10 +186,39 @@ def test_a_set_goes_on_after_its_engine_was_restarted(whole, agent, monkeypatch)
             whole.crash()
             whole.start()
 
-    runs = run_set([a_task(number) for number in range(2, 7)], agent, box, workers=2, on_done=restart)
+    runs = run_set([a_written_task(number) for number in range(2, 7)], agent, box, workers=2, on_done=restart)
     assert [(run.passed, run.code) for run in runs] == [(True, "finished")] * 5
     assert {run.failure for run in runs} == {None}
+    assert "theirs" not in {one.failure for run in runs for one in run.earlier}
     assert whole("ps", "--all", "--quiet").stdout == ""
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_an_engine_that_is_killed_while_an_agent_waits_is_ours(whole, tmp_path, monkeypatch):
+    patient(monkeypatch)
+    box, crashes = a_box(whole, monkeypatch), threading.Event()
+    waits = an_agent(tmp_path / "ada", f"if 'GO_ON' not in os.environ:\n    time.sleep(600)\n{WROTE}")
+    place = box.place
+
+    def going_on(program, sockets, limits):
+        environment = {"GO_ON": "yes"} if crashes.is_set() else {}
+        return place(replace(program, environment=environment), sockets, limits)
+
+    def crash():
+        until(lambda: whole("ps", "--quiet").stdout.count("\n") == 3, "world, relay and agent")
+        crashes.set()
+        whole.crash()
+        whole.start()
+
+    monkeypatch.setattr(box, "place", going_on)
+    crashing = threading.Thread(target=crash)
+    crashing.start()
+    run = run_task(a_written_task(), waits, box, alias="r-1")
+    crashing.join(PATIENCE)
+    assert run.passed
+    assert run.earlier
+    assert {one.failure for one in run.earlier} == {"ours"}  # lost, killed with it, or not up again yet
 
 
 @pytest.mark.slow
@@ -223,7 +227,7 @@ def test_a_set_ends_with_a_sentence_where_its_engine_stays_away(whole, agent, mo
     box = a_box(whole, monkeypatch)
     try:
         with pytest.raises(Unavailable, match=r"no Docker engine answers at unix://.*start one") as raised:
-            run_set([a_task(n) for n in range(2, 7)], agent, box, on_done=lambda _: whole.crash())
+            run_set([a_written_task(n) for n in range(2, 7)], agent, box, on_done=lambda _: whole.crash())
     finally:
         whole.start()
     assert exit_code(raised.value) == 6
@@ -238,7 +242,7 @@ def test_an_agent_whose_engine_is_restarted_is_lost_and_no_failure_of_its_own(sm
     agent = place.start()
     small.crash()
     try:
-        assert agent.wait(120).lost
+        assert agent.wait(PATIENCE).lost
     finally:
         small.start()
         place.close()
@@ -275,7 +279,7 @@ def test_a_task_is_played_under_gvisor_where_a_home_asks_for_it(whole, agent, mo
     box = DockerBox(agent_image=WORLD_IMAGE, runtime="runsc")
     box.check()
     box.fits(agent.program)
-    run = run_task(a_task(), agent, box, alias="r-gvisor")
+    run = run_task(a_written_task(), agent, box, alias="r-gvisor")
     assert (run.passed, run.code, run.attempts) == (True, "finished", 1), run.output
     look = "print('Linux version 4.4.0' in open('/proc/version').read())"  # as every gVisor says
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener, tempfile.TemporaryDirectory() as name:
@@ -284,7 +288,7 @@ def test_a_task_is_played_under_gvisor_where_a_home_asks_for_it(whole, agent, mo
         place = box.place(Program(command=("python3", "-c", look)), Path(name), Limits())
         try:
             seen = place.start()
-            seen.wait(120)
+            seen.wait(PATIENCE)
         finally:
             place.close()
     assert seen.output() == "True\n"
@@ -314,7 +318,7 @@ def test_an_image_of_five_gigabytes_runs_and_one_beyond_the_cap_is_refused(small
     place = box.place(program, sockets, LIMITS)
     try:
         agent = place.start()
-        assert agent.wait(120).exit_code == 2
+        assert agent.wait(PATIENCE).exit_code == 2
         assert agent.output().startswith("usage: relay")
     finally:
         place.close()
@@ -380,31 +384,39 @@ def test_an_image_that_cannot_run_here_is_refused_before_anything_starts(images,
     assert exit_code(raised.value) == code
 
 
+@pytest.fixture
+def refused(capfd):
+    """Give the exit code and the sentence of `run --image`, which prints nothing else."""
+
+    def command(image):
+        code = cli.run(["run", "--image", image, "--as", "ada"])
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert "Traceback" not in err
+        return code, " ".join(err.split())
+
+    return command
+
+
 @pytest.mark.parametrize("kind", ["none", "foreign", "mute"])
-def test_the_command_line_says_so_in_one_sentence_with_its_code(images, kind):
+def test_the_command_line_says_so_in_one_sentence_with_its_code(images, refused, kind):
     _, code, sentence = IMPOSSIBLE[kind]
-    done = a_command("run", "--image", images[kind])
-    assert done.returncode == code
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    assert sentence.rpartition("; ")[2].rpartition(".*")[2].split(":")[-1].strip() in " ".join(done.stderr.split())
+    said = refused(images[kind])
+    assert said[0] == code
+    assert sentence.rpartition("; ")[2].rpartition(".*")[2].split(":")[-1].strip() in said[1]
 
 
-def test_a_name_that_no_image_can_have_is_said_to_be_none():
-    done = a_command("run", "--image", "UPPER")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'UPPER' is no image's name; give NAME or NAME:TAG" in " ".join(done.stderr.split())
+def test_a_name_that_no_image_can_have_is_said_to_be_none(refused):
+    code, said = refused("UPPER")
+    assert code == 2
+    assert "'UPPER' is no image's name; give NAME or NAME:TAG" in said
 
 
-def test_an_absent_engine_is_one_sentence_on_the_command_line_too(tmp_path):
-    done = a_command("run", "--image", "anything", DOCKER_HOST=f"unix://{tmp_path}/nobody.sock")
-    assert (done.returncode, done.stdout) == (6, "")
-    assert "no Docker engine answers" in " ".join(done.stderr.split())
-
-
-def a_command(*words, **environment):
-    command = [str(Path(sys.executable).with_name("quarterturn")), *words, "--as", "ada"]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+def test_an_absent_engine_is_one_sentence_on_the_command_line_too(refused, monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    code, said = refused("anything")
+    assert code == 6
+    assert "no Docker engine answers" in said
 
 
 @pytest.mark.parametrize(("kind", "code"), [("hasty", 2), ("hollow", 127)])
@@ -413,11 +425,11 @@ def test_an_image_that_ends_at_once_fits_and_is_its_own_failure(images, sockets,
     box.fits(Program(image=images[kind]))
     place = box.place(Program(image=images[kind]), sockets, LIMITS)
     try:
-        assert place.start().wait(120).exit_code == code
+        assert place.start().wait(PATIENCE).exit_code == code
     finally:
         place.close()
     hasty = submission.image(images[kind], submitter="ada", resolve=box.digest)
-    run = run_task(a_task(), hasty, box, alias="r-hasty")
+    run = run_task(a_written_task(), hasty, box, alias="r-hasty")
     assert (run.verdict, run.passed, run.failure, run.attempts) == (Verdict.FALSE, False, None, 1)
 
 
@@ -428,7 +440,7 @@ def test_a_name_that_comes_to_mean_another_image_changes_no_run(images, sockets)
     try:
         place = box.place(made.program, sockets, LIMITS)
         try:
-            assert place.start().wait(120).exit_code == 2
+            assert place.start().wait(PATIENCE).exit_code == 2
         finally:
             place.close()
     finally:
@@ -450,12 +462,13 @@ run_set([Task.parse(document) for document in {documents!r}], sleeper, DockerBox
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_interrupt_takes_down_what_is_played_and_what_was_prepared_ahead(agent):
     def interrupt(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_set([a_task(number) for number in range(2, 8)], agent, DockerBox(), workers=2, on_done=interrupt)
+        run_set([a_written_task(number) for number in range(2, 8)], agent, DockerBox(), workers=2, on_done=interrupt)
     assert containers(os.getpid()) == {}
     assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
 
@@ -465,14 +478,12 @@ LEFT = ["created", *["running"] * 8]
 
 @pytest.mark.slow
 def test_what_a_killed_runner_left_is_removed_at_the_next_start(tmp_path):
-    documents = [a_task(number).document for number in range(2, 7)]
+    documents = [a_written_task(number).document for number in range(2, 7)]
     code = RUNNER.format(path=sys.path, documents=documents)
     with subprocess.Popen([sys.executable, "-c", code]) as runner:
         try:
-            deadline = time.monotonic() + 300
             # Two tasks are played and one is ready: three worlds, three relays, and three agents, of which one waits.
-            while sorted(containers(runner.pid).values()) != LEFT and time.monotonic() < deadline:
-                time.sleep(0.2)
+            until(lambda: sorted(containers(runner.pid).values()) == LEFT, "two runs and one that is ready")
             left = containers(runner.pid)
             folders = list(Path("/dev/shm").glob(f"quarterturn-{runner.pid}-*"))
         finally:
