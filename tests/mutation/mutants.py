@@ -9,8 +9,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("mutants.toml")
-SELECTED = {"named": "not engine and not box", "quick": "not slow and not engine and not box", "room": "", "suite": ""}
-"""The stages, with the marks of the tests that are run at each."""
+QUICK = "not slow and not engine and not box"
+SELECTED = {"named": QUICK, "quick": QUICK, "room": "", "suite": "", "given": ""}
+"""The stages, with the marks of the tests that are run at each; `given` is the only one where tests are given."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class Mutant:
 
     def arguments(self, stage: str) -> list[str]:
         """Give what pytest is asked to run at a stage."""
-        room = f"tests/{self.room}"
-        paths = {"named": self.tests, "quick": (room,), "room": (room,), "suite": ("tests",)}[stage]
+        paths = {"named": self.tests, "given": self.tests, "suite": ("tests",)}.get(stage, (f"tests/{self.room}",))
         return [*paths, "-m", SELECTED[stage]]
 
 
