@@ -171,7 +171,7 @@ def main() -> int:
         copy = Copy(Path(folder), asked.suite)
         if stages[0] == STAGES[0]:
             named = sorted({test for mutant in mutants for test in mutant.tests})
-            copy.require_green([*named, "-m", SELECTED[stages[0]]], LIMITS["room"])
+            copy.require_green([*named, *SELECTED[stages[0]]], LIMITS["room"])
         for mutant in mutants:
             verdicts.append(one := judge(copy, mutant, stages))
             sys.stdout.write(f"{one.outcome:8} {one.id:48} {one.seconds:6.1f} s  {one.stage:5} {one.by}\n")
