@@ -1,0 +1,61 @@
+"""Which test files `--changed` selects, in a checkout of a few files."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..changed import affected
+
+FILES = {
+    "vault/__init__.py": "",
+    "vault/db.py": "import sqlite3\n",
+    "vault/store.py": "def look():\n    from vault import db\n",
+    "sandbox/place.py": "",
+    "sandbox/servers/git/start.py": "OPTIONS = 'start.json'\n",
+    "quarterturn/cli/__init__.py": "from quarterturn.cli import month\n",
+    "quarterturn/cli/month.py": "import vault.store\n",
+    "tests/conftest.py": "import vault.migrations\n@pytest.fixture(scope='session')\ndef migrated(): ...\n",
+    "tests/vault/conftest.py": "from ..builders import task\n@pytest.fixture\ndef home(tmp_path): ...\n",
+    "tests/builders.py": "",
+    "tests/vault/test_store.py": "from vault.store import look\ndef test_look(home): ...\n",
+    "tests/vault/test_db.py": "def test_it(migrated): ...\n",
+    "tests/vault/test_pages.py": "PAGE = ROOT / 'docs' / 'SPEC.md'\n",
+    "tests/sandbox/test_place.py": "PROGRAM = 'python3 -m sandbox.place'\n",
+    "tests/sandbox/test_git.py": "from sandbox.servers.git import start\n",
+    "tests/journeys/test_demo.py": "RUN = Path(sys.prefix) / 'bin' / 'quarterturn'\n",
+}
+ALL = {path for path in FILES if "/test_" in path}
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [
+        (["vault/db.py"], {"store", "demo"}),
+        (["vault/store.py"], {"store", "demo"}),
+        (["vault/gone.py"], set()),
+        (["quarterturn/cli/month.py"], {"demo"}),
+        (["sandbox/place.py"], {"place"}),
+        (["sandbox/servers/git/start.json"], {"git"}),
+        (["vault/migrations.py"], {"db"}),
+        (["tests/builders.py"], {"store"}),
+        (["tests/vault/conftest.py"], {"store", "pages", "db"}),
+        (["tests/vault/test_store.py"], {"store"}),
+        (["docs/SPEC.md"], {"pages"}),
+        (["docs/adr/0001-x.md"], {"pages"}),
+        (["CHANGELOG.md"], set()),
+        ([], set()),
+    ],
+)
+def test_what_depends_on_a_change_is_selected(changed: list[str], names: set[str]) -> None:
+    selected = affected(changed, FILES) & ALL
+    assert {path.rpartition("/test_")[2].removesuffix(".py") for path in selected} == names
+
+
+@pytest.mark.parametrize("path", ["pyproject.toml", "requirements/tests.txt", "tests/conftest.py"])
+def test_what_everything_stands_on_selects_everything(path: str) -> None:
+    assert affected([path], FILES) >= ALL
+
+
+def test_who_imported_a_file_that_is_gone_is_selected() -> None:
+    without = {path: text for path, text in FILES.items() if path != "vault/db.py"}
+    assert "tests/vault/test_store.py" in affected(["vault/db.py"], without)
