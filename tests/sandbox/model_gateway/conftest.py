@@ -17,6 +17,8 @@ from sandbox.gateway.process import listen
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.model_gateway.spec import UpstreamSpec
 
+from ...patience import PATIENCE
+
 KEY = "test-key-amaranth-5f1c"
 
 
@@ -47,11 +49,11 @@ class Desk:
         tools = listing(["filesystem.list_allowed_directories"])
         spec = GatewaySpec("r-1", "a goal", tools, ("filesystem",), 4, model=model)
         self.gateway = start(spec, world, listen(folder), self.session.gateway_end)
-        self.gateway.ready(60)
+        self.gateway.ready(PATIENCE)
         self.client = httpx2.Client(
             transport=httpx2.HTTPTransport(uds=str(folder / SOCKET_NAME)),
             base_url="http://127.0.0.1:8700",
-            timeout=60,
+            timeout=PATIENCE,
         )
 
     def ask(self, path, document, **options):
@@ -67,7 +69,7 @@ class Desk:
     def finish(self):
         """End the session, and give what its log holds."""
         self.client.close()
-        self.gateway.finish(20)
+        self.gateway.finish(PATIENCE)
         self.session.finish()
         return self.session.calls
 
@@ -81,27 +83,33 @@ def events_of(text):
     return [None if one == "[DONE]" else json.loads(one) for one in data]
 
 
-@pytest.fixture
-def stub():
-    made = []
+@pytest.fixture(scope="module")
+def lasting():
+    """An upstream and the model processes in front of it, by their specifications: each test begins it anew."""
+    upstream, processes = stubs.Stub(), {}
+    yield upstream, processes
+    for models in processes.values():
+        models.close()
+    upstream.close()
 
+
+@pytest.fixture
+def stub(lasting):
     def make(*turns, **options):
-        made.append(stubs.Stub([stubs.Turn(**turn) for turn in turns], **options))
-        return made[-1]
+        lasting[0].begin([stubs.Turn(**turn) for turn in turns], **options)
+        return lasting[0]
 
     yield make
-    for one in made:
-        one.close()
+    lasting[0].begin()
 
 
 @pytest.fixture
-def desk(tmp_path):
-    made, gateways = [], []
+def desk(tmp_path, lasting):
+    made = []
 
     def make(stub, wire="openai", **changes):
-        models = ModelGateway(a_spec(stub.url, wire, **changes), KEY)
-        gateways.append(models)
-        return another(models)
+        spec, processes = a_spec(stub.url, wire, **changes), lasting[1]
+        return another(processes.setdefault(str(spec.as_json()), ModelGateway(spec, KEY)))
 
     def another(models):
         folder = tmp_path / f"gw{len(made)}"
@@ -112,8 +120,6 @@ def desk(tmp_path):
     make.another = another
     yield make
     for one in made:
-        one.close()
-    for one in gateways:
         one.close()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -55,10 +54,9 @@ class Stub:
     """The server; `say` decides on each answer, by default the next turn of the script."""
 
     def __init__(self, script: Sequence[Turn] = (), say: Callable[[Seen], Turn] | None = None) -> None:
-        self.script, self.seen, self.say = list(script), [], say
-        self.seen: list[Seen] = []
-        self.together = self.most = 0
         self._lock = threading.Lock()
+        self.over = threading.Event()
+        self.begin(script, say)
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -71,8 +69,16 @@ class Stub:
                 pass
 
         self.server = _Server(("127.0.0.1", 0), Handler)
-        self.over = threading.Event()
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def begin(self, script: Sequence[Turn] = (), say: Callable[[Seen], Turn] | None = None) -> None:
+        """Forget what was, let go of whoever hangs, and play another script."""
+        self.over.set()
+        with self._lock:
+            self.over = threading.Event()
+            self.script, self.say = list(script), say
+            self.seen: list[Seen] = []
+            self.together = self.most = 0
 
     @property
     def url(self) -> str:
@@ -136,7 +142,7 @@ class Reply:
             self.handler.close_connection = True
             self.handler.connection.close()
         elif fault == "hang":
-            self.over.wait(60)
+            self.over.wait()
             self.handler.close_connection = True
         elif fault == "nonsense":
             self._raw(b"<html>no</html>", "text/html")
@@ -390,4 +396,3 @@ class Reply:
     def _chunk(self, data: bytes) -> None:
         self.handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
         self.handler.wfile.flush()
-        time.sleep(0)

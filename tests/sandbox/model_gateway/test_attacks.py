@@ -22,6 +22,8 @@ from sandbox.model_gateway.link import Reader, pack
 from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_key
 from sandbox.model_gateway.upstream import MAX_ANSWER
 
+from ...patience import PATIENCE
+
 pytestmark = pytest.mark.slow
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -235,7 +237,7 @@ def test_a_gateway_that_was_taken_over_can_send_no_more_than_an_agent(stub, told
     with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
         session = models.open()
         link = socket.socket(fileno=os.dup(session.gateway_end.fileno()))
-        link.settimeout(20)
+        link.settimeout(PATIENCE)
         request = told.a_request(CHAT) | {"web_search_options": {}, "user": SECRET}
         link.sendall(pack({"id": 1, "wire": "chat", "request": request}))
         assert "web_search_options" in answer_over(link)

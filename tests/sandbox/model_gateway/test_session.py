@@ -11,6 +11,8 @@ import pytest
 
 from sandbox.model_gateway.record import repeated
 
+from ...patience import PATIENCE, until
+
 pytestmark = pytest.mark.slow
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -192,9 +194,8 @@ def test_what_is_under_way_at_the_end_is_cut_and_logged(desk, stub, told):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while not upstream.seen:
-        pass
-    task.gateway.finish(20)
+    until(lambda: upstream.seen, "the request")
+    task.gateway.finish(PATIENCE)
     thread.join()
     (call,) = task.finish()
     assert call.outcome == "cut"
