@@ -1,0 +1,288 @@
+"""A small benchmark of two months, made by the product's own rooms from fixed time, keys and randomness.
+
+    turn 2026-11   four cohorts enter
+    2026-12        three submissions are played, a task that leaked is withdrawn
+    turn 2026-12   the sunset cohort retires and is published, the next one enters
+    2027-01        four submissions are played, and one is aborted
+
+Tasks are written by hand and outcomes are given: no world, no agent and no process. What is drawn for public salts is a
+stream of its own, so that sealing once more or once less changes no public byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from quarterturn import publicview, standings, told, watching
+from quarterturn.home import Places, create
+from quarterturn.settings import Approvals, Benchmark, Model, Settings
+from quarterturn.wiring import House
+from rotation import withdrawal
+from rotation.attestation import Attester
+from rotation.calendar import Month
+from rotation.official import Official
+from rotation.sets import DEMO, Stratum
+from rotation.turn import Rotation
+from sandbox.box import Program
+from sandbox.outcome import TaskRun
+from sandbox.score import score
+from sandbox.servers import SERVERS
+from sandbox.store import Runs, RunState
+from sandbox.submission import Submission
+from sandbox.transcript import CallRecord, Transcript
+from vault import signing
+from vault.keys import FileKeyRing
+from vault.ledger import browser, sshsig
+from vault.ledger_store import Ledger
+from vault.store import Vault
+from vault.task import Task
+from verifiers.verdict import Evidence, Verdict
+
+from .fixed import Clock, Stream
+from .numbers import rounded
+
+FIRST = Month.parse("2026-12")
+ORIGIN = "test-frozen.example/log"
+PAGE = b"<!doctype html><title>test-page</title>\n"
+"""Stands for the page that checks a release in a browser, which tests of its own judge."""
+
+SPEC = replace(DEMO, reserve=1)
+EACH = 8  # tasks of each stratum: four cohorts, the next one, its reserve, and what the command line turns with
+MAINTAINERS = ("test-ada", "test-grace")
+AGENTS = {  # name -> the share of its tasks that it passes, and how many calls it makes on each
+    "test-able": (0.9, 3),
+    "test-fair": (0.5, 5),
+    "test-hosted": (0.4, 6),
+    "test-weak": (0.1, 8),
+}
+
+
+def key(name: str) -> Ed25519PrivateKey:
+    """Give the private key of this name; each is made from its name, which begins with `test-`."""
+    return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"test-{name}".encode()).digest())
+
+
+@dataclass(frozen=True)
+class NamedBox:
+    """Stands for a box; nothing is run in it."""
+
+    name: str = "docker"
+    official: bool = True
+
+
+def stratum() -> Stratum:
+    """Give the first of the strata, whose tasks can be traced."""
+    return next(iter(SPEC.per_cohort))
+
+
+def document(of: Stratum, number: int) -> dict[str, Any]:
+    """Write a task by hand; those of the first kind have free values, 2^20 of them, so that they can be traced."""
+    servers = dict.fromkeys(("filesystem", of.server))
+    tools = [f"{server}.{name}" for server in servers for name in list(SERVERS[server].tools)[: 12 // len(servers)]]
+    kept = [tool for tool in tools if tool != "filesystem.create_directory"]
+    seed = hashlib.sha256(f"test-{of}/{number}".encode()).digest()
+    made = {
+        "schema": "quarterturn/task/v1",
+        "spec": "1.0.0",
+        "id": "t-" + "".join("abcdefghijklmnopqrstuvwxyz234567"[byte % 32] for byte in seed[:16]),
+        "server": of.server,
+        "category": of.category,
+        "difficulty": of.difficulty,
+        "max_steps": 8,
+        "goal": f"Make the folder number-{number}.",
+        "initial_state": {},
+        "available_tools": ["filesystem.create_directory", *kept][:12],
+        "success_predicate": {"filesystem.directoryExists": {"path": f"number-{number}"}},
+    }
+    if of.category == "recovery":
+        made["faults"] = [{"tool": made["available_tools"][0], "call": 1, "error": "try again"}]
+    if of == stratum():
+        names = ("ash", "birch", "cedar", "elder", "hazel")
+        made["free"] = {name: {"from": [f"{name}{n:02d}" for n in range(16)]} for name in names}
+        made["goal"] += " It is for " + ", ".join(f"{{{{{name}}}}}" for name in names) + "."
+    return made
+
+
+def outcome(task: Task, *, passed: bool, calls: int, unknown: bool = False) -> TaskRun:
+    """Give what a task came to: so many calls, of which the last was to a tool that is not listed where it failed."""
+    verdict = Verdict.UNKNOWN if unknown else Verdict.TRUE if passed else Verdict.FALSE
+    fault = task.category == "recovery"
+    made = [
+        CallRecord(
+            tool, {}, listed=True, error=fault and not place, injected=fault and not place, result="", seconds=0.01
+        )
+        for place, tool in enumerate(sorted(task.available_tools)[:calls])
+    ]
+    if not passed:
+        made[-1] = replace(made[-1], tool="nobody.lists_this", listed=False)
+    evidence = Evidence("filesystem.directoryExists", verdict)
+    return TaskRun(task.id, task.category, 8, verdict, evidence, Transcript(tuple(made), "done", "answered"))
+
+
+def settings() -> Settings:
+    """Give the home's settings; two maintainers sign for whoever reads a live task."""
+    keys = {name: sshsig.public_line(key(name).public_key().public_bytes_raw()) for name in MAINTAINERS}
+    return Settings(
+        benchmark=Benchmark(first_month=str(FIRST), origin=ORIGIN),
+        approvals=Approvals(actions=("export", "policy"), maintainers=keys),
+        models={"test-model": Model(wire="openai", url="https://model.invalid/v1", models=("test-small",))},
+    )
+
+
+class Played:
+    """The home with what was played in it; each of its rooms draws from a stream of its own."""
+
+    def __init__(self, home: Path, clock: Clock) -> None:
+        self.clock, places = clock, Places(home)
+        ring = FileKeyRing.create(places.ring, None, at=clock(), entropy=Stream("ring"))
+        signing.store(places.log_key, key("log"), ring)
+        signing.store(places.month_key, key("month"), ring, signing.MONTH)
+        signing.store(places.endpoint_key, key("endpoint"), ring, signing.ENDPOINT)
+        create(home, settings(), None, at=clock())
+        self.house = House(home, None, now=clock)
+        vault = Vault(self.house.engine, ring, clock, Stream("vault"))
+        self.books = replace(
+            self.house.books,
+            vault=vault,
+            ledger=Ledger(self.house.engine, self.house.writer, clock),
+            runs=Runs(self.house.engine, vault, clock),
+            entropy=Stream("public"),
+        )
+        self.official = Official(self.books)
+        attester = Attester(self.house.month_key, places.public)
+        self.rotation = Rotation(self.books, SPEC, places.releases, attester)
+
+    def stock(self) -> None:
+        """Add reviewed tasks of each stratum, each of a skeleton of its own."""
+        for each in SPEC.per_cohort:
+            for number in range(EACH):
+                task, skeleton = Task.parse(document(each, number)), f"{each}/{number}"
+                made = {"calls": [{"tool": "filesystem.create_directory", "arguments": {"path": f"number-{number}"}}]}
+                provenance = {"skeleton": skeleton, "template": "t", "solutions": [made | {"answer": "done"}]}
+                self.books.vault.add(
+                    task, provenance, author="test-ada", public_grammar=False, skeleton=skeleton, template="t"
+                )
+                self.books.vault.advance(task.id, "admit")
+                self.books.vault.advance(task.id, "approve")
+
+    def turn(self, month: Month) -> None:
+        """Make a turn and what comes after it."""
+        self.clock.set(f"{month.plus(1)}-01T00:00:00+00:00")
+        self.rotation.run(month)
+        self.look(f"turn of {month}")
+
+    def play(self, name: str, *, kind: str = "image", unknown: int = 0) -> None:
+        """Open, fill and close a run; of its tasks the last `unknown` have no verdict."""
+        self.clock.forward(hours=1)
+        digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
+        submission = Submission(kind, name, name, Program(image=name), digest)  # type: ignore[arg-type]
+        run = self.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        share, calls = AGENTS[name]
+        tasks = self.official.serve(run)
+        for place, task in enumerate(tasks):
+            mark = hashlib.sha256(f"{name}/{task.id}".encode()).digest()[0]
+            left = place >= len(tasks) - unknown
+            self.official.record(run, outcome(task, passed=mark < 256 * share, calls=calls - mark % 2, unknown=left))
+        self.official.close(run)
+        told.figures(self.house, run.record.number)
+
+    def abort(self, name: str) -> None:
+        """Open a run and abort it."""
+        digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
+        run = self.official.open(Submission("image", name, name, Program(image=name), digest), NamedBox())  # type: ignore[arg-type]
+        self.official.abort(run.record.number, "cancelled")
+
+    def withdraw(self) -> None:
+        """Withdraw a task of the cohort that stays longest; the next of its stratum's reserve takes its place."""
+        self.clock.forward(hours=1)
+        task = self.books.months.cohorts("live")[-1].tasks[0]
+        withdrawal.withdraw(self.books, [task], "it was read aloud in a talk", who="test-ada")
+        publicview.after(self.house, withdrawn=True)
+
+    def look(self, why: str) -> None:
+        """Look at the results, and write the public view again."""
+        watching.after(self.house, why)
+        publicview.after(self.house)
+
+    @property
+    def live(self) -> list[str]:
+        """List the live tasks, those of the cohort that stays longest first."""
+        return [task for cohort in reversed(self.books.months.cohorts("live")) for task in cohort.tasks]
+
+    def leaf(self, index: int) -> bytes:
+        """Give a leaf of the log."""
+        return self.books.ledger.leaf(index)
+
+    def leaked(self) -> str:
+        """Give the goal of a traceable task as one submitter was shown it in the second month."""
+        names = [record.id for record in self.books.vault.records("live") if record.traceable]
+        opened = self.books.vault.open(names[0], who="test-ada", why="freeze")
+        return self.books.vault.served(opened.task, "test-able", str(FIRST.plus(1))).goal
+
+
+def play(home: Path, clock: Clock) -> Played:
+    """Play the two months."""
+    browser.page = lambda: PAGE
+    clock.set("2026-11-30T00:00:00+00:00")
+    made = Played(home, clock)
+    made.stock()
+    made.turn(FIRST.plus(-1))
+    made.play("test-able")
+    made.play("test-fair")
+    made.withdraw()
+    made.play("test-weak", unknown=1)
+    made.turn(FIRST)
+    for name in ("test-able", "test-fair", "test-weak"):
+        made.play(name)
+    made.play("test-hosted", kind="endpoint")
+    made.abort("test-able")
+    made.look("results of the month")
+    return made
+
+
+def files(made: Played) -> Iterator[tuple[str, bytes]]:
+    """Give what is frozen of it: leaves, checkpoints, every other public file, and what scores, board and watch say.
+
+    Of the log's tiles, which hold the leaves and their hashes once more, the digests are enough.
+    """
+    yield "leaves.jsonl", b"".join(leaf + b"\n" for leaf in made.books.ledger.leaves())
+    public = made.house.places.public
+    paths = {path.relative_to(public).as_posix(): path for path in public.rglob("*") if path.is_file()}
+    shown = {name: path.read_bytes() for name, path in sorted(paths.items()) if not path.name.startswith(".")}
+    heads = [int(path.name) for path in (public / "log" / "checkpoints").iterdir() if path.name.isdigit()]
+    yield "checkpoints.txt", b"\n".join(shown[f"log/checkpoints/{size}"] for size in sorted(heads))
+    for name, data in shown.items():
+        if "log" not in name.split("/")[:-1]:
+            yield f"public/{name}", data
+    sums = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in shown.items()]
+    yield "public.sha256", "".join(sums).encode()
+    for month in (FIRST, FIRST.plus(1)):
+        yield from _scores(made, month)
+    yield "findings.json", _json(rounded(watching.listing(made.house, None, everything=True).data))
+
+
+def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
+    """Give a month's board, what submitters were told of their runs, each run's score, and the results behind it."""
+    runs = made.books.runs.list(month=str(month))
+    done = [record.number for record in runs if record.state is RunState.DONE]
+    results = {number: made.official.closed(made.books.runs.get(number), why="freeze") for number in done}
+    shown = {
+        "board": [line.as_json() for line in standings.of_month(made.house, month)],
+        "runs": {record.number: record.state.value for record in runs},
+        "told": {number: told.figures(made.house, number) for number in done},
+        "scores": {number: rounded(score(found).as_json()) for number, found in results.items()},
+    }
+    yield f"scores/{month}.json", _json(shown)
+    lines = [json.dumps(one.document(), sort_keys=True) + "\n" for found in results.values() for one in found]
+    yield f"scores/{month}-results.jsonl", "".join(lines).encode()
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1, sort_keys=True).encode() + b"\n"

@@ -1,0 +1,88 @@
+"""What the house does is what it did: made again in another process, zone, locale and hash seed, byte for byte."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..patience import PATIENCE  # noqa: TID252 - the tests' own
+from .freeze import COMMAND, FROZEN, KEPT
+
+ROOT = Path(__file__).parents[2]
+ELSEWHERE = {  # what is frozen where it is read, and the test that compares it there
+    "docs/reference/openapi.yaml": "tests/quarterturn/service/test_describe.py",
+    "docs/reference/statements": "tests/vault/ledger/test_leaf.py",
+}
+ELSE = {"TZ": "Pacific/Auckland", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
+LARGEST, WHOLE = 300 << 10, 1 << 20
+FILES, LINES, WIDTH = 6, 24, 160
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in sorted(paths.items()) if name not in KEPT}
+
+
+def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[str]:
+    """Say which files differ, and show the first of them in short."""
+    names = [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
+    yield f"{len(names)} of {len(before)} frozen files differ: {', '.join(names)}"
+    for name in names[:FILES]:
+        old, new = (side.get(name, b"").decode(errors="backslashreplace").splitlines() for side in (before, after))
+        lines = [*difflib.unified_diff(old, new, f"frozen/{name}", "now", n=1, lineterm="")]
+        yield "\n".join(line[:WIDTH] for line in lines[:LINES])
+        if len(lines) > LINES:
+            yield f"... and {len(lines) - LINES} lines more"
+    yield f"If this was meant, and tests/contracts/frozen/README.md says that one may, freeze anew: {COMMAND}"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What the house does today, made by the one command."""
+    folder = tmp_path_factory.mktemp("frozen")
+    command = [sys.executable, "-m", "tests.contracts.freeze", "--to", str(folder)]
+    environment = {**os.environ, **ELSE}
+    done = subprocess.run(
+        command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
+    return files(folder)
+
+
+@pytest.mark.slow
+def test_what_is_done_is_what_was_frozen(made):
+    before = files(FROZEN)
+    if before != made:
+        pytest.fail("\n".join(differences(before, made)), pytrace=False)
+
+
+def test_a_difference_names_the_file_the_lines_and_the_command():
+    before = {"month/leaves.jsonl": b"one\ntwo\n", "gone.txt": b"gone\n", "same.txt": b"same\n"}
+    said = "\n".join(
+        differences(before, {"month/leaves.jsonl": b"one\n2\n", "same.txt": b"same\n", "new.txt": b"new\n"})
+    )
+    assert "3 of 3 frozen files differ: gone.txt, month/leaves.jsonl, new.txt" in said
+    assert all(line in said.splitlines() for line in ("-two", "+2", "-gone", "+new"))
+    assert "same" not in said
+    assert said.endswith(COMMAND)
+
+
+def test_what_is_frozen_stays_small_enough_to_read():
+    sizes = {name: len(data) for name, data in files(FROZEN).items()}
+    assert max(sizes.values()) <= LARGEST
+    assert sum(sizes.values()) <= WHOLE
+
+
+def test_what_the_documentation_shows_is_frozen_there():
+    page = (FROZEN / "README.md").read_text()
+    for place, test in ELSEWHERE.items():
+        assert (ROOT / place).exists()
+        assert Path(place).name in (ROOT / test).read_text()
+        assert place in page
+        assert test in page
