@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from quarterturn.cli import run
 from quarterturn.home import create
 from quarterturn.settings import Benchmark, Database, Service, Settings, dump, load
 from quarterturn.wiring import House
+from rotation import sets
 from rotation.calendar import Month
-from rotation.sets import DEMO, Stratum
+from rotation.sets import DEMO, SetSpec, Stratum
 from sandbox.servers import SERVERS
 from vault import db
 from vault.task import Task
@@ -30,6 +31,9 @@ from ..postgres import Server  # noqa: TID252 - the tests' own
 
 MONTH = "2026-12"
 SQLITE = Database()
+_FEW = {Stratum("filesystem", "single-tool", "easy"): 1, Stratum("git", "composition", "medium"): 1}
+FEW = SetSpec("few", _FEW, _FEW)
+"""A set for what plays it in a real box: one task with files and one with a repository in a cohort."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ def stocked_up(
 ) -> list[str]:
     """Add reviewed tasks of each stratum, each of a skeleton of its own; `template` may name one a `{number}`."""
     added = []
-    for stratum in DEMO.per_cohort:
+    for stratum in house.spec.per_cohort:
         for number in range(first, first + each):
             task = Task.parse(write(stratum, number))
             skeleton = f"{stratum}/{number}"
@@ -135,10 +139,12 @@ def stocked_up(
     return added
 
 
-def make(folder: Path, *, tasks: int = 0, live: bool = False, database: Database = SQLITE, **how: Any) -> Path:
-    """Make a home with so many reviewed tasks of each stratum, and a live set if it is wanted."""
-    anybodys = Service(images=("",))
-    create(folder, Settings(benchmark=Benchmark(first_month=MONTH), service=anybodys, database=database), None)
+def make(
+    folder: Path, *, of: str = "demo", tasks: int = 0, live: bool = False, database: Database = SQLITE, **how: Any
+) -> Path:
+    """Make a home of a set with so many reviewed tasks of each stratum, and a live set if it is wanted."""
+    benchmark, anybodys = Benchmark(first_month=MONTH, set=of), Service(images=("",))
+    create(folder, Settings(benchmark=benchmark, service=anybodys, database=database), None)
     house = House(folder, None)
     stocked_up(house, tasks, **how)
     if live:
@@ -234,9 +240,22 @@ def live(copy: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture
-def playable(copy: Callable[..., Path]) -> Path:
-    """A home with a live set that a real box can play: every task has a verdict."""
-    return copy("playable", tasks=4, live=True, write=with_files)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be a small set of its own name, and let a cohort of the demo set be as small."""
+    monkeypatch.setitem(sets.SETS, FEW.name, FEW)  # type: ignore[index]
+    monkeypatch.setitem(sets.SETS, DEMO.name, replace(DEMO, per_cohort=FEW.per_cohort))  # type: ignore[index]
+
+
+@pytest.fixture
+def small(few: None, copy: Callable[..., Path]) -> Path:
+    """A home with a live set of eight tasks, for boxes in which nothing can be played."""
+    return copy("small", tasks=5, live=True)
+
+
+@pytest.fixture
+def playable(few: None, copy: Callable[..., Path]) -> Path:
+    """A home with a live set of eight tasks that a real box can play: every task has a verdict."""
+    return copy("playable", tasks=5, live=True, write=with_files)
 
 
 @pytest.fixture

@@ -28,9 +28,9 @@ BLOB = f"access-head/{MONTH}"
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept(memory: Path) -> Path:
     """A home whose first set commits to three openings, and that has made two more since."""
-    home = make(tmp_path_factory.mktemp("accesses") / "home", tasks=4)
+    home = make(memory / "accesses", tasks=4)
     with closing(House(home, None)) as house:
         names = [record.id for record in house.vault.records()[:5]]
         for name in names[:3]:

@@ -29,7 +29,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "crashes.md"
 
 
 @pytest.fixture(scope="session")
-def drafts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def drafts(memory: Path) -> Path:
     """A file of two tasks to import."""
     lines = []
     for number in (50, 51):
@@ -40,16 +40,16 @@ def drafts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         solutions = [{"name": "direct", "calls": calls, "answer": None}]
         provenance = {**names, "solutions": solutions, "mutants": mutants}
         lines.append(json.dumps({"task": written(EASY, number), "provenance": provenance}))
-    path = tmp_path_factory.mktemp("drafts") / "drafts.jsonl"
+    path = memory / "drafts.jsonl"
     path.write_text("\n".join(lines))
     return path
 
 
 @pytest.fixture(scope="session")
-def proven(drafts: Path, templates: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Admission]:
+def proven(drafts: Path, templates: Path, memory: Path) -> dict[str, Admission]:
     """What the box said of them, once: what is struck is what comes after."""
     prover, read = BoxProver(BwrapBox()), intake.read_drafts(drafts.read_bytes(), "drafts")
-    with closing(House(copy_of(templates, "empty", tmp_path_factory.mktemp("proven") / "home"), None)) as house:
+    with closing(House(copy_of(templates, "empty", memory / "proven"), None)) as house:
         others = around(house, who="ada")
         return {draft.id: admit(draft, prover, others) for draft in read}
 

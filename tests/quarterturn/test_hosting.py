@@ -71,16 +71,19 @@ def words(home, authority, *more):
 @pytest.mark.own_network
 @pytest.mark.box
 @pytest.mark.slow
-def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say, live, authority):
+def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say, small, authority):
     with serve(agent, authority.server("203.0.113.10")) as heard:
-        said = say(*words(live, authority, "--set", "private"))
+        said = say(*words(small, authority, "--set", "private"))
     assert said.code == 0, said.err
     assert (said.data["track"], said.data["rank"], said.data["note"]) == ("endpoint", None, "unofficial")
-    house = House(live, None)
+    house = House(small, None)
     sunset = house.months.cohorts("live")[0]
     passed = said.data["whole"]["success_rate"]["value"]
     folders = [task for task in sunset.tasks if house.vault.record(task).server == "filesystem"]
-    assert (said.data["whole"]["attempted"], passed) == (len(sunset.tasks), round(len(folders) / 6 * 200) / 200)
+    assert (said.data["whole"]["attempted"], passed) == (
+        len(sunset.tasks),
+        round(len(folders) / len(sunset.tasks) * 200) / 200,
+    )
     counted = {
         task: times for task, submitter, channel, times in house.books.exposures.totals() if channel == "endpoint"
     }
@@ -100,7 +103,7 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
     assert report.ok, [step for step in report.steps if not step.ok]
     secrets = [document["url"].rpartition("/")[2] for document in sent]
     assert not [secret for secret in secrets if secret in said.out + said.err]
-    rows = "".join(sqlite3.connect(f"file:{live}/quarterturn.db?mode=ro", uri=True).iterdump())
+    rows = "".join(sqlite3.connect(f"file:{small}/quarterturn.db?mode=ro", uri=True).iterdump())
     assert not [secret for secret in secrets if secret in rows]
 
 

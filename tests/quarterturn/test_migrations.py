@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,8 @@ from quarterturn.migrations.metadata import METADATA
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
 from vault.db import open_engine, transaction
+
+from .crashes import Child
 
 pytestmark = pytest.mark.both_databases
 
@@ -107,26 +108,21 @@ def test_a_database_of_a_newer_version_is_left_alone(engine):
         migrations.upgrade(engine)
 
 
-MIGRATE = """
-import sys
-from quarterturn import desk, migrations
-from vault import db
-db.WAIT, db.IDLE = 600.0, 600
-engine = db.open_engine(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.read(1)
-migrations.upgrade(engine)
-"""
-
-
 @pytest.mark.slow
 def test_processes_that_migrate_at_once_wait_for_each_other(url):
-    command = [sys.executable, "-c", MIGRATE, url]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    workers = [subprocess.Popen(command, **pipes) for _ in range(4)]
-    assert [worker.stdout.readline() for worker in workers] == [b"ready\n"] * 4
-    assert [worker.communicate(b"!", timeout=900) for worker in workers] == [(b"", b"")] * 4
-    assert [worker.returncode for worker in workers] == [0] * 4
+    waiting, begin = os.pipe()
+
+    def work() -> int:
+        os.close(begin)
+        os.read(waiting, 1)  # ends when the last of the others' ends is closed
+        migrations.upgrade(open_engine(url))
+        return 0
+
+    workers = [Child(work) for _ in range(4)]
+    os.close(begin)
+    said = [worker() for worker in workers]
+    os.close(waiting)
+    assert [(one.code, one.text) for one in said] == [(0, "")] * 4
     engine = open_engine(url)
     assert tables(engine) == set(METADATA.tables)
     engine.dispose()

@@ -13,7 +13,7 @@ from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
 
-pytestmark = pytest.mark.both_databases
+both = pytest.mark.both_databases
 
 WISH = Wish("dev", image="agent:1")
 MONTH = "2026-12"
@@ -56,6 +56,7 @@ def state(house, claim):
     return house.submissions.get(claim.id).state
 
 
+@both
 def test_who_submits_much_does_not_come_before_who_submits_once(submit, queue):
     flood = [submit("ada").number for _ in range(4)]
     one = submit("bob").number
@@ -63,6 +64,7 @@ def test_who_submits_much_does_not_come_before_who_submits_once(submit, queue):
     assert queue.waiting() == [flood[0], one, two[0], flood[1], two[1], flood[2], flood[3]]
 
 
+@both
 def test_linked_accounts_stand_in_one_line(house, submit, queue):
     house.accounts.link("countess", "ada")
     first, second, other = submit("ada").number, submit("countess").number, submit("bob").number
@@ -77,6 +79,7 @@ def test_what_runs_counts_as_the_beginning_of_ones_backlog(submit, queue):
     assert queue.waiting() == [other, second]
 
 
+@both
 def test_only_so_many_of_one_party_run_at_once(house, clock, submit):
     queue = Queue(house.engine, clock, at_once=1)
     for _ in range(3):
@@ -87,6 +90,7 @@ def test_only_so_many_of_one_party_run_at_once(house, clock, submit):
     assert queue.claim("w") is not None
 
 
+@both
 def test_a_claim_raises_the_attempt_and_is_a_lease(house, submit, queue, clock):
     submit("ada")
     first = queue.claim("one")
@@ -102,6 +106,7 @@ def test_a_claim_raises_the_attempt_and_is_a_lease(house, submit, queue, clock):
     assert (second.number, second.attempt) == (first.number, 2)
 
 
+@both
 def test_many_that_reap_at_once_put_each_job_back_once(house, submit, queue, clock):
     for _ in range(6):
         submit("ada")
@@ -117,6 +122,7 @@ def test_many_that_reap_at_once_put_each_job_back_once(house, submit, queue, clo
     assert {queue.claim("w").attempt for _ in claims} == {2}
 
 
+@both
 def test_who_was_thought_dead_writes_nothing_any_more(house, submit, queue, clock):
     submit("ada")
     dead = queue.claim("one")
@@ -151,6 +157,7 @@ def test_what_is_given_back_waits_again_and_the_try_counts(house, submit, queue)
     assert queue.claim("w").attempt == 2
 
 
+@both
 def test_what_is_set_aside_lets_others_pass_and_is_taken_once_its_pause_is_over(house, submit, clock):
     queue = Queue(house.engine, clock, at_once=1)
     first, second = submit("ada"), submit("ada")
@@ -203,6 +210,7 @@ def test_a_claim_of_nothing_writes_nothing(house, queue):
     assert not queue.renew(Claim(7, "s-" + "a" * 16, 1))
 
 
+@both
 def test_many_workers_take_each_job_once(house, submit, clock):
     made = {submit(name).number for name in ("ada", "bob", "carl") for _ in range(8)}
     taken: Counter[int] = Counter()

@@ -20,7 +20,7 @@ from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
 from vault.db import transaction
 
-pytestmark = pytest.mark.both_databases
+both = pytest.mark.both_databases
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 MONTH = "2026-12"
@@ -85,6 +85,7 @@ def test_a_submission_waits_and_is_its_owners(house, take):
             house.submissions.get(name, account)
 
 
+@both
 def test_the_newest_comes_first_and_pages_follow(house, take):
     made = [take() for _ in range(5)]
     take("bob")
@@ -113,6 +114,7 @@ def test_what_could_never_be_run_is_refused_at_the_door(wish):
         Wish("dev", **wish)
 
 
+@both
 def test_the_same_key_gives_the_same_submission(house, take):
     first = take(once="k-1")
     again, new = house.submissions.take("ada", DEV, month=MONTH, once="k-1")
@@ -123,6 +125,7 @@ def test_the_same_key_gives_the_same_submission(house, take):
         take(wish=PRIVATE, once="k-1")
 
 
+@both
 def test_a_job_is_handed_over_with_its_row_or_neither_is_there(house, take):
     def fails(session, number):
         raise OSError("no queue today")
@@ -135,6 +138,7 @@ def test_a_job_is_handed_over_with_its_row_or_neither_is_there(house, take):
     assert seen == [(True, made.number)]
 
 
+@both
 def test_a_quota_says_what_is_left_before_it_bites(house):
     few = limited(house, dev_per_day=2)
     for used in range(2):
@@ -145,6 +149,7 @@ def test_a_quota_says_what_is_left_before_it_bites(house):
     few.take("bob", DEV, month=MONTH)
 
 
+@both
 def test_linked_accounts_share_their_quotas(house):
     few = limited(house, private_per_month=1)
     house.accounts.link("countess", "ada")
@@ -163,6 +168,7 @@ def test_a_new_day_and_a_new_month_begin_anew(house, take):
     assert later.quotas("ada", MONTH)["private"].until == datetime(2027, 1, 1, tzinfo=UTC)
 
 
+@both
 def test_what_is_cancelled_before_it_starts_costs_nothing(house, take):
     made = take()
     assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
@@ -189,6 +195,7 @@ def test_failures_of_ours_are_refunded_and_others_are_not(house, take, code):
     assert house.submissions.quotas("ada", MONTH)["dev"].used == (0 if CODES[code].ours else 1)
 
 
+@both
 def test_a_private_run_that_was_never_opened_costs_nothing(house, take):
     take(wish=PRIVATE)
     work_off(house, "not-found")
@@ -198,6 +205,7 @@ def test_a_private_run_that_was_never_opened_costs_nothing(house, take):
     assert house.submissions.quotas("ada", MONTH)["private"].used == 1
 
 
+@both
 def test_only_so_many_wait(house):
     few = limited(house, waiting=2)
     made = [few.take("ada", DEV, month=MONTH)[0] for _ in range(2)]
@@ -207,6 +215,7 @@ def test_only_so_many_wait(house):
     few.take("ada", PRIVATE, month=MONTH)
 
 
+@both
 @pytest.mark.slow
 def test_a_run_is_named_before_any_is_scored_or_never(house, take):
     named = Wish("private", image="agent:1", counts=True)

@@ -44,9 +44,9 @@ def play(house):
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory):
+def published(memory):
     """What a home has published after two turns and a run between them, as the guide wants it on one desk."""
-    folder = tmp_path_factory.mktemp("guide")
+    folder = memory / "guide"
     home, desk = make(folder / "home", tasks=5, live=True), folder / "desk"
     house = House(home, None)
     play(house)

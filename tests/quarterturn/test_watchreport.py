@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,11 +20,12 @@ from sandbox.transcript import CallRecord, Transcript
 from verifiers.verdict import Evidence, Verdict
 
 from .conftest import MONTH, make, stocked_up
+from .guides import Desk, commands
 
 pytestmark = pytest.mark.slow
 
 BOX = SimpleNamespace(name="docker", official=True)
-GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "read-the-watch.md"
+GUIDE = "read-the-watch.md"
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
@@ -65,9 +61,9 @@ def played(folder: Path, peers: tuple[str, ...]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def two_months(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def two_months(memory: Path) -> Path:
     """Five submitters; in the second month one of them passes all that is old and nothing that is new."""
-    return played(tmp_path_factory.mktemp("watch") / "home", PEERS)
+    return played(memory / "watch", PEERS)
 
 
 @pytest.fixture
@@ -188,20 +184,9 @@ def test_few_peers_are_told_the_smallest_leak_that_could_be_seen(say, tmp_path):
     assert "Too few peers." in html.read_text(encoding="utf-8")
 
 
-def test_the_guide_to_the_watch_works_line_by_line(months):
-    blocks = re.findall(r"^```\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    commands = [line for block in blocks for line in block.splitlines()]
-    assert len(commands) == 5
-    for command in commands:
-        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            shlex.split(command),
-            cwd=months.parent,
-            env=os.environ | {"PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=3600,
-            check=False,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout[-500:]}\n{done.stderr[-500:]}"
+def test_the_guide_to_the_watch_works_line_by_line(say, months, monkeypatch):
+    desk = Desk(months.parent, say, monkeypatch)
+    assert len(commands(GUIDE)) == 5
+    for command in commands(GUIDE):
+        desk.type(command)
     assert (months.parent / "january.html").stat().st_size > 10_000
