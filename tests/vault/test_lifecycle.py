@@ -46,6 +46,12 @@ def test_nothing_is_published_that_was_not_live_and_nothing_goes_live_unreviewed
         assert way[-5:] == [State.ADMITTED, State.REVIEWED, State.LIVE, State.RETIRED, State.PUBLISHED]
 
 
+def test_a_task_is_rejected_before_its_review_and_withdrawn_after_it():
+    leaves = {event: {state for state, row in TRANSITIONS.items() if event in row} for event in EVENTS}
+    assert leaves[Event.REJECT] == {State.DRAFT, State.ADMITTED}
+    assert leaves[Event.WITHDRAW] == {State.REVIEWED, State.LIVE}
+
+
 def test_an_unknown_event_is_malformed_and_the_known_ones_are_named():
     with pytest.raises(Malformed, match=r"'promote'.*withdraw"):
         advance(State.DRAFT, "promote")
