@@ -1,8 +1,9 @@
 """Builds those of our images that are missing.
 
 An image's tag is a digest of everything that it is built from, so one that is there is the right one; `latest` follows
-it. Each Dockerfile has two arguments, BASE and BUILD_BASE (`sandbox.images.bases`): final stages stand on the first,
-build stages on the second, so that no image holds a trace of how this machine reaches its packages.
+it. A Dockerfile has two arguments, BASE and BUILD_BASE (`sandbox.images.bases`): final stages stand on the first, build
+stages on the second, so that no image holds a trace of how this machine reaches its packages. The world's stands on
+another image of ours instead, whose tag it is given as SERVERS: a change of our own programs fetches nothing.
 
 Standard library only: the launcher calls this before it starts the tests.
 """
@@ -15,7 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,15 +28,25 @@ NOT_BUILT_IN = {"__pycache__", "node_modules", "README.md"}
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image of ours: its name, the folder that it is built from, and folders that are laid into that one."""
+    """One image of ours.
+
+    Attributes:
+        name: what it is called.
+        folder: what it is built from.
+        beside: files and folders that are laid into that one, by the name that they get there.
+        without: what in the folder it is not built from.
+        on: the image of ours that it stands on, if it is not a base.
+    """
 
     name: str
     folder: Path
     beside: tuple[tuple[str, Path], ...] = ()
+    without: frozenset[str] = frozenset()
+    on: Image | None = None
 
     def tag(self, base: str) -> str:
         """Give the reference of what the folder is built into on this base."""
-        digest = hashlib.sha256(base.encode())
+        digest = hashlib.sha256((self.on.tag(base) if self.on else base).encode())
         for name, path in self._inputs():
             content = path.read_bytes()
             digest.update(f"\n{name} {len(content)}\n".encode() + content)
@@ -52,19 +63,29 @@ class Image:
             yield Path(folder)
 
     def _inputs(self) -> Iterator[tuple[str, Path]]:
-        for prefix, folder in (("", self.folder), *self.beside):
-            for path in sorted(folder.rglob("*")):
-                inside = path.relative_to(folder)
-                if path.is_file() and not NOT_BUILT_IN & set(inside.parts):
-                    yield str(prefix / inside), path
+        for prefix, source in (("", self.folder), *self.beside):
+            for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+                inside = path.relative_to(source)
+                unread = NOT_BUILT_IN | (frozenset() if prefix else self.without)
+                if path.is_file() and not unread & set(inside.parts):
+                    yield str(Path(prefix, inside)), path
 
 
 HERE = Path(__file__).parent
+IN_WORLD = HERE / "world"
+LOCKS = ("node.txt", "npm", "python")  # of the servers; they lie in the world's folder, because boxes read them, too
 RELAY = Image("quarterturn-relay", HERE / "relay")
-WORLD = Image("quarterturn-world", HERE / "world", (("forge", HERE.parent / "forge"),))
+SERVERS = Image("quarterturn-servers", HERE / "servers", tuple((name, IN_WORLD / name) for name in LOCKS))
+WORLD = Image(
+    "quarterturn-world",
+    IN_WORLD,
+    beside=(("forge", HERE.parent / "forge"),),
+    without=frozenset({*LOCKS, "node.in"}),
+    on=SERVERS,
+)
 RULEBOOK = Image("quarterturn-agent-rulebook", HERE.parents[1] / "examples" / "agents" / "rulebook")
 LLM = Image("quarterturn-agent-llm", HERE.parents[1] / "examples" / "agents" / "llm")
-IMAGES = (RELAY, WORLD, RULEBOOK, LLM)
+IMAGES = (RELAY, SERVERS, WORLD, RULEBOOK, LLM)  # what another stands on comes before it
 
 
 def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str, str]:
@@ -110,7 +131,8 @@ def _alone() -> Iterator[None]:
 
 def _build_all(images: Sequence[Image], base: str, reach: Reach, say: Say) -> None:
     make_base(base, say)
-    with build_base(base, reach) as stages:
+    fetching = any(image.on is None for image in images)
+    with build_base(base, reach) if fetching else nullcontext("") as stages:
         for image in images:
             tag = image.tag(base)
             say(f"building the image {tag}")
@@ -118,7 +140,8 @@ def _build_all(images: Sequence[Image], base: str, reach: Reach, say: Say) -> No
 
 
 def _build(image: Image, tag: str, base: str, stages: str) -> None:
-    arguments = ("--build-arg", f"BASE={base}", "--build-arg", f"BUILD_BASE={stages}")
+    values = {"SERVERS": image.on.tag(base)} if image.on else {"BASE": base, "BUILD_BASE": stages}
+    arguments = [word for name, value in values.items() for word in ("--build-arg", f"{name}={value}")]
     # The host's network, because the builder's own has neither a loopback proxy nor, always, a way out.
     with image.context() as folder:
         docker("build", "--force-rm", "--network", "host", *arguments, "--tag", tag, folder, what=f"building {tag}")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from quarterturn.launcher.images import build, reach
 from quarterturn.launcher.pip_settings import PipSettings
 from sandbox.images.bases import CERTIFICATES, PULLED, Reach
-from sandbox.images.build import IMAGES, RELAY, WORLD, Image
+from sandbox.images.build import IMAGES, RELAY, SERVERS, WORLD, Image
 
 
 def in_image(reference: str, script: str) -> str:
@@ -40,12 +43,44 @@ def test_a_tag_names_what_the_image_is_built_from(tmp_path: Path) -> None:
     assert image.tag("a-base") != first
 
 
-@pytest.mark.parametrize("image", IMAGES, ids=lambda image: image.name)
+@pytest.mark.parametrize("image", [image for image in IMAGES if image.on is None], ids=lambda image: image.name)
 def test_a_dockerfile_builds_with_the_public_base_and_with_ours(image: Image) -> None:
     lines = (image.folder / "Dockerfile").read_text(encoding="utf-8").splitlines()
     assert f"ARG BASE={PULLED}" in lines
     assert "ARG BUILD_BASE=${BASE}" in lines
     assert [line for line in lines if line.startswith("FROM ")][-1] in {"FROM ${BASE}", "FROM scratch"}
+
+
+def test_a_change_of_our_own_programs_leaves_what_was_fetched(tmp_path: Path) -> None:
+    assert WORLD.on is SERVERS
+    assert IMAGES.index(SERVERS) < IMAGES.index(WORLD)
+    copy = replace(WORLD, folder=tmp_path / "world")
+    shutil.copytree(WORLD.folder, copy.folder)
+    assert copy.tag("a-base") == WORLD.tag("a-base")
+    (copy.folder / "node.txt").write_text("a lock is read by the other image")
+    assert copy.tag("a-base") == WORLD.tag("a-base")
+    (copy.folder / "init.py").write_text("changed")
+    assert copy.tag("a-base") != WORLD.tag("a-base")
+    lines = (WORLD.folder / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    assert f"ARG SERVERS={SERVERS.name}:latest" in lines
+    assert next(line for line in lines if line.startswith(("FROM ", "RUN "))) == "FROM ${SERVERS}"
+
+
+def test_a_changed_lock_changes_what_stands_on_it(tmp_path: Path) -> None:
+    changed = replace(SERVERS, beside=(("node.txt", tmp_path / "node.txt"), *SERVERS.beside[1:]))
+    (tmp_path / "node.txt").write_text("another lock")
+    assert changed.tag("a-base") != SERVERS.tag("a-base")
+    assert replace(WORLD, on=changed).tag("a-base") != WORLD.tag("a-base")
+
+
+def test_files_that_are_alike_become_one(tmp_path: Path) -> None:
+    for name, text in {"a/x": "same", "b/x": "same", "b/y": "other", "c": "same"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "c").chmod(0o755)
+    subprocess.run([sys.executable, SERVERS.folder / "hardlink.py", tmp_path], check=True)
+    assert (tmp_path / "a/x").samefile(tmp_path / "b/x")
+    assert [(tmp_path / name).stat().st_nlink for name in ("a/x", "b/y", "c")] == [2, 1, 1]
 
 
 def test_pips_settings_become_a_build_stages_own(tmp_path: Path) -> None:
