@@ -280,7 +280,7 @@ def _run(installer: Installer, what: str, program: str, *arguments: str) -> int:
 
 def _heard(installer: Installer, program: str, *arguments: str) -> tuple[int, str]:
     """Run a program beside others, and give its status and what it said."""
-    command = [installer.venv / "bin" / program, *arguments]
+    command: list[str | Path] = [installer.venv / "bin" / program, *arguments]
     done = subprocess.run(
         command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
