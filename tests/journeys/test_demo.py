@@ -1,4 +1,8 @@
-"""The whole month, as a newcomer plays it: the real command, real servers, a real box."""
+"""The whole month, as a newcomer plays it: the real command, real servers, a real box.
+
+Each box plays it with a small set: one task a server in a cohort behind bubblewrap, a single one in Docker, where a
+task costs most. The whole set differs in nothing but its size and is played with `--exhaustive`.
+"""
 
 import json
 import subprocess
@@ -9,19 +13,24 @@ from typing import Any
 import pytest
 
 from quarterturn.cli.secrets import open_house
+from rotation.sets import COHORTS
 
-QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
+from ..patience import PATIENCE
+from .small import WHOLE, command, spec
+
+EACH_SERVER = "filesystem/single-tool/easy,git/recovery/hard,sqlite/single-tool/easy"
+ONE = "git/recovery/hard"
 FIGURES = {"success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate"}
 
 pytestmark = pytest.mark.slow
 
 
-def quarterturn(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([QUARTERTURN, *map(str, words)], capture_output=True, text=True, timeout=3600, check=False)
+def quarterturn(*words: str | Path, strata: str = WHOLE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*command(strata), *map(str, words)], capture_output=True, text=True, check=False)
 
 
-def played(box: str, home: Path) -> dict[str, Any]:
-    done = quarterturn("demo", "--json", "--box", box, "--home", home)
+def played(box: str, home: Path, strata: str) -> dict[str, Any]:
+    done = quarterturn("demo", "--json", "--box", box, "--home", home, strata=strata)
     assert done.returncode == 0, done.stderr[-2000:]
     assert len(done.stdout.splitlines()) == 1, "one object on standard output, and nothing else"
     said = json.loads(done.stdout)
@@ -30,15 +39,17 @@ def played(box: str, home: Path) -> dict[str, Any]:
     return data
 
 
-def require_the_month(data: dict[str, Any], box: str) -> None:
+def require_the_month(data: dict[str, Any], box: str, strata: str) -> None:
+    size = spec(strata).cohort_size
     assert data["box"] == box
-    assert (data["live"], data["retired"], data["entered"]) == (24, 6, 6)
+    assert (data["live"], data["retired"], data["entered"]) == (COHORTS * size, size, size)
     assert data["agents"]["null"]["success_rate"] == 0.0
     assert data["agents"]["oracle"]["success_rate"] == 1.0
-    assert 0.0 < data["agents"]["rulebook"]["success_rate"] < 1.0
+    assert data["agents"]["rulebook"]["success_rate"] < 1.0
+    assert data["agents"]["rulebook"]["success_rate"] > 0.0 or strata == ONE, "it knows easy tasks"
     for figures in data["agents"].values():
         assert set(figures) >= FIGURES
-        assert figures["attempted"] == 24
+        assert figures["attempted"] == COHORTS * size
         assert figures["unknown"] == 0
     assert data["egress"]["attempts"] >= 12
     assert data["egress"]["escaped"] == 0
@@ -54,17 +65,25 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def month(home: Path) -> dict[str, Any]:
-    return played("bwrap", home)
+    return played("bwrap", home, EACH_SERVER)
 
 
 @pytest.mark.box
 def test_the_demo_plays_a_month_behind_bubblewrap(month: dict[str, Any]) -> None:
-    require_the_month(month, "bwrap")
+    require_the_month(month, "bwrap", EACH_SERVER)
 
 
 @pytest.mark.engine
 def test_the_demo_plays_a_month_in_docker(tmp_path: Path) -> None:
-    require_the_month(played("docker", tmp_path / "home"), "docker")
+    require_the_month(played("docker", tmp_path / "home", ONE), "docker", ONE)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "box", [pytest.param("bwrap", marks=pytest.mark.box), pytest.param("docker", marks=pytest.mark.engine)]
+)
+def test_the_demo_plays_a_month_of_the_whole_set(box: str, tmp_path: Path) -> None:
+    require_the_month(played(box, tmp_path / "home", WHOLE), box, WHOLE)
 
 
 @pytest.mark.box
@@ -85,8 +104,8 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
         "strangers = {'sqlalchemy', 'sqlmodel', 'pydantic', 'rfc8785', 'yaml', 'mcp'} & set(sys.modules)\n"
         "sys.exit(0 if report.ok and not strangers else 1)\n"
     )
-    command = [sys.executable, "-c", script, month["audit"]["bundle"], key]
-    assert subprocess.run(command, cwd=tmp_path, timeout=3600, check=False).returncode == 0
+    auditing = [sys.executable, "-c", script, month["audit"]["bundle"], key]
+    assert subprocess.run(auditing, cwd=tmp_path, timeout=PATIENCE, check=False).returncode == 0
 
 
 @pytest.mark.box
@@ -114,8 +133,8 @@ def test_the_home_holds_no_plaintext_of_a_task_that_still_counts(month: dict[str
 
 def test_without_any_box_nothing_is_run(tmp_path: Path) -> None:
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
-    command = [QUARTERTURN, "demo", "--json", "--box", "docker", "--home", tmp_path / "home"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600, check=False)
+    demo = [*command(WHOLE), "demo", "--json", "--box", "docker", "--home", tmp_path / "home"]
+    done = subprocess.run(demo, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 6
     assert json.loads(done.stdout)["ok"] is False
     assert not (tmp_path / "home").exists()

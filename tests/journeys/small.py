@@ -1,0 +1,51 @@
+"""The command line where the demo's set holds fewer tasks: as a program, and for the length of a block.
+
+    python tests/journeys/small.py filesystem/single-tool/easy,git/recovery/hard VERB ...
+
+A whole set proves no verb better than a small one does; it is played with `--exhaustive`. No other set is there, so
+that no dev set is drawn whose tasks nobody asks for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from quarterturn.cli import main
+from rotation import sets
+from rotation.sets import DEMO, SetSpec, Stratum
+
+WHOLE = ",".join(map(str, DEMO.per_cohort))
+
+
+def spec(strata: str) -> SetSpec:
+    """Give a set with one task of each named stratum in a cohort, and one in the dev set."""
+    mix = {Stratum(*name.split("/")): 1 for name in strata.split(",")}
+    return SetSpec("demo", mix, mix) if strata != WHOLE else DEMO
+
+
+@contextmanager
+def small_set(strata: str) -> Iterator[SetSpec]:
+    """Have the set of these strata be the demo's, and the only one, while the block runs."""
+    table = cast("dict[str, Any]", sets.SETS)
+    before = dict(table)
+    table.clear()
+    table["demo"] = spec(strata)
+    try:
+        yield table["demo"]
+    finally:
+        table.clear()
+        table.update(before)
+
+
+def command(strata: str) -> list[str]:
+    """Give the command line as a process of its own, up to the verb; for the whole set it is the installed one."""
+    return [str(Path(sys.prefix) / "bin" / "quarterturn")] if strata == WHOLE else [sys.executable, __file__, strata]
+
+
+if __name__ == "__main__":
+    with small_set(sys.argv.pop(1)):
+        main()
