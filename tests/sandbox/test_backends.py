@@ -1,9 +1,7 @@
 """What a server stands on: started before it, on demand like it, and stopped after it with time to write."""
 
 import json
-import select
 import sys
-import time
 
 import pytest
 
@@ -12,6 +10,8 @@ from sandbox.box import Limits
 from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Backend, Server
 from verifiers.views import DIRECTORY, Tree
+
+from ..patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,6 @@ def end(*_):
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
 pathlib.Path("said").write_text("started")
-time.sleep(0.2)
 print("loading", flush=True)
 print("ready", flush=True)
 print("ready", flush=True)
@@ -60,14 +59,13 @@ def world():
         one.close()
 
 
-def hear(channel, seconds=120):
+def hear(channel):
     """Give the first frame that comes."""
-    reader, deadline = frames.Reader(), time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if select.select([channel], [], [], 0.2)[0]:
-            for frame in reader.feed(channel.recv(1 << 16)):
-                return frame
-    pytest.fail("nothing was said")
+    reader = frames.Reader()
+    channel.settimeout(PATIENCE)
+    while True:
+        for frame in reader.feed(channel.recv(1 << 16)):
+            return frame
 
 
 @pytest.mark.parametrize("on_demand", [True, False])
@@ -83,13 +81,13 @@ def test_at_the_freeze_it_gets_the_time_to_write_down_what_it_holds(world):
     with one.channel() as channel:
         channel.sendall(frames.pack(1, b"hello\n"))
         hear(channel)
-        assert one.freeze(120)["kept/kept"].data == b"started and kept"
+        assert one.freeze(PATIENCE)["kept/kept"].data == b"started and kept"
 
 
 def test_one_that_nobody_asked_for_has_touched_nothing(world):
     one = world(KEEPER, on_demand=True)
     with one.channel():
-        assert sorted(one.freeze(120)) == ["kept"]
+        assert sorted(one.freeze(PATIENCE)) == ["kept"]
 
 
 def test_one_that_ends_before_it_is_ready_is_told_and_so_is_its_server(world):
@@ -97,7 +95,7 @@ def test_one_that_ends_before_it_is_ready_is_told_and_so_is_its_server(world):
     with one.channel() as channel:
         channel.sendall(frames.pack(1, b"hello\n"))
         assert hear(channel) == (1, b"")
-        one.freeze(120)
+        one.freeze(PATIENCE)
         assert [(end.server, end.code) for end in one.exits] == [("kept", 1)]
         assert "no room" in one.exits[0].stderr
 
@@ -107,10 +105,8 @@ def test_one_that_ends_later_is_told(world):
     with one.channel() as channel:
         channel.sendall(frames.pack(1, json.dumps({}).encode() + b"\n"))
         hear(channel)
-        deadline = time.monotonic() + 60
-        while not one.exits and time.monotonic() < deadline:  # it still has to end by itself
-            time.sleep(0.02)
-        one.freeze(120)
+        until(lambda: one.exits, "its end")  # it still has to end by itself
+        one.freeze(PATIENCE)
     assert [end.server for end in one.exits] == ["kept"]
 
 
@@ -121,4 +117,4 @@ def test_one_that_does_not_stop_is_killed_and_what_it_left_is_read(world):
     with one.channel() as channel:
         channel.sendall(frames.pack(1, b"hello\n"))
         hear(channel)
-        assert sorted(one.freeze(120)) == ["kept", "kept/said"]
+        assert sorted(one.freeze(PATIENCE)) == ["kept", "kept/said"]

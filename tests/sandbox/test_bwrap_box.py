@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,8 @@ from sandbox.errors import Refused, Unavailable
 from sandbox.servers import SERVERS
 from sandbox.servers.server import Server
 from verifiers.views import DIRECTORY, Node, Tree
+
+from ..patience import PATIENCE, until
 
 pytestmark = pytest.mark.box
 
@@ -48,13 +49,6 @@ def below(pid):
                 found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
                 found |= below(child)
     return found
-
-
-def eventually(condition, seconds=120.0):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
 
 
 def test_a_missing_program_is_named_with_what_to_install(monkeypatch, tmp_path):
@@ -100,9 +94,9 @@ def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
         relays = [pid for pid, line in below(agent._place._process.pid).items() if line.split()[1:2] == ["-I"]]
         assert len(relays) == 1
         os.kill(relays[0], signal.SIGKILL)
-        facts = agent.wait(120)
+        facts = agent.wait(PATIENCE)
         assert (facts.running, facts.lost, facts.relay_died) == (False, False, True)
-        assert eventually(lambda: not below(agent._place._process.pid))
+        until(lambda: not below(agent._place._process.pid), "the end of the agent")
     finally:
         agent.kill()
 
@@ -110,7 +104,7 @@ def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
 def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
     agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
     try:
-        assert eventually(lambda: "sleep 600 " in below(agent._place._process.pid).values())
+        until(lambda: "sleep 600 " in below(agent._place._process.pid).values(), "the agent")
         pids = {line.split()[0].rpartition("/")[2]: pid for pid, line in below(agent._place._process.pid).items()}
         kinds = ("net", "pid", "mnt", "ipc", "uts")
         spaces = {
@@ -170,12 +164,11 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
     with runner:
         try:
             assert runner.stdout.readline() == b"up\n"
-            assert eventually(lambda: sum("bwrap" in line for line in below(runner.pid).values()) >= 3)
+            until(lambda: sum("bwrap" in line for line in below(runner.pid).values()) >= 3, "both boxes")
             left = set(below(runner.pid))
         finally:
             runner.kill()
-    alive = lambda: [pid for pid in left if Path(f"/proc/{pid}/cmdline").exists() and running(pid)]  # noqa: E731
-    assert eventually(lambda: not alive()), alive()
+    until(lambda: not any(map(running, left)), "the end of all that it had started")
     BwrapBox().reap()
 
 
@@ -186,7 +179,7 @@ def running(pid):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="the whole suite already runs as an ordinary user")
+@pytest.mark.needs("root")  # as an ordinary user the whole suite shows it
 def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
     """As nobody, with an interpreter and environments that nobody can read."""
     python = "/usr/bin/python3" if not sys.base_prefix.startswith("/usr") else sys.executable
@@ -207,7 +200,7 @@ def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
         from sandbox.selfcheck import selfcheck
         box.check()
         world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
-        assert "files" in world.freeze(120)
+        assert "files" in world.freeze(300)
         world.close()
         print([attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"])
         """

@@ -1,7 +1,5 @@
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -9,14 +7,15 @@ import pytest
 from sandbox import cgroup
 from sandbox.box import Limits
 
-root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
+from ..patience import PATIENCE, until
+
+root = pytest.mark.needs("root")  # only root makes control groups
 
 
 @pytest.fixture
 def group():
     made = cgroup.make(Limits(memory=64 << 20, pids=7, cpus=0.5))
-    if made is None:
-        pytest.skip("this machine has no control group that we may write")
+    assert made is not None, "root can write control groups"
     yield made
     made.kill()
     made.remove()
@@ -39,11 +38,9 @@ def test_what_joined_can_be_killed(group):
     script = f"for door in {' '.join(group.doors)}; do echo 0 > $door; done; exec sleep 600"
     process = subprocess.Popen(["/bin/sh", "-c", script])
     try:
-        deadline = time.monotonic() + 60
-        while str(process.pid) not in value(group, "cgroup.procs").split() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: str(process.pid) in value(group, "cgroup.procs").split(), "the process in its group")
         group.kill()
-        assert process.wait(60) == -9
+        assert process.wait(PATIENCE) == -9
     finally:
         process.kill()
 

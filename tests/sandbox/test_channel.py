@@ -16,6 +16,8 @@ from sandbox.channel import Channel
 from sandbox.errors import Lost, Malformed
 from verifiers.views import DIRECTORY, Node, Tree
 
+from ..patience import PATIENCE
+
 SEED = Tree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
 SERVERS = [{"name": "one", "command": ["/one"], "environment": {}, "cwd": "/data/files"}]
 
@@ -25,7 +27,7 @@ class World:
 
     def __init__(self):
         self.end, theirs = socket.socketpair()
-        self.end.settimeout(60)
+        self.end.settimeout(PATIENCE)
         self.reader, self.waiting = frames.Reader(), []
         self.channel = Channel(theirs, token="the token")
         self.channel.open(SERVERS, SEED, "/data")
@@ -66,7 +68,7 @@ def world():
 
 
 @contextlib.contextmanager
-def freezing(world, timeout=300.0):
+def freezing(world, timeout=PATIENCE):
     """Freeze in a thread, and give where its end will be."""
     end = []
 
@@ -81,7 +83,7 @@ def freezing(world, timeout=300.0):
     try:
         yield end
     finally:
-        thread.join(320)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
@@ -97,7 +99,7 @@ def test_a_token_is_made_anew_and_is_in_no_repr():
         ours, theirs = socket.socketpair()
         with ours, contextlib.closing(Channel(theirs)) as channel:
             channel.open([], Tree({}), "/data")
-            ours.settimeout(60)
+            ours.settimeout(PATIENCE)
             [(_, start), *_] = frames.Reader().feed(ours.recv(65536))
             token = json.loads(start)["start"]["token"]
             assert token not in repr(channel)
@@ -109,7 +111,7 @@ def test_a_token_is_made_anew_and_is_in_no_repr():
 def test_bytes_of_servers_pass_both_ways(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
-        gateway.settimeout(60)
+        gateway.settimeout(PATIENCE)
         gateway.sendall(frames.pack(1, b"ask"))
         assert world.hear() == (1, b"ask")
         world.end.sendall(frames.pack(1, b"answer"))
@@ -128,7 +130,7 @@ def test_of_a_gateway_only_the_servers_channels_pass(world):
 def test_of_a_world_only_the_servers_channels_pass(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
-        gateway.settimeout(60)
+        gateway.settimeout(PATIENCE)
         world.tell(started=1)
         world.tell(exited={"server": "one", "code": -11, "stderr": "words"})
         for number in (64, 65, 255):
@@ -155,7 +157,7 @@ def test_what_servers_say_during_a_freeze_goes_nowhere(world):
             world.hear()
             world.end.sendall(frames.pack(1, b"too late"))
             world.give(SEED.to_tar())
-        gateway.settimeout(60)
+        gateway.settimeout(PATIENCE)
         assert gateway.recv(100) == b""
     assert isinstance(end[0], Tree)
 
@@ -182,7 +184,7 @@ def test_a_world_whose_stream_ends_is_lost_at_once(world, when):
     if when == "before":
         world.end.close()
         with pytest.raises(Lost, match="cut off"):
-            world.channel.freeze(300)
+            world.channel.freeze(PATIENCE)
         return
     begun = time.monotonic()
     with freezing(world) as end:
@@ -210,7 +212,7 @@ def test_an_init_that_talks_rubbish_is_lost(world, rubbish):
     world.hear_start()
     world.end.sendall(rubbish)
     with pytest.raises(Lost):
-        world.channel.freeze(10)
+        world.channel.freeze(PATIENCE)
 
 
 def test_exits_beyond_any_number_of_servers_are_not_kept(world):
@@ -252,20 +254,24 @@ def test_a_state_that_leads_out_of_itself_is_refused(world):
     assert isinstance(end[0], Malformed)
 
 
+def push(sock, data):
+    with contextlib.suppress(OSError):
+        sock.sendall(data)
+
+
 @pytest.mark.slow
 def test_a_gateway_that_floods_waits_and_the_freeze_comes_through(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
-        gateway.settimeout(1)
-        sent = 0
-        with contextlib.suppress(TimeoutError):
-            while True:
-                sent += gateway.send(frames.pack(1, bytes(1 << 16)))
-        assert sent < 8 << 20
+        flood = frames.pack(1, bytes(1 << 16)) * (8 << 4)
+        sender = threading.Thread(target=push, args=(gateway, flood))
+        sender.start()
         with freezing(world) as end:
+            assert sender.is_alive(), "eight megabytes are not read ahead of a world that reads nothing"
             while world.hear() != (0, b'{"freeze": "the token"}'):
                 pass
             world.give(SEED.to_tar())
+        sender.join(PATIENCE)
     assert isinstance(end[0], Tree)
 
 

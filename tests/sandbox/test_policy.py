@@ -83,7 +83,7 @@ def test_the_socket_is_open_to_the_relay_and_not_to_be_listed(tmp_path):
         assert stat.S_IMODE(outer.st_mode) == 0o711
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's agent owns what the user owns")
+@pytest.mark.needs("root")  # an ordinary user's agent owns what the user owns
 def test_what_the_agent_cannot_read_is_named(tmp_path):
     folder = tmp_path / "agent"
     folder.mkdir()

@@ -13,6 +13,8 @@ from sandbox import seccomp
 from sandbox.errors import Unavailable
 from sandbox.seccomp import ALLOW, AUDIT_ARCH, ERRNO, KILL, MACHINES, NUMBERS, program
 
+from ..patience import PATIENCE
+
 I386 = 0x40000003
 DENIED = ERRNO | errno.EPERM
 
@@ -157,7 +159,7 @@ def call(number, *args):
 
 def under_filter(body: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-c", LOADER + body, program().hex()]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_without_the_filter_the_32_bit_call_is_answered_so_the_kill_was_ours():
         "address = ctypes.addressof(ctypes.c_char.from_buffer(page))\n"
         "print(ctypes.CFUNCTYPE(ctypes.c_int)(address)() == os.getpid())"
     )
-    done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=PATIENCE, check=False)
     if done.returncode == -signal.SIGSEGV:  # this kernel was built without the 32-bit door
         return
     assert done.stdout.strip() == "True"

@@ -7,7 +7,6 @@ import json
 import socket
 import socketserver
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -19,6 +18,8 @@ import pytest
 from sandbox.docker import engine as module
 from sandbox.docker.engine import Container, Engine
 from sandbox.errors import Unavailable
+
+from ...patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,7 @@ def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[li
             if "/events" not in self.path:
                 return self.say(200, json.dumps({"ApiVersion": "1.41"}).encode())
             asked.append(parse_qs(urlsplit(self.path).query))
-            return self.say(status, noted) if noted is not None else stop.wait(120)
+            return self.say(status, noted) if noted is not None else stop.wait(PATIENCE)
 
         def do_POST(self) -> None:
             asked.append(parse_qs(urlsplit(self.path).query))
@@ -101,9 +102,7 @@ def test_an_engine_that_stands_still_over_that_question_is_given_up(tmp_path, mo
     monkeypatch.setattr(module, "EVENT_SECONDS", 0.3)
     with an_engine(tmp_path / "d.sock", None) as asked:
         assert memory_ran_out(tmp_path / "d.sock", monkeypatch) is False
-        deadline = time.monotonic() + 60
-        while not asked and time.monotonic() < deadline:  # it may come to read it only now
-            time.sleep(0.02)
+        until(lambda: asked, "the question")  # it may come to read it only now
         assert len(asked) == 1
 
 

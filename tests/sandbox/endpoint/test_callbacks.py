@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,8 @@ import pytest
 from sandbox.endpoint import Callbacks
 from sandbox.endpoint.forward import MAX_CALLERS
 from sandbox.errors import Lost, Malformed, Unavailable
+
+from ...patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +30,7 @@ def callbacks(port):
 
 def call(callbacks, path, body=b"", method="POST", **headers):
     """Send one request, and give the status, the fields and the body that come back."""
-    connection = http.client.HTTPConnection("127.0.0.1", callbacks.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", callbacks.port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -97,16 +98,16 @@ def test_who_is_on_a_run_that_ends_is_cut_off(callbacks, gateway, tmp_path):
 
     def hold(handler, _):
         entered.set()
-        leave.wait(60)
+        leave.wait(PATIENCE)
         handler.connection.close()
 
     with gateway(tmp_path, hold):
         token, _ = callbacks.admit(tmp_path)
         caller = threading.Thread(target=lambda: said.append(call(callbacks, f"/run/{token}/mcp", b"{}")[0]))
         caller.start()
-        assert entered.wait(60)
+        assert entered.wait(PATIENCE)
         callbacks.forget(token)
-        caller.join(30)  # the gateway still holds its end
+        caller.join(PATIENCE)  # the gateway still holds its end
         assert said == [404]
         leave.set()
 
@@ -114,7 +115,7 @@ def test_who_is_on_a_run_that_ends_is_cut_off(callbacks, gateway, tmp_path):
 def test_a_body_that_outlives_its_run_reaches_nobody(callbacks, gateway, tmp_path):
     with gateway(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
-        with socket.create_connection(("127.0.0.1", callbacks.port), timeout=60) as raw:
+        with socket.create_connection(("127.0.0.1", callbacks.port), timeout=PATIENCE) as raw:
             raw.sendall(f"POST /run/{token}/mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab".encode())
             callbacks.forget(token)
             raw.sendall(b"cd")
@@ -162,7 +163,7 @@ def test_no_second_request_is_smuggled_behind_a_first(callbacks, gateway, tmp_pa
     with gateway(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         hidden = b"GET /solution HTTP/1.1\r\nHost: 127.0.0.1:8700\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", callbacks.port), timeout=60) as raw:
+        with socket.create_connection(("127.0.0.1", callbacks.port), timeout=PATIENCE) as raw:
             line = f"POST /run/{token}/mcp HTTP/1.1\r\nHost: x\r\n".encode()
             raw.sendall(line + head + b"\r\n\r\n0\r\n\r\n" + hidden)
             while raw.recv(65536):
@@ -191,8 +192,7 @@ def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(callb
     with gateway(tmp_path) as heard:
         lost, _ = callbacks.admit(tmp_path)
         os.kill(callbacks._process.pid, signal.SIGKILL)
-        while callbacks.alive(lost):
-            time.sleep(0.01)
+        until(lambda: not callbacks.alive(lost), "its death")
         with pytest.raises(Lost, match="gone"):
             callbacks.forget(lost)
         token, _ = callbacks.admit(tmp_path)
@@ -209,7 +209,9 @@ def test_whoever_holds_connections_in_silence_keeps_nobody_out(callbacks, gatewa
         token, _ = callbacks.admit(tmp_path)
         for _ in range(5):
             for _ in range(MAX_CALLERS + 20):
-                held.append(stack.enter_context(socket.create_connection(("127.0.0.1", callbacks.port), timeout=60)))
+                held.append(
+                    stack.enter_context(socket.create_connection(("127.0.0.1", callbacks.port), timeout=PATIENCE))
+                )
                 held[-1].sendall(b"P")
             assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 200
         assert held[0].recv(1) == b"", "who was silent longest had to go"
@@ -217,7 +219,7 @@ def test_whoever_holds_connections_in_silence_keeps_nobody_out(callbacks, gatewa
 
 
 def test_who_says_nothing_is_cut_off(callbacks):
-    with socket.create_connection(("127.0.0.1", callbacks.port), timeout=60) as silent:
+    with socket.create_connection(("127.0.0.1", callbacks.port), timeout=PATIENCE) as silent:
         silent.sendall(b"POST /run/")
         assert silent.recv(1) == b""
 
@@ -228,7 +230,7 @@ def test_a_process_that_stands_still_holds_nobody_up(callbacks, tmp_path, monkey
     os.kill(callbacks._process.pid, signal.SIGSTOP)
     with pytest.raises(Lost, match="does not answer"):
         callbacks.forget(token)
-    assert callbacks._process.wait(20) == -signal.SIGKILL, "whoever had the token would go on once it wakes"
+    assert callbacks._process.wait(PATIENCE) == -signal.SIGKILL, "whoever had the token would go on once it wakes"
 
 
 def test_where_it_listens_must_be_a_place_and_free(callbacks):

@@ -9,7 +9,6 @@ import gzip
 import os
 import socket
 import threading
-import time
 from ipaddress import ip_address
 
 import pytest
@@ -17,6 +16,8 @@ import pytest
 from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
 from sandbox.endpoint.exchange import Caps, Exchange, tls
 from sandbox.errors import Malformed
+
+from ...patience import PATIENCE, until
 
 pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
@@ -32,7 +33,7 @@ def at(url=URL, address="203.0.113.10"):
 def post(pinned, exceptions, caps=CAPS, body=b'{"goal": "x"}'):
     context = tls(exceptions) if pinned.target.scheme == "https" else None
     exchange = Exchange(pinned, {"Content-Type": "application/json", "X-Signed": "1"}, body, caps, context=context)
-    outcome = exchange.wait(60)
+    outcome = exchange.wait(PATIENCE)
     assert outcome is not None
     return outcome
 
@@ -173,7 +174,7 @@ def test_a_status_that_was_said_stands_though_its_body_never_ends(served, author
 
     def stall(handler, _):
         handler.wfile.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 50\r\n\r\nabc")
-        over.wait(60)
+        over.wait(PATIENCE)
 
     with served(stall, context):
         for seconds in (1, 10, 60):  # long enough for the status to come
@@ -191,10 +192,9 @@ def test_a_server_that_takes_no_request_is_cut_off(authority):
 
 def test_it_can_be_cancelled_at_any_moment(served, authority, context):
     over = threading.Event()
-    with served(lambda *_: over.wait(30), context) as heard:
+    with served(lambda *_: over.wait(PATIENCE), context) as heard:
         exchange = Exchange(at(), {}, b"x", Caps(600, 10), context=tls(authority.exceptions))
-        while not heard.requests:
-            time.sleep(0.01)
+        until(lambda: heard.requests, "the request")
         exchange.cancel()
         exchange.cancel()
         assert exchange.wait(0).status is None

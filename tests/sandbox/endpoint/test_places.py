@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-import time
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
@@ -15,6 +14,8 @@ from sandbox.box import Facts, Limits, Program
 from sandbox.endpoint import Callbacks, EndpointPlaces, Pinned, public_base
 from sandbox.endpoint.address import Exceptions, parse
 from sandbox.errors import Lost, Malformed, Refused
+
+from ...patience import PATIENCE, until
 
 pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
@@ -58,7 +59,7 @@ def ended(agent):
 
 def call_back(url, body):
     target = parse(url)
-    connection = http.client.HTTPConnection(target.host, target.port, timeout=60)
+    connection = http.client.HTTPConnection(target.host, target.port, timeout=PATIENCE)
     connection.request("POST", target.target, body)
     status = connection.getresponse().status
     connection.close()
@@ -111,8 +112,7 @@ def test_an_endpoint_that_does_not_take_the_task_has_ended(places, hosted, gatew
 def test_an_accepted_task_goes_on_without_the_connection(places, hosted, gateway, tmp_path):
     with gateway(tmp_path), hosted(answer(202)) as heard, listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
-        while not agent.output():
-            time.sleep(0.01)
+        until(agent.output, "the answer")
         assert agent.wait(0.01) == RUNNING
         url = json.loads(heard.requests[0][1])["answer"]
         assert call_back(url, b"{}") == 200
@@ -122,12 +122,12 @@ def test_an_accepted_task_goes_on_without_the_connection(places, hosted, gateway
 
 def test_an_endpoint_that_says_nothing_works_until_it_is_killed(places, hosted, gateway, tmp_path):
     over = threading.Event()
-    with gateway(tmp_path), hosted(lambda *_: over.wait(60)), listening() as callbacks:
+    with gateway(tmp_path), hosted(lambda *_: over.wait(PATIENCE)), listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         assert agent.wait(0.2) == RUNNING
         agent.kill()
         agent.kill()
-        assert agent.wait(1) == FAILED
+        assert agent.wait(PATIENCE) == FAILED
         over.set()
 
 
@@ -140,7 +140,7 @@ def test_no_way_out_of_this_machine_is_ours(places, gateway, tmp_path):
 
 def test_callbacks_that_nobody_hears_any_more_are_a_fact_like_a_relays_death(places, hosted, gateway, tmp_path):
     over = threading.Event()
-    with gateway(tmp_path), hosted(lambda *_: over.wait(60)), listening() as callbacks:
+    with gateway(tmp_path), hosted(lambda *_: over.wait(PATIENCE)), listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         callbacks._process.kill()
         assert ended(agent) == Facts(running=False, relay_died=True)

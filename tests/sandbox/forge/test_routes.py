@@ -19,6 +19,8 @@ from sandbox.forge.routes import ROUTES, Forge
 from sandbox.forge.state import State
 from sandbox.forge.web import Request
 
+from ...patience import PATIENCE
+
 R = "/repos/acme/site"
 FORGE = Path(repositories.__file__).parent
 
@@ -147,7 +149,7 @@ def started(folder, place):
                 yield process, client
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
 
 
 HEAD = "HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer world\r\n"
@@ -169,6 +171,6 @@ def test_an_end_in_the_middle_of_a_merge_leaves_all_of_it_or_nothing(forge, tmp_
         client.sendall(f"PUT {R}/pulls/4/merge {HEAD}Content-Length: 2\r\n\r\n{{}}".encode())
         time.sleep(0.03)  # somewhere in the middle; wherever it is, the two must agree
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
     merged = forge.state()["repositories"]["acme/site"]["issues"]["4"]["pull"]["merged_at"] is not None
     assert merged == (subprocess.check_output(git) != before)

@@ -13,6 +13,8 @@ from sandbox.gateway import NURSERY
 from sandbox.servers import SERVERS
 from sandbox.servers.record import here
 
+from ...patience import PATIENCE
+
 
 class OpenWorld:
     """Speaks a world's channel. For tests only: nothing in it is walled in."""
@@ -62,7 +64,7 @@ class OpenWorld:
             process.kill()
             process.wait()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(PATIENCE)
         for process in self.processes:
             process.stdin.close()
             process.stdout.close()

@@ -14,6 +14,8 @@ from sandbox.gateway.listener import MAX_CONNECTIONS, protocol
 from sandbox.gateway.session import Reply, Session
 from sandbox.gateway.spec import GatewaySpec, listing
 
+from ...patience import PATIENCE
+
 HOST = "Host: 127.0.0.1:8700"
 
 
@@ -170,7 +172,7 @@ def flood(requests):
             make = protocol(app)
             tasks = [asyncio.create_task(rehearsal.exchange(make, one)) for one in requests]
             refused = 0
-            with anyio.move_on_after(20):
+            with anyio.move_on_after(PATIENCE):
                 while refused < len(requests) - MAX_REQUESTS:
                     await asyncio.sleep(0.02)
                     refused = sum(task.done() for task in tasks)

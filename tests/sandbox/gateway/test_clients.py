@@ -15,6 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 from sandbox.gateway import GatewaySpec, listen, listing, start
 from sandbox.transcript import Call
 
+from ...patience import PATIENCE
+
 pytestmark = pytest.mark.box
 
 URL = "http://127.0.0.1:8700/mcp"
@@ -27,7 +29,7 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
 def factory(headers=None, timeout=None, auth=None):
-    return httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=sys.argv[1]), headers=headers, timeout=60)
+    return httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=sys.argv[1]), headers=headers, timeout=300)
 
 async def main():
     async with streamablehttp_client("http://127.0.0.1:8700/mcp", httpx_client_factory=factory) as (read, write, _):
@@ -54,7 +56,7 @@ def gateway(open_world, tmp_path):
         values = {"alias": "r", "goal": "g", "servers": names, "max_steps": 20, **changes}
         spec = GatewaySpec(tools=listing(TOOLS), **values)
         started.append(start(spec, open_world(*names).channel(), listen(sockets)))
-        started[-1].ready(180)
+        started[-1].ready(PATIENCE)
         return started[-1], sockets / "gateway.sock"
 
     yield begin
@@ -64,7 +66,7 @@ def gateway(open_world, tmp_path):
 
 async def spoken(path, mode, calls):
     """Connect with the current client, and give the listed names and the results."""
-    http = httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=str(path)), timeout=60)
+    http = httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=str(path)), timeout=PATIENCE)
     async with http, Client(streamable_http_client(URL, http_client=http), mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         return names, [await client.call_tool(name, arguments) for name, arguments in calls]
@@ -87,7 +89,7 @@ def test_the_current_client_works_unchanged(gateway, tmp_path, mode):
     assert [result.is_error for result in results] == [False, False, False, False, True, True]
     assert results[1].content[0].text == "grüße"
     assert "'t'" in results[3].content[0].text
-    transcript = running.finish(60)
+    transcript = running.finish(PATIENCE)
     assert [call.error for call in transcript.calls] == [False, False, False, False, True, True]
     assert (transcript.unlisted, transcript.errors, running.lost) == (1, 1, ())
 
@@ -101,7 +103,7 @@ def test_a_client_of_the_line_before_works_unchanged(gateway):
     said = json.loads(done.stdout)
     assert said["tools"] == [tool.replace(".", "__") for tool in TOOLS]
     assert (said["good"], said["bad"], said["text"]) == (False, True, "[]")
-    assert running.finish(60).unlisted == 1
+    assert running.finish(PATIENCE).unlisted == 1
 
 
 def test_a_reference_solution_is_played_on_the_real_servers(gateway, tmp_path):
@@ -112,7 +114,7 @@ def test_a_reference_solution_is_played_on_the_real_servers(gateway, tmp_path):
         Call("filesystem.read_text_file", {"path": note}),
     ]
     faults = [{"tool": "filesystem.write_file", "call": 2, "error": "EIO"}]
-    transcript = gateway(script=script, script_answer="one", faults=faults)[0].finish(300)
+    transcript = gateway(script=script, script_answer="one", faults=faults)[0].finish(PATIENCE)
     assert [call.result for call in transcript.calls][1:] == ["EIO", "one"]
     assert (transcript.ended, transcript.answer) == ("answered", "one")
     assert (tmp_path / "files" / "out.txt").read_text() == "one"
@@ -124,7 +126,7 @@ def test_a_server_that_dies_in_the_middle_is_noticed_at_once(gateway, open_world
     sockets.mkdir()
     spec = GatewaySpec("r", "g", listing(["filesystem.read_text_file"]), ("filesystem",), 9)
     running = start(spec, world.channel(), listen(sockets))
-    running.ready(180)
+    running.ready(PATIENCE)
     read = ("filesystem__read_text_file", {"path": str(tmp_path / "files" / "x")})
     anyio.run(spoken, sockets / "gateway.sock", "auto", [read])
     world.processes[0].kill()
@@ -133,4 +135,4 @@ def test_a_server_that_dies_in_the_middle_is_noticed_at_once(gateway, open_world
     assert result.is_error
     assert time.monotonic() - began < 25
     assert running.lost == ("filesystem",)
-    assert running.finish(60).errors == 2
+    assert running.finish(PATIENCE).errors == 2

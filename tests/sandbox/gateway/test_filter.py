@@ -10,6 +10,8 @@ import pytest
 from sandbox.gateway.filter import CONDITIONS, NEEDED, session_filter
 from sandbox.seccomp import MACHINES, NUMBERS
 
+from ...patience import PATIENCE
+
 ATTEMPTS = """
 import ctypes, fcntl, json, mmap, os, signal, socket, sys
 
@@ -68,7 +70,7 @@ os.write(1, json.dumps(said).encode())
 
 
 def tried(how):
-    done = subprocess.run([sys.executable, "-c", ATTEMPTS, how], capture_output=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", ATTEMPTS, how], capture_output=True, timeout=PATIENCE, check=True)
     return json.loads(done.stdout)
 
 
@@ -95,5 +97,5 @@ def test_the_filter_fits_into_the_kernel_and_lets_nothing_by_that_the_wall_denie
 def test_time_passes_under_it():
     program = "from sandbox.gateway.confine import confine; confine(60); import time; time.sleep(0.05)"
     started = time.monotonic()
-    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
+    subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=True)
     assert time.monotonic() - started >= 0.05

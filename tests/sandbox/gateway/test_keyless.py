@@ -14,6 +14,8 @@ from sandbox.gateway import NURSERY, GatewaySpec, listen, listing, start
 from vault.keys import FileKeyRing
 from vault.task import Task
 
+from ...patience import PATIENCE
+
 pytestmark = pytest.mark.slow
 
 
@@ -23,7 +25,7 @@ def begun(channel, tmp_path):
     NURSERY.close()  # so that it is started, and not only used, by a process that has something to hide
     spec = GatewaySpec("r-1", "find the kingfisher", listing(["filesystem.read_text_file"]), ("filesystem",), 5)
     gateway = start(spec, channel[0], listen(tmp_path))
-    gateway.ready(60)
+    gateway.ready(PATIENCE)
     yield int(handle(gateway._pidfd)["Pid"])
     gateway.kill()
 

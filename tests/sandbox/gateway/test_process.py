@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,8 @@ from sandbox.gateway import NURSERY, GatewaySpec, listen, listing, start
 from sandbox.gateway.confine import UNPRIVILEGED
 from sandbox.gateway.rehearsal import _requests
 from sandbox.transcript import Call
+
+from ...patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,7 @@ def begin(channel, tmp_path):
         tools = listing(["filesystem.read_text_file", "git.git_log"])
         listener = None if "script" in changes else listen(tmp_path)
         started.append(start(GatewaySpec(tools=tools, **values), channel[0], listener))
-        started[-1].ready(180)
+        started[-1].ready(PATIENCE)
         return started[-1]
 
     yield begin
@@ -44,7 +45,7 @@ def begin(channel, tmp_path):
 def ask(tmp_path):
     """Send one request over the gateway's socket: give the status and the JSON that comes back."""
 
-    def ask(method, path, body=b"", timeout=60):
+    def ask(method, path, body=b"", timeout=PATIENCE):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = [
             f"{method} {path} HTTP/1.1",
@@ -90,20 +91,20 @@ def test_an_agent_is_told_its_task_before_any_server_is_up(begin, ask):
     assert (task["alias"], task["goal"], task["max_steps"]) == ("r-1", "find the kingfisher", 5)
     assert [tool["name"] for tool in task["tools"]] == [READ, "git__git_log"]
     assert ask("POST", "/answer", {"answer": "a kingfisher"}) == (200, {"accepted": True})
-    assert gateway.wait(60)
-    transcript = gateway.finish(60)
+    assert gateway.wait(PATIENCE)
+    transcript = gateway.finish(PATIENCE)
     assert (transcript.ended, transcript.answer, transcript.calls) == ("answered", "a kingfisher", ())
 
 
 def test_an_agent_that_says_nothing_has_exited(begin):
-    assert begin().finish(60).ended == "agent-exited"
+    assert begin().finish(PATIENCE).ended == "agent-exited"
 
 
 def test_unlisted_calls_are_counted_over_http_too(begin, ask):
     gateway = begin()
     status, reply = ask("POST", "/mcp", call("made__up"))
     assert (status, reply["result"]["isError"]) == (200, True)
-    assert gateway.finish(60).unlisted == 1
+    assert gateway.finish(PATIENCE).unlisted == 1
 
 
 def test_a_server_that_ended_is_an_error_and_a_fact(begin, ask, channel):
@@ -113,14 +114,14 @@ def test_a_server_that_ended_is_an_error_and_a_fact(begin, ask, channel):
     assert reply["result"]["isError"]
     assert ask("POST", "/mcp", call("git__git_log"))[1]["result"]["isError"], "a listed tool whose server does not run"
     assert gateway.lost == ("filesystem",)
-    assert gateway.finish(60).errors == 2
+    assert gateway.finish(PATIENCE).errors == 2
 
 
 def test_the_world_goes_away_and_the_gateway_stays(begin, ask, channel):
     gateway = begin()
     channel[1].close()
     assert ask("POST", "/mcp", call(READ))[1]["result"]["isError"]
-    assert gateway.finish(60).ended == "agent-exited"
+    assert gateway.finish(PATIENCE).ended == "agent-exited"
 
 
 def test_a_gateway_that_is_killed_in_a_call_loses_nothing(begin, ask):
@@ -128,14 +129,12 @@ def test_a_gateway_that_is_killed_in_a_call_loses_nothing(begin, ask):
     ask("POST", "/mcp", call("made__up"))
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask, "POST", "/mcp", call(READ, {"path": "x"}))
-        deadline = time.monotonic() + 60
-        while len(gateway._book.transcript("gateway-lost").calls) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: len(gateway._book.transcript("gateway-lost").calls) == 2, "the call in the log")
         assert not asked.done()
         os.kill(status_of(gateway)[0], 9)
         with pytest.raises((IndexError, OSError)):  # nothing was said, or it was hung up
-            asked.result(60)
-    transcript = gateway.finish(60)
+            asked.result(PATIENCE)
+    transcript = gateway.finish(PATIENCE)
     assert transcript.ended == "gateway-lost"
     assert [(record.tool, record.listed) for record in transcript.calls] == [
         ("made__up", False),
@@ -145,18 +144,17 @@ def test_a_gateway_that_is_killed_in_a_call_loses_nothing(begin, ask):
 
 def test_the_wall_clock_of_an_idle_session_runs_out(begin, ask):
     gateway = begin(wall=0.4)
-    time.sleep(0.6)
-    assert not gateway.over(), "it starts with the first request"
+    assert not gateway.wait(0.6), "it starts with the first request"
     ask("GET", "/task")
-    assert gateway.wait(60)
+    assert gateway.wait(PATIENCE)
     assert ask("POST", "/answer", {"answer": "late"})[0] == 409
-    assert gateway.finish(60).ended == "time-exceeded"
+    assert gateway.finish(PATIENCE).ended == "time-exceeded"
 
 
 def test_a_script_is_played_through_the_same_session(begin):
     script = [Call("no.such", {}), Call("filesystem.read_text_file", {"path": "a"})]
     faults = [{"tool": "filesystem.read_text_file", "call": 1, "error": "try again"}]
-    transcript = begin(script=script, script_answer="42", faults=faults, servers=()).finish(120)
+    transcript = begin(script=script, script_answer="42", faults=faults, servers=()).finish(PATIENCE)
     assert (transcript.ended, transcript.answer) == ("answered", "42")
     assert [(record.listed, record.injected) for record in transcript.calls] == [(False, False), (True, True)]
 
@@ -165,7 +163,7 @@ def test_a_script_keeps_its_pace(begin):
     late = Call("no.such", {}, at=0.5)
 
     def apart() -> float:
-        first, second = begin(script=[Call("no.such", {}), late], servers=()).finish(120).calls
+        first, second = begin(script=[Call("no.such", {}), late], servers=()).finish(PATIENCE).calls
         return second.at - first.at
 
     assert any(apart() > 0.3 for _ in range(5)), "where we hear of the first call late, the next try shows it"
@@ -174,7 +172,7 @@ def test_a_script_keeps_its_pace(begin):
 def test_a_script_whose_server_does_not_come_up_is_not_begun(begin, channel):
     channel[1].sendall(frames.pack(1, b""))
     gateway = begin(script=[Call("filesystem.read_text_file", {"path": "a"})])
-    assert (gateway.finish(120).calls, gateway.lost) == ((), ("filesystem",))
+    assert (gateway.finish(PATIENCE).calls, gateway.lost) == ((), ("filesystem",))
 
 
 def test_only_the_reference_agent_finds_a_solution(begin, ask, channel):
@@ -200,7 +198,7 @@ def test_whatever_an_agent_sends_the_gateway_lives(begin, ask, channel, tmp_path
         if b"/answer" in message:
             continue
         with socket.socket(socket.AF_UNIX) as end, suppress(OSError):
-            end.settimeout(60)
+            end.settimeout(PATIENCE)
             end.connect(str(tmp_path / "gateway.sock"))
             end.sendall(message)
             end.shutdown(socket.SHUT_WR)
@@ -209,7 +207,7 @@ def test_whatever_an_agent_sends_the_gateway_lives(begin, ask, channel, tmp_path
     for name in ("x" * 5000, "\u202e", "filesystem__read_text_file", "filesystem.read_text_file", ""):
         assert ask("POST", "/mcp", call(name, {"path": {"deep": [None, 1e300, -0.0, "é"]}}))[0] == 200
     assert ask("GET", "/task")[0] == 200
-    assert gateway.finish(60).ended == "agent-exited"
+    assert gateway.finish(PATIENCE).ended == "agent-exited"
 
 
 def test_what_the_process_gave_up(begin):
@@ -251,7 +249,7 @@ def test_a_nursery_that_died_is_replaced(begin):
     NURSERY._running()
     NURSERY._process.kill()
     NURSERY._process.wait()
-    assert begin().finish(60).ended == "agent-exited"
+    assert begin().finish(PATIENCE).ended == "agent-exited"
 
 
 def test_a_gateway_that_does_not_come_up_is_lost(begin):
