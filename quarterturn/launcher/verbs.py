@@ -234,6 +234,7 @@ def _installer() -> Installer:
 
 
 def prepare(*, tests: bool = False, databases: bool = True) -> Installer:
+    """Install what is missing of `.venv`; with `tests` also what they need, with `databases` Debian's servers."""
     with _alone():
         installer = _installer()
         installer.product(tests=tests)
