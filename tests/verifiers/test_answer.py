@@ -101,5 +101,8 @@ def test_items_keep_their_commas_where_each_has_a_line():
 
 def test_a_json_answer_is_compared_by_value():
     assert ask(' {"b": [1], "a": null}\n', "json", value={"a": None, "b": [1.0]})
+    assert not ask('{"b": [1], "a": null, "c": 0}', "json", value={"a": None, "b": [1.0]})
+    assert not ask('{"b": [1]}', "json", value={"a": None, "b": [1.0]})
+    assert not ask('{"b": [1, 1], "a": null}', "json", value={"a": None, "b": [1.0]})
     assert not ask("[" * 100_000, "json", value=[])
     assert not ask("```json\n{}\n```", "json", value={})
