@@ -130,6 +130,7 @@ FORBIDDEN = [
     ("email_command", {**AGENT, "protocol": "imap", "commands": [{"command": "NOOP"}]}),
     ("set_email_tags", {**AGENT, "email_ids": ["1"], "operation": "add", "tags": ["none"]}),
 ]
+UNTOUCHED = {"all": [{"email.isRead": {"message": FIRST, "read": False}}, {"email.nothingSent": {}}]}
 LEFT = {
     "all": [
         {
@@ -156,12 +157,14 @@ LEFT = {
 
 
 @pytest.mark.box
-def test_what_is_there_can_be_read_and_came_when_it_was_written(played):
-    proved = played("email", STATES, READING, {"email.isRead": {"message": FIRST, "read": False}})
-    assert not proved.errors, proved.log
+def test_what_is_there_can_be_read_but_nothing_is_written_beside_the_mail_and_no_command_is_passed_on(played):
+    proved = played("email", STATES, [*READING, *FORBIDDEN], UNTOUCHED)
+    failed = [call["tool"] for call in proved.log if call["error"]]
+    assert failed == [f"email.{tool}" for tool, _ in FORBIDDEN], proved.log
     assert proved.verdict is Verdict.TRUE
     assert '"total": 2' in proved.log[3]["result"]
     assert proved.log[5]["result"] == "[resource]"
+    assert "email/x" not in proved.state.tree
 
 
 @pytest.mark.box
@@ -172,17 +175,15 @@ def test_what_is_sent_moved_and_marked_is_what_is_read_back(played):
 
 
 @pytest.mark.box
-def test_nothing_is_written_beside_the_mail_and_no_command_is_passed_on(played):
-    proved = played("email", STATES, FORBIDDEN, {"email.nothingSent": {}})
-    assert proved.errors == len(FORBIDDEN), proved.log
-    assert "email/x" not in proved.state.tree
-    assert proved.verdict is Verdict.TRUE
-
-
-@pytest.mark.box
-@pytest.mark.parametrize("mailbox", ["../outbox", "a/../../../outbox", "/data/email/outbox"])
-def test_no_folder_leads_to_what_was_sent(played, mailbox):
-    forged = [("create_mailbox", {**AGENT, "mailbox": mailbox}), ("save_to_mailbox", {**LETTER, "mailbox": mailbox})]
+def test_no_folder_leads_to_what_was_sent(played):
+    forged = [
+        call
+        for mailbox in ("../outbox", "a/../../../outbox", "/data/email/outbox")
+        for call in (
+            ("create_mailbox", {**AGENT, "mailbox": mailbox}),
+            ("save_to_mailbox", {**LETTER, "mailbox": mailbox}),
+        )
+    ]
     proved = played("email", STATES, forged, {"email.nothingSent": {}})
     assert proved.verdict is Verdict.TRUE
     assert not [path for path in proved.state.tree if path.startswith("email/outbox/") and path.count("/") > 2]

@@ -22,6 +22,8 @@ from verifiers.evaluate import evaluate
 from verifiers.predicate import parse
 from verifiers.views import Views
 
+from ...patience import PATIENCE
+
 SITE = {
     "collaborators": ["bob"],
     "commits": [
@@ -267,7 +269,7 @@ async def served(folder):
                     yield client
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
 
 
 def played(folder, calls):
@@ -405,5 +407,5 @@ def test_no_other_address_is_ever_fetched():
     script = "await fetch('https://192.0.2.1/x').then(() => console.log('out'), (error) => console.log(error.message))"
     node, flag, redirect, _ = here(GITHUB.command, Path("/nowhere"))
     command = [node, flag, redirect, "--input-type=module", "-e", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout == "fetch failed\n"
