@@ -1,0 +1,141 @@
+"""What comes between two steps of an official run, a turn or a withdrawal: nothing is served ahead of its head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rotation import promise, withdrawal
+from rotation.calendar import Month
+from rotation.errors import NotAllowed, Refused
+from rotation.official import OpenRun
+from rotation.sets import DEMO
+from sandbox.box import Program
+from sandbox.submission import Submission
+from vault.db import transaction
+from vault.ledger.audit import audit
+from vault.ledger.leaf import Statement
+from vault.ledger_store import Ledger
+from vault.lifecycle import State
+
+from .conftest import FIRST, Benchmark, NamedBox
+
+BEFORE = FIRST.plus(-1)
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
+    """A home whose first set is live, with one spare task of each stratum in the reserve."""
+    made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=1))
+    made.stock(5)
+    made.rotation.run(BEFORE)
+    yield made
+    made.books.engine.dispose()
+
+
+def opened(home: Benchmark) -> OpenRun:
+    submission = Submission("image", "careful", "careful", Program(image="careful"), "sha256:" + "0" * 64)
+    return home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+
+
+def only(run: OpenRun, task: str) -> OpenRun:
+    """The run, as if it had been opened for this task alone."""
+    return replace(run, cohorts=(replace(run.cohorts[0], tasks=(task,)),))
+
+
+def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(
+    home: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.stock(1)
+    real = home.official.month
+
+    def month() -> Month:
+        found = real()
+        monkeypatch.undo()
+        home.rotation.run(FIRST)
+        return found
+
+    monkeypatch.setattr(home.official, "month", month)
+    with pytest.raises(NotAllowed, match="the month turned from 2026-12"):
+        opened(home)
+    assert not home.books.runs.list()
+
+
+def test_a_reviewed_task_is_not_served_though_its_commitment_is_published(home: Benchmark) -> None:
+    spare = home.books.vault.records(State.REVIEWED)[0].id
+    with pytest.raises(Refused, match=f"{spare} is reviewed, not live"):
+        home.official.serve(only(opened(home), spare))
+
+
+def test_a_task_is_served_once_the_head_covers_its_commitment(home: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = opened(home)
+    task, head = run.tasks[0], home.books.ledger.published
+    commit = home.books.leaf_index(f"commit/{task}")
+    monkeypatch.setattr(Ledger, "published", replace(head, size=commit))
+    with pytest.raises(Refused, match="not published yet"):
+        home.official.serve(only(run, task))
+    monkeypatch.setattr(Ledger, "published", replace(head, size=commit + 1))
+    assert [served.id for served in home.official.serve(only(run, task))] == [task]
+
+
+def test_a_run_names_the_head_over_all_that_was_recorded_before_it(home: Benchmark) -> None:
+    home.stock(1)
+    with transaction(home.books.engine) as session:
+        promise.record_commit(session, home.books, home.books.vault.records(State.REVIEWED)[-1].id)
+    index = home.books.leaf_index(f"run-open/{opened(home).record.number}")
+    assert Statement.parse(home.books.ledger.leaf(index)).predicate["checkpoint"]["size"] == index
+
+
+def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs(
+    home: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.stock(1)
+    real = home.books.ledger.publish
+
+    def killed() -> Any:
+        if "set" in home.books.months.turn(FIRST).done:
+            raise Killed
+        return real()
+
+    monkeypatch.setattr(home.books.ledger, "publish", killed)
+    with pytest.raises(Killed):
+        home.rotation.run(FIRST)
+    home.reopen()
+    assert home.rotation.run(FIRST).finished
+    assert audit(home.releases / FIRST.release, [home.vkey]).ok
+
+
+def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(
+    home: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = home.books.months.cohorts("live")[0].tasks[:2]
+
+    def killed(step: str) -> None:
+        raise Killed
+
+    def only_recorded(task: str) -> str:
+        with pytest.raises(Killed):
+            withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=killed)
+        return next(one.replacement or "" for one in withdrawal.recorded(home.books) if one.task == task)
+
+    refills, real = [only_recorded(first)], home.books.ledger.publish
+
+    def publish() -> Any:
+        head = real()
+        monkeypatch.undo()
+        refills.append(only_recorded(second))
+        return head
+
+    monkeypatch.setattr(home.books.ledger, "publish", publish)
+    withdrawal.settle(home.books)
+    assert [home.books.vault.record(refill).state for refill in refills] == [State.LIVE, State.REVIEWED]
+    withdrawal.settle(home.books)
+    assert home.books.vault.record(refills[1]).state is State.LIVE
