@@ -5,7 +5,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import bwrap
-from sandbox.box import SOCKET_NAME, Limits, Program
+from sandbox.box import Limits, Program
 from sandbox.bwrap_box import BwrapBox
 from sandbox.errors import Refused, Unavailable
 from sandbox.servers import SERVERS
@@ -22,6 +21,7 @@ from sandbox.servers.server import Server
 from verifiers.views import DIRECTORY, Node, Tree
 
 from ..patience import PATIENCE, until
+from .builders import listening
 
 pytestmark = pytest.mark.box
 
@@ -32,11 +32,7 @@ SEED = Tree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private word
 
 @pytest.fixture
 def sockets(tmp_path):
-    folder = tmp_path / "sockets"
-    folder.mkdir()
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / SOCKET_NAME))
-        listener.listen()
+    with listening(tmp_path / "sockets") as folder:
         yield folder
 
 

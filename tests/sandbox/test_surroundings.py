@@ -376,12 +376,14 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("kind", IMPOSSIBLE)
-def test_an_image_that_cannot_run_here_is_refused_before_anything_starts(images, kind):
+def test_an_image_that_cannot_run_here_is_refused_before_anything_starts(images, sockets, kind):
     error, code, sentence = IMPOSSIBLE[kind]
     box = DockerBox()
     with pytest.raises(error, match=sentence) as raised:
         box.fits(Program(image=images[kind]))
     assert exit_code(raised.value) == code
+    with pytest.raises(error, match=sentence):
+        box.place(Program(image=images[kind]), sockets, LIMITS)
 
 
 @pytest.fixture
