@@ -84,6 +84,7 @@ class FakePlace:
             stderr=subprocess.STDOUT,
             cwd=self._program.folder or "/",
             env=self._environment,
+            bufsize=0,  # what it prints is there at once
             start_new_session=True,
         )
         return FakeAgent(self, self._relay, self._agent, self._cap)
