@@ -1,10 +1,11 @@
 """What the box in memory promises to those who test with it; it is driven here as a runner drives it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from sandbox import frames
+from sandbox import frames, memory_box
 from sandbox.box import Facts, Limits, Program
 from sandbox.errors import Lost, Malformed, Refused
 from sandbox.memory_box import MemoryBox, ToolError
@@ -123,3 +124,8 @@ def test_what_it_was_given_no_function_for_is_refused(box, sockets, tmp_path):
     with pytest.raises(Refused, match="no gateway listens"):
         box.place(ADA, tmp_path, Limits())
     assert not box.official
+
+
+def test_the_product_never_offers_it():
+    wiring = Path(memory_box.__file__).parents[1] / "quarterturn"
+    assert not [path for path in wiring.rglob("*.py") if "memory_box" in path.read_text()]
