@@ -1,4 +1,4 @@
-"""What the house does is what it did: made again in another process, zone, locale and hash seed, byte for byte."""
+"""What the house does is what it did: made again under another zone, locale, account and hash seed, byte for byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ELSEWHERE = {  # what is frozen where it is read, and the test that compares it 
     "docs/reference/openapi.yaml": "tests/quarterturn/service/test_describe.py",
     "docs/reference/statements": "tests/vault/ledger/test_leaf.py",
 }
-ELSE = {"TZ": "Pacific/Auckland", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
+ELSE = {"TZ": "Pacific/Auckland", "LC_ALL": "C", "PYTHONHASHSEED": "7", "LOGNAME": "test-else", "COLUMNS": "40"}
 LARGEST, WHOLE = 300 << 10, 1 << 20
 FILES, LINES, WIDTH = 6, 24, 160
 
@@ -29,12 +29,18 @@ def files(folder: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in sorted(paths.items()) if name not in KEPT}
 
 
+def lines_of(data: bytes) -> list[str]:
+    """Give a text's lines, long ones taken apart at their commas, so that a difference is seen where it is."""
+    lines = data.decode(errors="backslashreplace").splitlines()
+    return [part for line in lines for part in ([line] if len(line) < WIDTH else line.replace(",", ",\n").splitlines())]
+
+
 def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[str]:
     """Say which files differ, and show the first of them in short."""
     names = [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
     yield f"{len(names)} of {len(before)} frozen files differ: {', '.join(names)}"
     for name in names[:FILES]:
-        old, new = (side.get(name, b"").decode(errors="backslashreplace").splitlines() for side in (before, after))
+        old, new = (lines_of(side.get(name, b"")) for side in (before, after))
         lines = [*difflib.unified_diff(old, new, f"frozen/{name}", "now", n=1, lineterm="")]
         yield "\n".join(line[:WIDTH] for line in lines[:LINES])
         if len(lines) > LINES:

@@ -32,7 +32,6 @@ from .month import FIRST, MAINTAINERS, Played, document, key, stratum
 from .numbers import rounded
 
 AT = "2027-01-15T12:00:00+00:00"
-WIDTH = "100"
 SILENT = {"serve", "worker", "log witness"}
 """Verbs that run until they are interrupted and give no answer."""
 
@@ -75,7 +74,6 @@ def say(words: Sequence[str], given: bytes = b"") -> Said:
 
 def helps() -> Iterator[tuple[str, bytes]]:
     """Give what `--help` says, a transcript for each group of verbs."""
-    os.environ["COLUMNS"] = WIDTH
     pages: dict[str, bytes] = defaultdict(bytes)
     for words in verbs():
         said = say([*words, "--help"])
@@ -148,9 +146,6 @@ class Answers:
     # -- what stands there before -------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        for name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
-            del os.environ[name]
-        os.environ["COLUMNS"] = WIDTH
         first = stratum()
         self.waiting, self.rejected = document(first, 100), document(first, 101)
         for task, ok in ((self.waiting, True), (self.rejected, False)):

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+WIDTH = "100"  # columns of a terminal
 ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn")
 
 
@@ -65,7 +66,7 @@ class Held:
 
 
 def hold(at: str) -> Held:
-    """Replace time and randomness in this process; call it before anything of the product is imported."""
+    """Replace time, randomness and account in this process, before anything of the product is imported."""
     if early := [name for name in ROOMS if name in sys.modules]:
         raise RuntimeError(f"hold time and randomness before {early[0]} is imported: its defaults are bound by then")
     held = Held(at)
@@ -73,6 +74,9 @@ def hold(at: str) -> Held:
     def choice(items: Sequence[Any]) -> Any:
         return items[int.from_bytes(held.entropy(8), "big") % len(items)]
 
+    for name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
+        del os.environ[name]
+    os.environ |= {"LOGNAME": "test-house", "COLUMNS": WIDTH}  # who it runs as stands in the access log
     os.urandom = held.entropy
     random._urandom = held.entropy  # type: ignore[attr-defined]  # `secrets` and `random.SystemRandom` draw from it
     secrets.choice, secrets.token_bytes = choice, held.entropy  # type: ignore[assignment]
