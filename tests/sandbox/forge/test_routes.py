@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -19,7 +18,7 @@ from sandbox.forge.routes import ROUTES, Forge
 from sandbox.forge.state import State
 from sandbox.forge.web import Request
 
-from ...patience import PATIENCE
+from ...patience import PATIENCE, until
 
 R = "/repos/acme/site"
 FORGE = Path(repositories.__file__).parent
@@ -168,8 +167,9 @@ def test_an_end_in_the_middle_of_a_merge_leaves_all_of_it_or_nothing(forge, tmp_
     git = ["git", "--git-dir", forge.folder / "repositories/acme/site.git", "rev-parse", "main"]
     before = subprocess.check_output(git)
     with started(forge.folder, str(tmp_path_factory.mktemp("s") / "forge.sock")) as (process, client):
+        files = set(forge.folder.rglob("*"))
         client.sendall(f"PUT {R}/pulls/4/merge {HEAD}Content-Length: 2\r\n\r\n{{}}".encode())
-        time.sleep(0.03)  # somewhere in the middle; wherever it is, the two must agree
+        until(lambda: set(forge.folder.rglob("*")) != files, "its first file")  # wherever it is, the two must agree
         process.terminate()
         process.wait(PATIENCE)
     merged = forge.state()["repositories"]["acme/site"]["issues"]["4"]["pull"]["merged_at"] is not None

@@ -1,6 +1,7 @@
 """The agent's side of the gateway, spoken to by an agent that means harm: every request over a real connection."""
 
 import asyncio
+import itertools
 import json
 import socket
 from contextlib import suppress
@@ -171,11 +172,9 @@ def flood(requests):
         async with app.running():
             make = protocol(app)
             tasks = [asyncio.create_task(rehearsal.exchange(make, one)) for one in requests]
-            refused = 0
             with anyio.move_on_after(PATIENCE):
-                while refused < len(requests) - MAX_REQUESTS:
-                    await asyncio.sleep(0.02)
-                    refused = sum(task.done() for task in tasks)
+                for refused in itertools.islice(asyncio.as_completed(tasks), len(requests) - MAX_REQUESTS):
+                    await refused
             slow.go.set()
             return [status(answer) for answer in await asyncio.gather(*tasks)]
 
@@ -250,7 +249,8 @@ def connected(send, seconds, count=1):
                 closed += 1
         for near in ends:
             near.close()
-        await asyncio.sleep(0.05)
+        for _ in ends:
+            await asyncio.sleep(0)  # the gateway's own ends close in the next turns
         return closed
 
     return asyncio.run(run())
