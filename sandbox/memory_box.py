@@ -36,6 +36,10 @@ class ToolError(Exception):
     """A tool's own error: the call's result says it, with `isError`."""
 
 
+class Ended(BaseException):
+    """An agent that was killed: its function comes to its end with this."""
+
+
 class MemoryWorld:
     """A world whose servers are functions (`sandbox.box.World`).
 
@@ -178,23 +182,27 @@ class MemoryAgent:
         """Connect to the gateway, as through a relay.
 
         Raises:
-            SystemExit: it was killed.
+            Ended: it was killed.
         """
         if self.gone.is_set():
-            raise SystemExit(KILLED)
+            raise Ended
         made = socket.socket(socket.AF_UNIX)
         self._connections.append(made)
         made.connect(str(self._sockets / SOCKET_NAME))
         return made
 
-    def print(self, text: str) -> None:
+    def say(self, text: str) -> None:
         """Write a line to its output."""
         self._printed += text.encode() + b"\n"
 
     def hang(self) -> None:
-        """Do nothing until it is killed."""
+        """Do nothing until it is killed.
+
+        Raises:
+            Ended: it was.
+        """
         self.gone.wait()
-        raise SystemExit(KILLED)
+        raise Ended
 
     # ---- for the runner, and for a test ----
 
@@ -233,14 +241,16 @@ class MemoryAgent:
     def _run(self, story: Story) -> None:
         try:
             story(self)
+        except Ended:
+            self._code = KILLED
         except SystemExit as error:
             self._code = error.code if isinstance(error.code, int) else 1
             if isinstance(error.code, str):
-                self.print(error.code)
+                self.say(error.code)
         except Exception:  # a program that crashes is one that ends with 1
             self._code = 1
             if not self.gone.is_set():
-                self.print(traceback.format_exc(limit=-1))
+                self.say(traceback.format_exc(limit=-1))
         finally:
             for connection in self._connections:
                 connection.close()

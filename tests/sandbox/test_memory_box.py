@@ -28,7 +28,7 @@ def write(world, name):
 
 @pytest.fixture
 def box():
-    return MemoryBox({"filesystem.write": write}, {"ada": lambda agent: agent.print("hello")})
+    return MemoryBox({"filesystem.write": write}, {"ada": lambda agent: agent.say("hello")})
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,12 +19,13 @@ READ, WRITE = "filesystem__read_text_file", "filesystem__write_file"
 class Recorder:
     """Servers that remember what reached them."""
 
-    def __init__(self, reply=None, delay=0.0):
-        self.seen, self.reply, self.delay = [], reply or Reply([{"type": "text", "text": "done"}]), delay
+    def __init__(self, reply=None, turns=0):
+        self.seen, self.reply, self.turns = [], reply or Reply([{"type": "text", "text": "done"}]), turns
 
     async def call(self, server, tool, arguments, seconds):
         self.seen.append((server, tool, dict(arguments)))
-        await anyio.sleep(self.delay)
+        for _ in range(self.turns):
+            await anyio.lowlevel.checkpoint()  # others have their turn
         return self.reply
 
 
@@ -174,7 +176,7 @@ def test_a_result_that_is_too_long_is_an_error_and_half_a_surrogate_can_be_logge
 
 
 def test_calls_at_once_reach_the_servers_one_after_the_other():
-    scene = Scene(Recorder(delay=0.01))
+    scene = Scene(Recorder(turns=9))
 
     async def both():
         async with anyio.create_task_group() as group:
@@ -187,11 +189,15 @@ def test_calls_at_once_reach_the_servers_one_after_the_other():
 
 
 def test_a_call_whose_agent_hangs_up_is_still_logged_with_its_result():
-    scene = Scene(Recorder(delay=0.05))
+    scene = Scene(Recorder(turns=9))
 
     async def hang_up():
-        with anyio.move_on_after(0.01):
-            await scene.session.call(READ, {})
+        async with anyio.create_task_group() as group:
+            group.start_soon(scene.session.call, READ, {})
+            while not scene.servers.seen:
+                await anyio.lowlevel.checkpoint()
+            assert scene.transcript.calls[0].result != "done"
+            group.cancel_scope.cancel()
 
     asyncio.run(hang_up())
     assert scene.transcript.calls[0].result == "done"
