@@ -14,7 +14,6 @@ import os
 import re
 import struct
 import threading
-import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +25,9 @@ FAN_CLOEXEC, FAN_UNLIMITED_QUEUE = 0x1, 0x10
 FAN_MARK_ADD, FAN_MARK_FILESYSTEM, AT_FDCWD = 0x1, 0x100, -100
 EVENT = struct.Struct("=IBBHQii")
 MOST, PAGE = 64 * 1024 * 1024, 4096
+BETWEEN = 0.1  # seconds between two looks at the processes
 OTHERS = re.compile(r"/tmp/pytest-of-\w+/")
+PARENT, BEGAN, PROGRAM = 1, 19, slice(23, 26)  # of proc(5)'s fields after the name; where its code and stack lie
 GZIP = b"\x1f\x8b"
 
 
@@ -113,9 +114,8 @@ class Files:
         os.close(self._news)
         self._end.unlink()
         for folder in self._near:
-            for parent, folders, names in os.walk(folder):
-                for path in (Path(parent) / name for name in (*folders, *names)):
-                    self._look(str(path), content_of(path))
+            for path in files_below(folder):
+                self._look(str(path), content_of(path))
 
     def search(self, needles: Needles) -> set[Hit]:
         """Look into what was kept."""
@@ -172,11 +172,11 @@ class Processes:
 
     def __init__(self, needles: Needles, own: int) -> None:
         self._needles, self._own = needles, own
-        self._before = {int(folder.name) for folder in Path("/proc").glob("[0-9]*")} - {own}
+        self._before = set(_numbers()) - {own}
         self.found: set[Hit] = set()
         self.seen: set[int] = set()
         self.open: set[str] = set()
-        self._known: set[bytes] = set()
+        self._seen_programs: set[tuple[int | bytes, ...]] = set()
         self._stopping, self._thread = threading.Event(), threading.Thread(target=self._watch)
 
     def __enter__(self) -> Processes:
@@ -190,24 +190,25 @@ class Processes:
     def _watch(self) -> None:
         while not self._stopping.is_set():
             self._look()
-            time.sleep(0.1)
+            self._stopping.wait(BETWEEN)
 
     def _look(self) -> None:
-        folders = {int(folder.name): folder for folder in Path("/proc").glob("[0-9]*")}
-        parents = {number: _parent(folder) for number, folder in folders.items()}
-        for number, folder in folders.items():
+        statuses = {number: status for number in _numbers() if (status := _status(number))}
+        parents = {number: int(status[PARENT]) for number, status in statuses.items()}
+        programs = {(number, status[BEGAN], *status[PROGRAM]) for number, status in statuses.items()}
+        for number, *_ in programs - self._seen_programs:  # arguments and environment are given with a program
+            folder = Path("/proc", str(number))
             depth, named = self._depth(number, parents), content_of(folder / "cmdline")
             shown = named + b"\0" + content_of(folder / "comm")
             if depth != 1:  # a verb is handed its passphrase in the environment, and takes it out
                 shown += b"\0" + content_of(folder / "environ")
-            if shown not in self._known:
-                self._known.add(shown)
-                self.found.update(self._needles.hits(shown, f"process {named[:80]!r}"))
+            self.found.update(self._needles.hits(shown, f"process {named[:80]!r}"))
             if depth > 1:
                 self.seen.add(number)
                 limits = content_of(folder / "limits").decode()
                 if limits and not re.search(r"Max core file size +0 +0 ", limits):
                     self.open.add(repr(named[:80]))
+        self._seen_programs = programs
 
     def _depth(self, number: int, parents: Mapping[int, int]) -> int:
         """Say how many generations after the one who asks a process came; 0 if it is of another family."""
@@ -220,9 +221,19 @@ class Processes:
         return 0
 
 
-def _parent(process: Path) -> int:
-    words = content_of(process / "stat").rpartition(b")")[2].split()
-    return int(words[1]) if words else 0
+def _numbers() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+
+
+def _status(number: int) -> list[bytes]:
+    """Give the fields of `/proc/N/stat` (proc(5)) after the name, or none where the process has ended."""
+    return content_of(Path("/proc", str(number), "stat")).rpartition(b")")[2].split()
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Give all files and folders below one, also while others come and go there."""
+    for parent, folders, names in os.walk(folder):
+        yield from (Path(parent) / name for name in (*folders, *names))
 
 
 def content_of(path: Path) -> bytes:

@@ -10,9 +10,9 @@ import secrets
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,18 @@ import pytest
 
 from quarterturn import reading
 from quarterturn.wiring import House
-from rotation.sets import DEMO, Stratum
+from rotation.sets import COHORTS, SetSpec, Stratum
 from vault import signing
 from vault.blobs import OwnKey
 from vault.lifecycle import State
 from vault.task import Task
 
-from .leaks import Files, Hit, Needles, Processes, content_of, forms
+from ..patience import until
+from .leaks import Files, Hit, Needles, Processes, content_of, files_below, forms
+from .small import command, small_set
 from .test_secrecy import document
 
-QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
+STRATA = "filesystem/single-tool/easy,git/recovery/hard,sqlite/composition/medium"
 STEM = f"zephyr{secrets.token_hex(8)}"
 PASSPHRASE = f"amaranthine{secrets.token_hex(8)}"
 WORDS = {"a task": STEM.encode(), "the passphrase": PASSPHRASE.encode()}
@@ -37,10 +39,9 @@ IMPORTED = Stratum("filesystem", "single-tool", "easy")
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 
 AGENT = """
-import json, os, time, urllib.request
+import json, os, urllib.request
 task = json.load(urllib.request.urlopen(os.environ["QUARTERTURN_URL"] + "/task"))
 print(task["goal"])
-time.sleep(0.2)
 raise SystemExit("GOAL" in task["goal"])
 """
 
@@ -104,9 +105,7 @@ def test_a_word_that_a_process_is_given_is_noticed() -> None:
             with subprocess.Popen([sys.executable, "-c", MOTHER, how], stdin=subprocess.PIPE, text=True) as mother:
                 mother.stdin.write(f"{word}\n")
                 mother.stdin.flush()
-                end = time.monotonic() + 300  # it lives until it was seen
-                while not saw(processes, how) and time.monotonic() < end:
-                    time.sleep(0.05)
+                until(partial(saw, processes, how), "the look at a process that lives until it was seen")
             assert mother.returncode == 0
     assert {hit.name for hit in processes.found} == words.keys()
     assert processes.open, "nobody closed the cores of these"
@@ -144,15 +143,15 @@ def line_to_import(number: int) -> str:
 class Month:
     """One home, and the verbs that are played on it in processes of their own."""
 
-    def __init__(self, home: Path, temporary: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path, temporary: Path, spec: SetSpec) -> None:
+        self.home, self.spec = home, spec
         self.environment = os.environ | {"QUARTERTURN_PASSPHRASE": PASSPHRASE, "TMPDIR": str(temporary)}
         self.said = b""
 
     def play(self, *words: str | Path) -> None:
         """Run a verb, and keep what it said."""
-        command = [QUARTERTURN, *map(str, words), "--home", self.home]
-        done = subprocess.run(command, env=self.environment, capture_output=True, timeout=3600, check=False)
+        line = [*command(STRATA), *map(str, words), "--home", self.home]
+        done = subprocess.run(line, env=self.environment, capture_output=True, check=False)
         assert done.returncode == 0, (words, done.stderr.decode()[-1000:])
         self.said += done.stdout + done.stderr
 
@@ -164,7 +163,7 @@ class Month:
         """Add the other tasks that two turns need, past the gates."""
         with self.house() as house:
             numbers = itertools.count(1)
-            for stratum, place in itertools.product(DEMO.per_cohort, range(5)):
+            for stratum, place in itertools.product(self.spec.per_cohort, range(COHORTS + 1)):
                 if (stratum, place) != (IMPORTED, 0):
                     number = next(numbers)
                     task, skeleton = Task.parse(written(stratum, number)), f"{STEM}-skeleton-{number}"
@@ -196,7 +195,7 @@ class Month:
         """Without this, the month would also be clean where nothing is ever served."""
         with self.house() as house:
             runs = house.runs.results(1, who="tester", why="hygiene")
-        assert len(runs) == 24
+        assert len(runs) == self.spec.size
         assert all(f"{STEM}-goal-" in run.output and run.failure is None for run in runs)
         assert STEM not in repr(runs)
 
@@ -213,10 +212,17 @@ def keys_in(thing: object) -> Iterator[bytes]:
             yield from keys_in(getattr(thing, name, None))
 
 
+@pytest.fixture
+def few() -> Iterator[SetSpec]:
+    """A set with one task a server in a cohort; one of them is imported, and one recovers from an error."""
+    with small_set(STRATA) as spec:
+        yield spec
+
+
 @pytest.mark.box
 @pytest.mark.slow
 def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, short_folder: Path
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, short_folder: Path, few: SetSpec
 ) -> None:
     agent = tmp_path_factory.mktemp("agent") / "agent.py"
     agent.write_text(AGENT)
@@ -226,7 +232,7 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
     drafts.write_text(line_to_import(0))
     homes = tmp_path / "homes"
     homes.mkdir()
-    month, near, far = Month(homes / "home", short_folder), [homes, short_folder], [*TEMPORARY, Path.home()]
+    month, near, far = Month(homes / "home", short_folder, few), [homes, short_folder], [*TEMPORARY, Path.home()]
 
     with Files(None, near, far) as birth:
         month.play("init", "--passphrase", "--month", "2026-12")
@@ -250,15 +256,16 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
             month.play(*verb, "--json")
 
     public = month.published()
-    assert len(public) == 6
+    assert len(public) == few.cohort_size
     assert processes.found == set()
     assert processes.open == set()
-    assert len(processes.seen) > 24, "it looked while agents and worlds lived"
+    assert len(processes.seen) > few.size, "it looked while agents and worlds lived"
     assert set(needles.hits(month.said, "what was said")) == set()
     told = {hit for hit in files.found if may_be_read(hit, homes, public)}
     assert {hit.word.rpartition("-")[2] for hit in told} == public, "the release was seen, with all that it opens"
     assert files.found - told - {hit for hit in files.found if in_memory(hit)} == set()
-    assert not [path for path in Path("/dev/shm").rglob("*") for _ in needles.hits(content_of(path), str(path))]
+    left = files_below(Path("/dev/shm"))
+    assert not [path for path in left for _ in needles.hits(content_of(path), str(path))]
     month.require_that_agents_were_given_it()
 
 
