@@ -96,7 +96,7 @@ class Installer:
         self.stamps.write("product", wanted)
 
     def environment(self, place: str, lock: Path) -> None:
-        """Make the environment `.venv/<place>` from a lock; compiled, because worlds mount it read-only."""
+        """Make the environment `.venv/<place>` from a lock."""
         step = place.replace("/", "-")
         wanted = self._key(lock)
         if self.stamps.holds(step, wanted):
@@ -105,7 +105,7 @@ class Installer:
         self.stamps.drop(step)
         folder = self.venv / place
         self.run_uv("venv", "--quiet", "--clear", "--python", self.python, folder, what=f"making {folder}")
-        self._install(folder / "bin" / "python", lock, "--compile-bytecode")
+        self._install(folder / "bin" / "python", lock)
         self.stamps.write(step, wanted)
 
     def run_uv(self, *arguments: str | Path, what: str) -> str:
@@ -123,10 +123,11 @@ class Installer:
         never = {"UV_PYTHON_PREFERENCE": "only-system", "UV_PYTHON_DOWNLOADS": "never"}
         return kept | pip_settings.for_uv(self.settings, kept) | never
 
-    def _install(self, python: Path, lock: Path, *options: str, exactly: bool = True) -> None:
+    def _install(self, python: Path, lock: Path, *, exactly: bool = True) -> None:
+        """Install a lock, compiled: worlds mount theirs read-only, and a process that compiles takes seconds to start."""
         how = ("sync", lock) if exactly else ("install", "--requirement", lock)
-        hashed = ("--require-hashes", "--no-build", "--quiet", "--python", python)
-        self.run_uv("pip", *how, *hashed, *options, what=f"installing {lock.name}")
+        hashed = ("--require-hashes", "--no-build", "--compile-bytecode", "--quiet", "--python", python)
+        self.run_uv("pip", *how, *hashed, what=f"installing {lock.name}")
 
     def _key(self, *inputs: Path) -> str:
         return key(self._described() or "", *inputs)
