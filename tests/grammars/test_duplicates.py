@@ -8,7 +8,7 @@ import pytest
 
 from grammars.derivation import skeletons
 from grammars.duplicates import THRESHOLD, Neighbours, Sketch, wording
-from grammars.load import library, load
+from grammars.load import load
 from grammars.sample import draw
 
 
@@ -33,16 +33,6 @@ def test_a_task_in_a_few_other_words_is_found_again(task):
     near = neighbours.join("two", Sketch.of(reworded))
     assert near is not None
     assert THRESHOLD <= near.similarity < 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("server", library())
-def test_two_draws_of_one_skeleton_are_two_tasks(server):
-    grammar, neighbours = load(server), Neighbours()
-    for skeleton in skeletons(grammar):
-        for number in range(3):
-            drawn = draw(grammar, skeleton, skeleton.difficulties[0], Random(f"{skeleton.id}/{number}")).draft
-            assert neighbours.join(drawn.id, Sketch.of(drawn.task)) is None, drawn.skeleton
 
 
 def test_what_is_near_does_not_join_and_nothing_is_near_itself(task):
