@@ -124,7 +124,7 @@ class Installer:
         return kept | pip_settings.for_uv(self.settings, kept) | never
 
     def _install(self, python: Path, lock: Path, *, exactly: bool = True) -> None:
-        """Install a lock, compiled: worlds mount theirs read-only, and a process that compiles takes seconds to start."""
+        """Install a lock, compiled: worlds mount theirs read-only, and to compile takes each process seconds."""
         how = ("sync", lock) if exactly else ("install", "--requirement", lock)
         hashed = ("--require-hashes", "--no-build", "--compile-bytecode", "--quiet", "--python", python)
         self.run_uv("pip", *how, *hashed, what=f"installing {lock.name}")
