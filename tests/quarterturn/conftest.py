@@ -27,7 +27,7 @@ from sandbox.servers import SERVERS
 from vault import db
 from vault.task import Task
 
-from ..postgres import Server  # noqa: TID252 - the tests' own
+from ..postgres import Server
 
 MONTH = "2026-12"
 SQLITE = Database()

@@ -15,7 +15,6 @@ import re
 import signal
 import sqlite3
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,6 +26,8 @@ from sqlalchemy.engine import default
 from quarterturn import backup, intake, reading, rekeying, restoring, turning  # noqa: F401 - not in each child again
 from quarterturn.cli import run
 from rotation.turn import STEPS as TURN
+
+from .children import Child, Said
 
 THINGS = {
     r"home/keys/(.*/)?\..*": "",
@@ -208,70 +209,6 @@ STEPS = {
 def step() -> str:
     """Name the step that is being made, where a verb has several."""
     return next((STEPS[caller] for caller in _callers() if caller in STEPS), "")
-
-
-@dataclass(frozen=True)
-class Said:
-    """How a child ended, what it said, and at which changes it was struck: more than one if it can do without."""
-
-    code: int
-    text: str
-    struck: tuple[str, ...]
-
-    @property
-    def sentence(self) -> str:
-        """The last line."""
-        return self.text.strip().rpartition("\n")[2]
-
-
-class Child:
-    """Some work in a process of its own; called, it waits for the end.
-
-    Args:
-        work: the work; its answer is the exit status.
-        strike: makes what strikes it, given the descriptor of a file to tell it in, or None.
-    """
-
-    def __init__(self, work: Callable[[], int], strike: Callable[[int], object] | None = None) -> None:
-        self._out, self._tell = os.memfd_create("out"), os.memfd_create("told")
-        self.pid = os.fork()
-        if self.pid == 0:
-            code = 99
-            try:
-                os.dup2(self._out, 1)
-                os.dup2(self._out, 2)
-                sys.stdout, sys.stderr = (os.fdopen(os.dup(self._out), "w", buffering=1) for _ in range(2))
-                if strike:
-                    strike(self._tell)
-                code = work()
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                sys.stdout.flush()
-                os._exit(code)
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """What whoever strikes has told so far."""
-        return tuple(os.pread(self._tell, os.fstat(self._tell).st_size, 0).decode().splitlines())
-
-    def wait(self) -> Said | None:
-        """Wait until it stops, or ends and has said this."""
-        status = os.waitpid(self.pid, os.WUNTRACED)[1]
-        if os.WIFSTOPPED(status):
-            return None
-        said = os.pread(self._out, os.fstat(self._out).st_size, 0).decode()
-        found = Said(os.waitstatus_to_exitcode(status), said, self.told)
-        os.close(self._out)
-        os.close(self._tell)
-        return found
-
-    def __call__(self) -> Said:
-        """Wait for its end."""
-        said = self.wait()
-        assert said is not None
-        return said
 
 
 def start(

@@ -27,7 +27,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .crashes import TABLE, Child, Said, Striker, state, step
+from .children import Child, Said
+from .crashes import TABLE, Striker, state, step
 from .scenes import CLEAR, OVER, Scene, sound, with_keys
 
 Wanted = tuple[tuple[str, int], ...]

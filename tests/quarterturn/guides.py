@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 import pytest
 
-from ..patience import PATIENCE  # noqa: TID252 - the tests' own
+from ..patience import PATIENCE
 from .conftest import Say
 
 ROOT = Path(__file__).parents[2]

@@ -15,8 +15,9 @@ from rotation.sets import Stratum
 from vault.ledger.audit import audit
 from vault.task import Task
 
+from .children import Said
 from .conftest import copy_of, written
-from .crashes import Said, start, verb
+from .crashes import start, verb
 
 EASY = Stratum("filesystem", "single-tool", "easy")
 CLEAR = {EXITS["unavailable"], EXITS["locked"]}

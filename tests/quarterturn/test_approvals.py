@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +27,8 @@ from rotation.sets import DEMO
 from vault.db import transaction
 from vault.ledger import sshsig
 from vault.lifecycle import State
+
+from .children import Child, Gate
 
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob", "cyd")}
 STRANGER = Ed25519PrivateKey.from_private_bytes(b"test-eve".ljust(32))
@@ -187,32 +188,28 @@ def test_a_request_expires(home, opened):
     assert asked(house).id != one.id
 
 
-USE = """
-import sys
-from pathlib import Path
-from quarterturn import approvals
-from quarterturn.wiring import House
-house = House(Path(sys.argv[1]), None)
-assert house.ring and house.engine
-print("ready", flush=True)
-sys.stdin.readline()
-approvals.require(house, *eval(sys.argv[2]))
-"""
-
-
 @pytest.mark.slow
 def test_two_processes_use_one_approval_once(home, opened):
     house = opened(guard(home, "ada", "bob"), now)
     sign(house, asked(house), "ada", "bob")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    both = [subprocess.Popen([sys.executable, "-c", USE, home, repr(EXPORT)], **pipes) for _ in range(2)]
-    assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
-    for process in both:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    said = [process.communicate(timeout=900)[1] for process in both]
-    assert sorted(process.returncode for process in both) == [0, 1]
-    assert sum("Unapproved" in text for text in said) == 1
+    house.engine.dispose()
+    with Gate() as ready, Gate() as begin:
+
+        def use() -> None:
+            own = House(home, None)
+            assert own.ring
+            assert own.engine
+            ready.open()
+            begin.wait()
+            approvals.require(own, *EXPORT)
+
+        both = [Child(use) for _ in range(2)]
+        for _ in both:
+            ready.wait()
+        begin.open(2)
+        said = [one() for one in both]
+    assert sorted(one.code for one in said) == [0, 99]
+    assert sum("Unapproved" in one.text for one in said) == 1
 
 
 def test_what_takes_nobody_else_leaves_no_trace(home, opened):

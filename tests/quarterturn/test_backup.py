@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -29,6 +28,8 @@ from rotation.calendar import Month
 from vault.errors import Broken
 from vault.errors import Refused as Unsigned
 from vault.ledger import audit
+
+from .children import Child, Gate
 
 pytestmark = pytest.mark.slow
 
@@ -117,33 +118,30 @@ def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, po
     assert back.vault.records() == house.vault.records()
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from quarterturn.wiring import House
-house = House(Path(sys.argv[1]), None)
-number = 0
-while True:
-    house.ledger.record(f"key/{number}", b'{"n":%d}' % number)
-    house.ledger.publish()
-    house.accounts.create(f"a{number}", "submitter")
-    if number == 3:
-        print("busy", flush=True)
-    number += 1
-"""
+def write_on_and_on(home: Path, busy: Gate) -> None:
+    """Write leaves and tokens, one after the other, until somebody ends it; say when it is well under way."""
+    house, number = House(home, None), 0
+    while True:
+        house.ledger.record(f"key/{number}", b'{"n":%d}' % number)
+        house.ledger.publish()
+        house.accounts.create(f"a{number}", "submitter")
+        if number == 3:
+            busy.open()
+        number += 1
 
 
 @both
 def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_path, opened, elsewhere):
     """Tokens are written right after the leaf of the same number is signed, and the log never ahead of its rows."""
-    with subprocess.Popen([sys.executable, "-c", WRITER, live], stdout=subprocess.PIPE, text=True) as writer:
+    with Gate() as busy:
+        writer = Child(lambda: write_on_and_on(live, busy))
         try:
-            assert writer.stdout.readline() == "busy\n"
+            busy.wait()
             for number in range(4):
                 backup(opened(live), tmp_path / f"copy-{number}", with_keys=False)
-            assert writer.poll() is None
         finally:
-            writer.kill()
+            said = writer.kill()
+    assert (said.code, said.text) == (-signal.SIGKILL, ""), "it wrote until now"
     sizes = []
     for number in range(4):
         copy = tmp_path / f"copy-{number}"

@@ -21,8 +21,9 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.prover import BoxProver
 
 from . import crashes, faults
+from .children import Said
 from .conftest import copy_of, written
-from .crashes import TABLE, Blow, Said, play, start, state, verb
+from .crashes import TABLE, Blow, play, start, state, verb
 from .scenes import EASY, OVER, Scene, clear, sound, with_keys
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "crashes.md"

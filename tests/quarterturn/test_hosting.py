@@ -22,7 +22,7 @@ from vault.errors import VaultError
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 
-from ..sandbox.endpoint.conftest import Authority, serve  # noqa: TID252 - the tests' own endpoint
+from ..sandbox.endpoint.conftest import Authority, serve
 
 URL = "https://203.0.113.10/tasks"
 MONTH = Month.parse("2026-12")

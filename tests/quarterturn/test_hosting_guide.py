@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from ..patience import until  # noqa: TID252 - the tests' own
+from ..patience import until
 from .guides import Desk, commands
 
 pytestmark = [pytest.mark.own_network, pytest.mark.box, pytest.mark.slow]

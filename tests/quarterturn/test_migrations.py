@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from quarterturn.submitting import Wish
 from quarterturn.wiring import House
 from vault.db import open_engine, transaction
 
-from .crashes import Child
+from .children import Child, Gate
 
 pytestmark = pytest.mark.both_databases
 
@@ -110,18 +109,15 @@ def test_a_database_of_a_newer_version_is_left_alone(engine):
 
 @pytest.mark.slow
 def test_processes_that_migrate_at_once_wait_for_each_other(url):
-    waiting, begin = os.pipe()
+    with Gate() as gate:
 
-    def work() -> int:
-        os.close(begin)
-        os.read(waiting, 1)  # ends when the last of the others' ends is closed
-        migrations.upgrade(open_engine(url))
-        return 0
+        def work() -> None:
+            gate.wait()
+            migrations.upgrade(open_engine(url))
 
-    workers = [Child(work) for _ in range(4)]
-    os.close(begin)
-    said = [worker() for worker in workers]
-    os.close(waiting)
+        workers = [Child(work) for _ in range(4)]
+        gate.open(4)
+        said = [worker() for worker in workers]
     assert [(one.code, one.text) for one in said] == [(0, "")] * 4
     engine = open_engine(url)
     assert tables(engine) == set(METADATA.tables)

@@ -6,7 +6,7 @@ import pytest
 
 from quarterturn.wiring import House
 
-from ..sandbox.model_gateway.stub import Stub, Turn  # noqa: TID252 - the tests' own upstream
+from ..sandbox.model_gateway.stub import Stub, Turn
 from .guides import Desk, blocks, commands
 
 PAGE = "let-agents-use-a-model.md"

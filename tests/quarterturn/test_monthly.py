@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import signal
 import threading
-import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlmodel import Session, select
@@ -26,6 +26,9 @@ from rotation.schedule import Alarm
 from rotation.turn import STEPS
 from sandbox.submission import Program, Submission
 from vault.ledger.statement import Statement
+
+from ..patience import PATIENCE, until
+from .children import Child, Gate
 
 pytestmark = pytest.mark.slow
 
@@ -205,37 +208,31 @@ def test_of_clocks_that_look_at_once_one_turns(at):
     assert told(houses[0]) == ["turn.done/2026-12"]
 
 
-LOOKING = """
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
-from quarterturn.monthly import Clock
-from quarterturn.wiring import House
-house = House(Path(sys.argv[1]), None, lambda: datetime(2027, 1, 1, tzinfo=UTC))
-house.ring
-print("ready", flush=True)
-sys.stdin.read(1)
-Clock(house).look()
-house.close()
-"""
-
-
 @pytest.mark.slow
 def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, live):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    for pause in (0.1, None):
-        looking = [subprocess.Popen([sys.executable, "-c", LOOKING, live], text=True, **pipes) for _ in range(2)]
-        for process in looking:
-            assert process.stdout.readline() == "ready\n"
-        for process in looking:
-            process.stdin.write("!")
-            process.stdin.flush()
-        if pause is not None:
-            time.sleep(pause)
-            for process in looking:
-                process.kill()
-        for process in looking:
-            process.communicate(timeout=900)
+    def look(before: Callable[[str], None]) -> None:
+        step = monthly.Clock._step
+        monthly.Clock._step = lambda self, name: (before(name), step(self, name))[1]
+        ready.open()
+        begin.wait()
+        Clock(House(live, None, lambda: DUE)).look()
+
+    def stop_at(name: str) -> None:
+        if name == "retire":
+            reached.open()
+            signal.pause()
+
+    with Gate() as ready, Gate() as begin, Gate() as reached:
+        for before in (stop_at, lambda _: None):
+            looking = [Child(partial(look, before)) for _ in range(2)]
+            for _ in looking:
+                ready.wait()
+            begin.open(2)
+            if before is stop_at:
+                reached.wait()
+                assert [one.kill().code for one in looking].count(-signal.SIGKILL) >= 1
+            else:
+                assert [one().code for one in looking] == [0, 0]
     house, _ = at(DUE)
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
@@ -278,13 +275,13 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
     def step(self: Clock, name: str) -> None:
         if name == "retire":
             reached.set()
-            self._stopping.wait(600)
+            self._stopping.wait(PATIENCE)
         stop(self, name)
 
     with monkeypatch.context() as patch:
         patch.setattr(monthly.Clock, "_step", step)
         clock.start()
-        assert reached.wait(600)
+        assert reached.wait(PATIENCE)
         clock.stop()
     assert house.months.turns()[-1].done == ("stop", "close", "retire")
     assert not [key for key in told(house) if "overdue" in key]
@@ -292,26 +289,23 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
     assert months(house)[-1] == ("2026-12", True)
 
 
-def test_an_alarm_asks_again_and_again_and_never_twice_at_once():
-    asked, inside, most = threading.Event(), [], []
-    times = []
+def test_an_alarm_asks_again_and_again_and_never_twice_at_once(caplog):
+    caplog.set_level("WARNING", "apscheduler")  # which says when it would have asked beside itself
+    asked, inside, most, threads = threading.Semaphore(0), [], [], threading.active_count()
 
     def ask() -> None:
         inside.append(1)
         most.append(len(inside))
-        times.append(1)
-        time.sleep(0.03)
+        until(lambda: "maximum number of running instances reached" in caplog.text, "its next moment")
         inside.pop()
-        if len(times) == 3:
-            asked.set()
+        asked.release()
 
     alarm = Alarm(ask, seconds=0.01)
     alarm.start()
-    assert asked.wait(600)
+    for _ in range(3):
+        assert asked.acquire(timeout=PATIENCE)
     alarm.stop()
-    count = len(times)
-    time.sleep(0.05)
-    assert len(times) == count, "it is quiet once it was stopped"
+    assert threading.active_count() == threads, "it is quiet once it was stopped"
     assert max(most) == 1
     alarm.stop()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from quarterturn.wiring import House
 from vault import private_files
 from vault.seal import Sealed, seal
 
-pytestmark = pytest.mark.slow
+from .children import Child, die
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -155,33 +156,21 @@ def test_no_backup_is_kept_whose_rows_need_two_keys(home, tmp_path, monkeypatch,
     service.close()
 
 
-# Is killed when the first of the key files has its new name: behind an fsync and a rename comes that of the folder.
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from quarterturn.rekeying import KeyFiles
-from quarterturn.wiring import House
+def rewrap_and_die(home: Path) -> None:
+    """Die when the first of the key files has its new name: behind an fsync and a rename comes that of the folder."""
+    house, calls = House(home, None), itertools.count(1)
+    house.ring.add_key(house.now())
 
-house = House(Path(sys.argv[1]), None)
-house.ring.add_key(house.now())
-done = 0
-def counted(real):
-    def call(*arguments, **options):
-        global done
-        done += 1
-        if done == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*arguments, **options)
-    return call
-os.fsync, os.rename = counted(os.fsync), counted(os.rename)
-KeyFiles(house.places, house.ring).rewrap()
-"""
+    def counted(real: Callable[..., object]) -> Callable[..., object]:
+        return lambda *given, **how: die() if next(calls) == 3 else real(*given, **how)
+
+    os.fsync, os.rename = counted(os.fsync), counted(os.rename)
+    rekeying.KeyFiles(house.places, house.ring).rewrap()
 
 
 @pytest.mark.slow
 def test_killed_among_the_files_it_goes_on(with_model, say):
-    killed = subprocess.run([sys.executable, "-c", KILLED, with_model], cwd=ROOT, timeout=900, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert Child(lambda: rewrap_and_die(with_model))().code == -signal.SIGKILL
     everything_opens(with_model)
     under = {one.key_id for one in key_files(with_model).values()}
     assert len(under) == 2

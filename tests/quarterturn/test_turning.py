@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import random
 import signal
-import sqlite3
-import subprocess
-import sys
-import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from quarterturn.wiring import House
+from rotation.calendar import Month
 from rotation.turn import STEPS
 from sandbox.box import Program
 from sandbox.store import RunState
@@ -25,9 +21,9 @@ from vault.db import transaction
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 
-pytestmark = pytest.mark.slow
+from .children import Child, die
 
-PROGRAM = Path(sys.executable).parent / "quarterturn"
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)
@@ -102,43 +98,24 @@ def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
     assert say("turn", "run", "--home", begun, "--json").data["month"] == "2026-12"
 
 
-def done(home: Path) -> int:
-    """Count the steps of the turn of 2026-12 that are done, from outside; -1 before it is begun."""
-    with contextlib.closing(sqlite3.connect(f"file:{home}/quarterturn.db?mode=ro", 300, uri=True)) as rows:
-        found = rows.execute("SELECT done FROM rotation_turn WHERE month = '2026-12'").fetchone()
-    return len(json.loads(found[0])) if found else -1
-
-
-def kill_after(home: Path, steps: int, pause: float) -> int:
-    """Run the turn in a process of its own, kill it when so many steps are done, and give how many there were."""
-    command = [PROGRAM, "turn", "run", "--month", "2026-12", "--home", home]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    while process.poll() is None and done(home) < steps:
-        time.sleep(0.001)
-    time.sleep(pause)
-    process.kill()
-    said, _ = process.communicate()
-    assert process.returncode in {-signal.SIGKILL, 0}, said
-    return done(home)
+def turn_until(home: Path, step: str) -> None:
+    """Turn, and die when a step is done."""
+    House(home, None).rotation.run(Month.parse("2026-12"), lambda done: die() if done == step else None)
 
 
 @pytest.mark.slow
-def test_a_turn_that_is_killed_again_and_again_is_finished_once(live):
-    dice = random.Random(2026)
+def test_a_turn_that_is_killed_again_and_again_is_finished_once(live, say):
     house = House(live, None)
     submission = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
     left_open = house.official.open(submission, NamedBox()).record.number
     promised = {cohort.id: cohort.tasks for cohort in house.months.cohorts("live")}
     house.close()
 
-    reached = [done(live)]
-    while reached[-1] < len(STEPS):
-        reached.append(kill_after(live, reached[-1] + 1, dice.uniform(0, 0.01)))
-    assert reached == sorted(reached), "a step that was done stays done"
-    assert len(set(reached) - {-1, len(STEPS)}) >= 1, f"kills hit the turn: {reached}"
-    finished = subprocess.run([PROGRAM, "turn", "status", "--home", live], check=True, capture_output=True, text=True)
-    if "unfinished" in finished.stdout:  # killed between the last step and the end of the turn
-        subprocess.run([PROGRAM, "turn", "run", "--home", live], check=True, capture_output=True)
+    for number, step in enumerate(STEPS, 1):
+        assert Child(partial(turn_until, live, step))().code == -signal.SIGKILL
+        with contextlib.closing(House(live, None)) as house:
+            assert house.months.turns()[-1].done == STEPS[:number], "a step that was done stays done"
+    assert "unfinished" not in say("turn", "status", "--home", live).out
 
     house = House(live, None)
     assert [(str(turn.month), turn.finished, turn.done) for turn in house.months.turns()][-1:] == [
@@ -157,7 +134,4 @@ def test_a_turn_that_is_killed_again_and_again_is_finished_once(live):
     assert report.ok, report.failed
     house.close()
 
-    again = subprocess.run(
-        [PROGRAM, "turn", "run", "--month", "2026-12", "--home", live], capture_output=True, check=False
-    )
-    assert again.returncode == 4
+    assert say("turn", "run", "--month", "2026-12", "--home", live).code == 4

@@ -21,7 +21,7 @@ from sandbox.submission import Submission
 from vault.ledger import contents, dsse, sshsig
 from vault.ledger.tiles import entries_path, unpack_entries
 
-from ..rotation.conftest import NamedBox, outcome  # noqa: TID252 - the tests' own
+from ..rotation.conftest import NamedBox, outcome
 from .conftest import make
 
 pytestmark = pytest.mark.slow

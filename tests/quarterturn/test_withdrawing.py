@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -29,6 +30,8 @@ from vault.ledger import sshsig
 from vault.ledger.audit import audit
 from vault.lifecycle import State
 from verifiers.verdict import Evidence, Verdict
+
+from .children import Child, die
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 FIRST = Month.parse("2026-12")
@@ -182,25 +185,19 @@ def _aggregate(house, month):
     return (house.places.releases / month.release / "aggregate.json").read_bytes()
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from quarterturn.wiring import House
-from rotation import withdrawal
-def step(done):
-    if done == sys.argv[3]:
-        os.kill(os.getpid(), signal.SIGKILL)
-withdrawal.withdraw(House(Path(sys.argv[1]), None).books, [sys.argv[2]], "it leaked", who="ada", on_step=step)
-"""
+def withdraw_and_die(home: Path, task: str, step: str) -> None:
+    books = House(home, None).books
+    withdrawal.withdraw(books, [task], "it leaked", who="ada", on_step=lambda done: die() if done == step else None)
 
 
 @pytest.mark.parametrize("step", withdrawal.STEPS)
 def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, step):
     house = House(reserved, None, lambda: NOW)
     task = house.months.cohorts("live")[0].tasks[0]
-    died = subprocess.run([sys.executable, "-c", KILLED, reserved, task, step], check=False, cwd=ROOT)
-    assert died.returncode == -9
+    house.close()
+    assert Child(lambda: withdraw_and_die(reserved, task, step))().code == -signal.SIGKILL
     said = say("task", "withdraw", task, "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
+    house = House(reserved, None, lambda: NOW)
     (row,) = said.data
     assert row["reason"] == "it leaked"
     assert house.vault.record(row["replacement"]).state is State.LIVE

@@ -41,7 +41,7 @@ from sandbox.tables import ResultRow
 from vault.ledger.audit import audit
 from vault.lifecycle import State
 
-from ..conftest import copy_of, written  # noqa: TID252 - homes
+from ..conftest import copy_of, written
 from .conftest import NOW, Box, outcome, served, with_dev_set
 
 TURNS, MINE, MOST_WAITING, MOST_GONE, WAIT = 2, 3, 4, 4, 3600

@@ -19,8 +19,8 @@ from quarterturn.hosting import Hosting
 from quarterturn.settings import Run
 from sandbox.store import RunState
 
-from ...sandbox.endpoint.conftest import Authority  # noqa: TID252 - the tests' own authority
-from ...sandbox.endpoint.conftest import serve as in_front  # noqa: TID252 - likewise
+from ...sandbox.endpoint.conftest import Authority
+from ...sandbox.endpoint.conftest import serve as in_front
 
 ROOT = Path(__file__).parents[3]
 IMAGE = "quarterturn-agent-rulebook:latest"  # made by `./run images`

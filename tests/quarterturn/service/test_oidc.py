@@ -6,7 +6,7 @@ import pytest
 
 from quarterturn.oidc import Provider
 
-from ..test_oidc import Issuer, chosen, token  # noqa: TID252 - the tests' own provider
+from ..test_oidc import Issuer, chosen, token
 
 pytestmark = pytest.mark.slow
 

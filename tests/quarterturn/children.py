@@ -1,0 +1,114 @@
+"""Work in a process of its own that is forked off this one, and gates at which processes wait for each other.
+
+A child knows everything that this process has imported, so it costs next to nothing. Whoever forks one has no database
+open that the child opens too: SQLite would take the locks of the one for those of the other.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a child ended, what it said, and what it told on the side: of a verb that is struck, each change."""
+
+    code: int
+    text: str
+    struck: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The last line."""
+        return self.text.strip().rpartition("\n")[2]
+
+
+class Child:
+    """Some work in a process of its own; called, it waits for the end.
+
+    Args:
+        work: the work; its answer is the exit status, 99 if it raises.
+        strike: makes what strikes it, given the descriptor of a file to tell it in, or None.
+    """
+
+    def __init__(self, work: Callable[[], int | None], strike: Callable[[int], object] | None = None) -> None:
+        self._out, self._tell = os.memfd_create("out"), os.memfd_create("told")
+        self.pid = os.fork()
+        if self.pid == 0:
+            code: int | None = 99
+            try:
+                os.dup2(self._out, 1)
+                os.dup2(self._out, 2)
+                sys.stdout, sys.stderr = (os.fdopen(os.dup(self._out), "w", buffering=1) for _ in range(2))
+                if strike:
+                    strike(self._tell)
+                code = work()
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                sys.stdout.flush()
+                os._exit(code or 0)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What whoever strikes has told so far."""
+        return tuple(os.pread(self._tell, os.fstat(self._tell).st_size, 0).decode().splitlines())
+
+    def wait(self) -> Said | None:
+        """Wait until it stops, or ends and has said this."""
+        status = os.waitpid(self.pid, os.WUNTRACED)[1]
+        if os.WIFSTOPPED(status):
+            return None
+        said = os.pread(self._out, os.fstat(self._out).st_size, 0).decode()
+        found = Said(os.waitstatus_to_exitcode(status), said, self.told)
+        os.close(self._out)
+        os.close(self._tell)
+        return found
+
+    def __call__(self) -> Said:
+        """Wait for its end."""
+        said = self.wait()
+        assert said is not None
+        return said
+
+    def kill(self) -> Said:
+        """End it as a machine does that loses its power."""
+        os.kill(self.pid, signal.SIGKILL)
+        return self()
+
+
+def die() -> None:
+    """End this very process so."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Gate:
+    """Holds processes that wait at it until as many are let through; made before they are forked."""
+
+    def __init__(self) -> None:
+        self._near, self._far = os.pipe()
+
+    def wait(self) -> None:
+        """Wait to be let through."""
+        os.read(self._near, 1)
+
+    def open(self, count: int = 1) -> None:
+        """Let so many through."""
+        os.write(self._far, b"!" * count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
+    ) -> None:
+        os.close(self._near)
+        os.close(self._far)
