@@ -1,14 +1,23 @@
-"""A lease: a job is its worker's until the last second of it, whether the lease is fresh or renewed."""
+"""A lease: a job is its worker's until the last second of it, and nobody else's word counts meanwhile or afterwards."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from quarterturn import jobs
 from quarterturn.queue import LEASE
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
+from sandbox.box import Program
+from sandbox.errors import Unavailable
+from sandbox.submission import Submission
+
+MONTH = "2026-12"
 
 
 class Clock:
@@ -18,12 +27,29 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("renewed", [False, True])
-def test_a_job_is_put_back_only_after_the_last_second_of_its_lease(home, renewed):
-    clock = Clock()
+class Box:
+    name, official = "docker", True
+
+    def fits(self, program: Program) -> None:
+        pass
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def house(home: Path, clock: Clock) -> Iterator[House]:
     house = House(home, None, clock)
     house.accounts.create("ada", "submitter")
-    house.submissions.take("ada", Wish("dev", image="agent:1"), month="2026-12")
+    house.submissions.take("ada", Wish("private", image="agent:1"), month=MONTH)
+    yield house
+    house.close()
+
+
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_job_is_put_back_only_after_the_last_second_of_its_lease(house, clock, renewed):
     claim = house.queue.claim("worker")
     if renewed:
         clock.now += LEASE / 2
@@ -32,4 +58,28 @@ def test_a_job_is_put_back_only_after_the_last_second_of_its_lease(home, renewed
     assert house.queue.reap() == 0
     clock.now += timedelta(seconds=1)
     assert house.queue.reap() == 1
+
+
+def test_a_job_that_another_has_claimed_since_is_lost_to_whoever_had_it(house, clock):
+    dead = house.queue.claim("one")
+    clock.now += LEASE + timedelta(seconds=1)
+    house.queue.reap()
+    alive = house.queue.claim("two")
+    assert [jobs.Beat(house, one, threading.Event()).standing() for one in (dead, alive)] == ["lost", "held"]
+
+
+def test_what_our_machine_cannot_run_is_not_set_aside_once_its_run_is_open(small, clock, monkeypatch):
+    def fails(_name):
+        raise Unavailable("no engine today")
+
+    house = House(small, None, clock)
+    house.accounts.create("ada", "submitter")
+    house.submissions.take("ada", Wish("private", image="agent:1"), month=MONTH)
+    monkeypatch.setattr(house, "box", fails)
+    claim = house.queue.claim("worker")
+    agent = Submission("image", "agent", "ada", Program(image="agent:1"), "sha256:" + "0" * 64)
+    assert house.queue.opened(claim, house.official.open(agent, Box()).record.number)
+    jobs.work(house, claim, threading.Event())
+    ended = house.submissions.get(claim.id)
     house.close()
+    assert (ended.state, ended.code) == ("failed", "machine")

@@ -13,7 +13,7 @@ from rotation import promise, withdrawal
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
 from rotation.official import OpenRun
-from rotation.sets import DEMO
+from rotation.sets import DEMO, Stratum
 from sandbox.box import Program
 from sandbox.submission import Submission
 from vault.db import transaction
@@ -33,9 +33,9 @@ class Killed(BaseException):
 
 @pytest.fixture
 def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """A home whose first set is live, with one spare task of each stratum in the reserve."""
-    made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=1))
-    made.stock(5)
+    """A home whose first set is live, with two spare tasks of each stratum in the reserve."""
+    made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=2))
+    made.stock(6)
     made.rotation.run(BEFORE)
     yield made
     made.books.engine.dispose()
@@ -111,6 +111,16 @@ def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs
     home.reopen()
     assert home.rotation.run(FIRST).finished
     assert audit(home.releases / FIRST.release, [home.vkey]).ok
+
+
+def test_of_several_in_the_reserve_the_first_that_was_promised_takes_the_place(home: Benchmark) -> None:
+    task = home.books.months.cohorts("live")[0].tasks[0]
+    promised = Statement.parse(home.books.ledger.leaf(home.books.leaf_index(f"set/{FIRST}"))).predicate["reserve"]
+    withdrawal.withdraw(home.books, [task], "it leaked", who="ada")
+    (gone,) = withdrawal.listed(home.books)
+    refill = home.books.vault.record(gone.replacement or "")
+    assert refill.commitment.hex() == promised[str(Stratum.of(refill))][0]
+    assert len(promised[str(Stratum.of(refill))]) == 2
 
 
 def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(

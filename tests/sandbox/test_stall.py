@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from itertools import chain, repeat
 
+import pytest
+
 from sandbox.attempt import STALL
 from sandbox.box import Limits
+from sandbox.failure import Facts, Ruling, Stage, classify
 from sandbox.run import Terms
+from verifiers.verdict import Verdict
 
 from .builders import Hands, an_sqlite_task, in_memory, run
 
@@ -36,12 +40,27 @@ def played(leap: float):
 
     box, agent = in_memory(story)
     terms = Terms(clock=clock, agent=Limits(wall=WALL))
-    return [(one.failure, one.code) for one in run(an_sqlite_task()[0], agent, box, terms=terms).earlier]
+    last = run(an_sqlite_task()[0], agent, box, terms=terms)
+    return [(one.failure, one.code) for one in (*last.earlier, last)]
 
 
 def test_a_stall_of_ours_is_remembered_at_every_later_look():
-    assert played(1.5 * STALL) == [("unclear", "clock-jumped")]
+    assert played(1.5 * STALL) == [("unclear", "clock-jumped"), (None, "finished")]
 
 
 def test_a_clock_that_goes_on_by_little_takes_an_agents_time_and_nothing_else():
-    assert played(LITTLE) == []
+    assert played(LITTLE) == [("theirs", "time-exceeded")]
+
+
+@pytest.mark.parametrize(
+    ("ended", "ruling"),
+    [
+        ("answered", Ruling(None, "finished")),
+        ("agent-exited", Ruling(None, "finished")),
+        ("steps-exceeded", Ruling("theirs", "steps-exceeded")),
+        ("time-exceeded", Ruling("unclear", "clock-jumped")),
+    ],
+)
+def test_a_stall_excuses_an_agent_from_its_time_and_from_nothing_else(ended, ruling):
+    facts = Facts(Stage.VERDICT, ended=ended, calls=3, stalled=True, verdict=Verdict.FALSE)
+    assert classify(facts) == ruling
