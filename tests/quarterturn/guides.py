@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -99,3 +100,9 @@ class Desk:
             process.kill()
             process.wait(PATIENCE)
             process.stderr.close()
+
+
+def heard_at(port: int) -> bool:
+    """Say whether somebody listens on a port of the loopback."""
+    with socket.socket() as attempt:
+        return attempt.connect_ex(("127.0.0.1", port)) == 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,10 +20,11 @@ from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
 from vault.errors import Unavailable
 
+from ..patience import PATIENCE, until
+
 pytestmark = [pytest.mark.both_databases, pytest.mark.slow]
 
 WISH = Wish("dev", image="agent:1")
-WAIT = 600
 
 
 class Workers(Protocol):
@@ -62,13 +63,12 @@ def submit(house, executor, account="ada"):
     return desk.submit(house, account, WISH, once=None, enqueue=executor.enqueue)[0]
 
 
-def until(holds) -> bool:
-    deadline = time.monotonic() + WAIT
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False
+def waits_in(thread: threading.Thread, name: str) -> bool:
+    """Say whether a thread is somewhere in a function of this name."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None and frame.f_code.co_name != name:
+        frame = frame.f_back
+    return frame is not None
 
 
 def test_a_job_is_taken_once_it_is_there(house, workers):
@@ -81,7 +81,7 @@ def test_a_job_is_taken_once_it_is_there(house, workers):
     executor = workers(2, work)
     executor.start()
     made = [submit(house, executor).number for _ in range(10)]
-    assert until(lambda: not house.submissions.unfinished())
+    until(lambda: not house.submissions.unfinished(), "the end of all jobs")
     executor.stop()
     assert done == dict.fromkeys(made, 1)
 
@@ -97,7 +97,7 @@ def test_a_job_that_fails_ends_no_worker(house, workers, caplog, monkeypatch):
     executor = workers(1, work)
     executor.start()
     first, second = submit(house, executor), submit(house, executor)
-    assert until(lambda: house.submissions.get(second.id).state == "done")
+    until(lambda: house.submissions.get(second.id).state == "done", "the end of the second job")
     executor.stop()
     assert house.submissions.get(first.id).state == "running", "its lease will end"
     assert "ValueError" in caplog.text
@@ -113,19 +113,24 @@ def test_without_workers_jobs_are_only_taken_in(house, workers):
 
 
 def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers):
-    begun = threading.Event()
+    begun, released = threading.Event(), threading.Event()
 
     def work(house, claim, stopping):
         begun.set()
-        assert stopping.wait(WAIT)
-        time.sleep(0.7)  # it takes a while to end what is played
+        assert stopping.wait(PATIENCE)
+        assert released.wait(PATIENCE)
         house.queue.give_back(claim)
 
     executor = workers(1, work)
     first, second = submit(house, executor), submit(house, executor, "bob")
     executor.start()
-    assert begun.wait(WAIT)
-    executor.stop()
+    assert begun.wait(PATIENCE)
+    stopper = threading.Thread(target=executor.stop)
+    stopper.start()
+    until(lambda: waits_in(stopper, "join") or not stopper.is_alive(), "a stop that waits")
+    assert stopper.is_alive(), "it waits for what is played"
+    released.set()
+    stopper.join(PATIENCE)
     assert {house.submissions.get(one.id).state for one in (first, second)} == {"queued"}
 
 
@@ -150,11 +155,11 @@ def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, cap
     executor.start()
     made = submit(house, executor)
     for _ in range(3):
-        assert tries.acquire(timeout=WAIT)
+        assert tries.acquire(timeout=PATIENCE)
         submit(house, executor)
     monkeypatch.setattr(house.queue, "claim", claim)
     submit(house, executor)
-    assert until(lambda: house.submissions.get(made.id).state == "done")
+    until(lambda: house.submissions.get(made.id).state == "done", "the end of the job")
     executor.stop()
     said = [record.getMessage() for record in caplog.records if record.name == "quarterturn.worker"]
     assert said == ["The database is away; trying again.", "It works again."]

@@ -15,6 +15,8 @@ from grammars.load import LIBRARY
 from quarterturn import devset, grammarcheck, stock
 from quarterturn.wiring import House, shipped_grammars
 
+from ..patience import PATIENCE
+
 
 @pytest.fixture
 def mine(tmp_path):
@@ -72,7 +74,7 @@ def test_a_watched_grammar_is_checked_again_when_a_file_changes(mine):
         replace(file, text)
         assert json.loads(process.stdout.readline())["ok"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(600) == 130
+        assert process.wait(PATIENCE) == 130
     finally:
         process.kill()
         process.communicate()

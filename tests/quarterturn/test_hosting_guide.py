@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
 
 import pytest
 
 from ..patience import until
-from .guides import Desk, commands
+from .guides import Desk, commands, heard_at
 
 pytestmark = [pytest.mark.own_network, pytest.mark.box, pytest.mark.slow]
-
-
-def heard(port: int) -> bool:
-    """Say whether somebody listens on a port."""
-    with socket.socket() as attempt:
-        return attempt.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_the_guide_to_hosting_works_line_by_line(tmp_path, say, monkeypatch):
@@ -24,7 +17,7 @@ def test_the_guide_to_hosting_works_line_by_line(tmp_path, say, monkeypatch):
     init, serve, play = commands("host-an-endpoint.md")
     desk.type(init)
     with desk.kept(serve):
-        until(lambda: heard(9000), "the endpoint listens")
+        until(lambda: heard_at(9000), "the endpoint listens")
         said = desk.type(play)
     passed = re.search(r"(\d+) of 12 passed", said)
     assert passed, said[-1000:]

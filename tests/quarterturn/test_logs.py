@@ -8,7 +8,6 @@ import json
 import logging
 import re
 import threading
-import time
 import warnings
 from datetime import timedelta
 
@@ -21,7 +20,7 @@ from quarterturn.submitting import Wish
 from quarterturn.wiring import House
 from vault.task import Task
 
-WAIT = 600
+from ..patience import PATIENCE, until
 
 
 @pytest.fixture
@@ -105,10 +104,8 @@ def test_whatever_a_worker_meets_no_word_of_its_tasks_is_written(written, live, 
 
     executor = Embedded(house, 1, work)
     executor.start()
-    assert tried.wait(WAIT)
-    deadline = time.monotonic() + WAIT
-    while not any(line["logger"] == "quarterturn.worker" for line in written()) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert tried.wait(PATIENCE)
+    until(lambda: any(line["logger"] == "quarterturn.worker" for line in written()), "a worker's line")
     executor.stop()
     house.close()
     lines = written()

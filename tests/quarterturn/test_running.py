@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -18,12 +17,13 @@ from sandbox import submission as submissions
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.errors import Refused as NotGiven
 from sandbox.outcome import TaskRun
-from sandbox.run import LOOK
 from sandbox.selfcheck import Attempt
 from sandbox.store import RunState
 from sandbox.transcript import Transcript
 from vault.ledger.leaf import Statement
 from verifiers.verdict import Evidence, Verdict
+
+from ..patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -110,19 +110,27 @@ class Endless(NoWorld):
 
     def __init__(self, house):
         super().__init__()
-        self.house, self.first = house, threading.Lock()
+        self.house, self.first, self.seen = house, threading.Lock(), threading.Event()
 
     def world(self, servers, state, limits):
         if self.first.acquire(blocking=False):
             self.house.official.abort(1, "month-turned")
-        time.sleep(10 * LOOK)
+        assert self.seen.wait(PATIENCE)
         raise Unavailable("no world today")
 
 
-def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house):
+def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house, monkeypatch):
     """Nothing came back yet, so only looking at the row can tell."""
+    box, held = Endless(house), house.runs.held
+
+    def look(*run):
+        if not (found := held(*run)):
+            box.seen.set()
+        return found
+
+    monkeypatch.setattr(house.runs, "held", look)
     with pytest.raises(NotAllowed, match="ended from outside"):
-        running.play(house, AGENT, Endless(house), Quiet())
+        running.play(house, AGENT, box, Quiet())
     assert house.runs.get(1).state is RunState.ABORTED
     assert house.runs.finished(1) == {}
     assert kinds(house).count("abort") == 1

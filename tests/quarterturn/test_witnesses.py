@@ -36,9 +36,10 @@ from vault.ledger.note import Signer, Verifier
 from vault.ledger.policy import Policy
 from vault.ledger.witness import MAX_BODY, SIZE, LocalWitness
 
+from ..patience import PATIENCE
+
 LOG = Signer("test.example/log", Ed25519PrivateKey.from_private_bytes(bytes(32)))
 KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
-WAIT = 600
 
 
 @pytest.fixture(autouse=True)
@@ -64,11 +65,11 @@ class Served:
         self.server = Listening(config, lambda _url: up.set())
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
-        assert up.wait(WAIT)
+        assert up.wait(PATIENCE)
 
     def stop(self) -> None:
         self.server.should_exit = True
-        self.thread.join(WAIT)
+        self.thread.join(PATIENCE)
 
     def end(self) -> None:
         self.stop()
@@ -277,11 +278,11 @@ def test_an_answer_without_an_end_is_cut_off() -> None:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert up.wait(WAIT)
+        assert up.wait(PATIENCE)
         with pytest.raises(Unavailable, match="without an end"):
             Asker()(found[0], b"")
     finally:
         server.should_exit = True
-        thread.join(WAIT)
+        thread.join(PATIENCE)
     with pytest.raises(Unavailable, match="does not answer"):
         Asker()(found[0], b"")

@@ -41,10 +41,11 @@ from sandbox.tables import ResultRow
 from vault.ledger.audit import audit
 from vault.lifecycle import State
 
+from ...patience import PATIENCE
 from ..conftest import copy_of, written
 from .conftest import NOW, Box, outcome, served, with_dev_set
 
-TURNS, MINE, MOST_WAITING, MOST_GONE, WAIT = 2, 3, 4, 4, 3600
+TURNS, MINE, MOST_WAITING, MOST_GONE = 2, 3, 4, 4
 OURS = {"turn", "interrupted", "not-now"}
 OF = {"ada": "ada", "eve": "ada", "bob": "bob"}  # accounts and their parties
 who = st.sampled_from(sorted(OF))
@@ -77,7 +78,7 @@ class Worker(threading.Thread):
     def before(self, place):
         if place == self.dies_at:
             self.dead.set()
-            assert self.raised.wait(WAIT)
+            assert self.raised.wait(PATIENCE)
 
 
 def nothing_happens(tasks, submitted, box, *, on_done, cancelled, **_):
@@ -167,7 +168,7 @@ class Months(RuleBasedStateMachine):
             worker = Worker(self.house, claim, dies_at)
             self.workers.append(worker)
             worker.start()
-            assert worker.dead.wait(WAIT)
+            assert worker.dead.wait(PATIENCE)
 
     @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
     @rule()
@@ -187,7 +188,7 @@ class Months(RuleBasedStateMachine):
         lost = (before.state, before.attempt) != ("running", worker.claim.attempt)
         results = self.results()
         worker.raised.set()
-        worker.join(WAIT)
+        worker.join(PATIENCE)
         assert not worker.is_alive()
         if lost:
             assert self.house.submissions.get(worker.claim.id) == before
@@ -295,7 +296,7 @@ class Months(RuleBasedStateMachine):
             return
         for worker in self.workers:
             worker.raised.set()
-            worker.join(WAIT)
+            worker.join(PATIENCE)
         self.kept.close()
 
     # -- how things stand ---------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ import pytest
 from quarterturn.monthly import Clock, outbox
 from quarterturn.wiring import House
 
+from ...patience import PATIENCE
+
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 
 
@@ -39,7 +41,7 @@ def test_a_service_turns_what_is_due_and_says_so_in_its_log(stocked):
     started_over(stocked, "2026-09")  # the first two turns have their tasks, the third lacks some
     command = [QUARTERTURN, "serve", "--home", stocked, "--port", "0", "--workers", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    alarm = threading.Timer(1800, process.kill)
+    alarm = threading.Timer(PATIENCE, process.kill)
     alarm.start()
     lines = []
     try:

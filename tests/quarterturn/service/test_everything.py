@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import http.client
 import os
-import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,24 +17,21 @@ from quarterturn.hosting import Hosting
 from quarterturn.settings import Run
 from sandbox.store import RunState
 
+from ...patience import PATIENCE, until
 from ...sandbox.endpoint.conftest import Authority
 from ...sandbox.endpoint.conftest import serve as in_front
+from ..guides import heard_at
 
 ROOT = Path(__file__).parents[3]
 IMAGE = "quarterturn-agent-rulebook:latest"  # made by `./run images`
-WAIT = 1800
 UNHURRIED = {"requests_per_minute": 10**9}  # the application's clock stands still
 ENDED = ("done", "failed", "cancelled")
 
 
 def ended(site, name, who):
     """Wait for the end of a submission, and give what its owner is told."""
-    for _ in range(WAIT * 4):
-        body = site.get(f"/submissions/{name}", who).json()
-        if body["state"] in ENDED:
-            return body
-        time.sleep(0.25)
-    return pytest.fail(f"{name} does not end")
+    until(lambda: site.get(f"/submissions/{name}", who).json()["state"] in ENDED, f"the end of {name}")
+    return site.get(f"/submissions/{name}", who).json()
 
 
 def board(site):
@@ -75,21 +70,18 @@ def hosted(pem, url, port):
     server = [sys.executable, str(ROOT / "examples" / "endpoint" / "server.py"), str(pem), url, str(port)]
     with subprocess.Popen([*server, *agent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            for _ in range(6000):
-                with socket.socket() as attempt:
-                    if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.1)
+            until(lambda: heard_at(port), "the endpoint listens")
             yield
         finally:
             process.kill()
 
 
-def hand_on(port):
-    """Behave as what terminates TLS in front of an endpoint."""
+def hand_on(port, site):
+    """Behave as what terminates TLS in front of an endpoint, which answers nobody before two runs are under way."""
 
     def handed(handler, body):
-        behind = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
+        until(lambda: len(site.house.runs.list()) == 2, "both runs")
+        behind = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         behind.request("POST", handler.path, body, dict(handler.headers))
         handler.send_response(behind.getresponse().status)
         handler.end_headers()
@@ -111,7 +103,7 @@ def test_two_hosted_endpoints_are_run_at_once_and_stand_on_the_board(playable, s
         site.house.settings = site.house.settings.model_copy(update={"run": Run(box="bwrap")})
         with (
             hosted(site.house.places.endpoint_pem, url, 9000),
-            in_front(hand_on(9000), authority.server("203.0.113.10")) as heard,
+            in_front(hand_on(9000, site), authority.server("203.0.113.10")) as heard,
         ):
             names = {
                 who: site.post("/submissions", {"endpoint": url, "set": "private"}, site.account(who)).json()["id"]

@@ -16,9 +16,10 @@ import pytest
 
 from quarterturn.wiring import House
 
+from ...patience import PATIENCE
+
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 HEEDING = ["env", "--default-signal=INT"]  # whatever runs in the background of a shell is told to ignore it
-WAIT = 1800
 pytestmark = pytest.mark.slow
 
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.slow
 def started(live) -> Iterator[tuple[str, subprocess.Popen[str], House]]:
     command = [*HEEDING, QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    house, alarm = House(live, None), threading.Timer(WAIT, process.kill)
+    house, alarm = House(live, None), threading.Timer(PATIENCE, process.kill)
     alarm.start()
     try:
         line = process.stderr.readline()
@@ -44,7 +45,7 @@ def started(live) -> Iterator[tuple[str, subprocess.Popen[str], House]]:
 def test_a_submission_from_first_to_last_over_a_socket(started):
     url, process, house = started
     token = house.accounts.create("ada", "submitter")[0]
-    with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=600) as client:
+    with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE) as client:
         made = client.post("/submissions", json={"image": "agent:1", "set": "private"}).json()
         assert client.get("/quota").json()["private"]["left"] == 4
         states = []
@@ -58,7 +59,7 @@ def test_a_submission_from_first_to_last_over_a_socket(started):
                         house.queue.finish(claim, "machine")
         assert states == ["queued", "running", "failed"]
         assert client.get("/quota").json()["private"]["left"] == 5
-    with httpx2.Client(base_url=url, timeout=600) as client:
+    with httpx2.Client(base_url=url, timeout=PATIENCE) as client:
         assert client.get("/leaderboard").json()["month"] == "2026-12"
         assert client.get("/log/checkpoint").text.startswith("quarterturn.example/log\n")
         assert client.head("/tasks").status_code == 200
@@ -67,6 +68,6 @@ def test_a_submission_from_first_to_last_over_a_socket(started):
         assert "server" not in said.headers
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
-    assert process.wait(600) == 130
+    assert process.wait(PATIENCE) == 130
     assert token not in rest
     assert "/submissions" not in rest, "nobody writes down who asked for what"

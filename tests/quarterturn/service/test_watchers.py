@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from contextlib import ExitStack
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from quarterturn.service import watchers as module
 from quarterturn.service.watchers import Watchers
 
-WAIT = 600
+from ...patience import PATIENCE, until
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +32,13 @@ class Rows:
         return {name: (self.state, f"{name} {self.state}".encode()) for name in names}
 
 
+def found(condition):
+    """Wait for what the watchers' thread does, and let this one hear of it."""
+    return asyncio.to_thread(until, condition, "a look")
+
+
 def hear(queue):
-    return asyncio.wait_for(queue.get(), WAIT)
+    return asyncio.wait_for(queue.get(), PATIENCE)
 
 
 def test_all_who_watch_are_told_of_a_change_by_one_look():
@@ -47,13 +51,13 @@ def test_all_who_watch_are_told_of_a_change_by_one_look():
                 stack.enter_context(watchers.watching(name, token, ("queued", f"{name} queued".encode())))
                 for token, name in enumerate(names)
             ]
-            while {"a", "b"} not in rows.asked:
-                await asyncio.sleep(0.01)
+            await found(lambda: {"a", "b"} in rows.asked)
             assert [queue.empty() for queue in heard] == [True] * 3, "nothing has changed"
             rows.state = "done"
             assert [await hear(queue) for queue in heard] == [("done", f"{name} done".encode()) for name in names]
             assert sum(thread.name == "watchers" for thread in set(threading.enumerate()) - others) == 1
-            await asyncio.sleep(0.05)
+            looks = len(rows.asked)
+            await found(lambda: len(rows.asked) > looks + 1)
             assert [queue.empty() for queue in heard] == [True] * 3, "and is said once"
 
     asyncio.run(story())
@@ -68,14 +72,7 @@ def test_where_nobody_watches_nobody_looks():
             with watchers.watching("a", 1, ("queued", b"a queued")) as heard:
                 rows.state = "done"
                 assert (await hear(heard))[0] == "done"
-        end = time.monotonic() + WAIT
-        while (
-            any(thread.name == "watchers" for thread in set(threading.enumerate()) - others) and time.monotonic() < end
-        ):
-            await asyncio.sleep(0.01)
-        before = len(rows.asked)
-        await asyncio.sleep(0.05)
-        assert len(rows.asked) == before
+        await found(lambda: "watchers" not in {thread.name for thread in set(threading.enumerate()) - others})
 
     asyncio.run(story())
 
@@ -85,8 +82,7 @@ def test_a_look_that_fails_is_not_the_last_one(caplog):
         rows = Rows()
         rows.broken = True
         with Watchers(rows).watching("a", 1, ("queued", b"")) as heard:
-            while len(rows.asked) < 2:
-                await asyncio.sleep(0.01)
+            await found(lambda: len(rows.asked) >= 2)
             rows.broken = False
             assert (await hear(heard))[0] == "queued"
 
