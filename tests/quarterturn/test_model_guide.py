@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from quarterturn.wiring import House
+from rotation import sets
 
 from ..sandbox.model_gateway.stub import Stub, Turn
+from .conftest import with_files
 from .guides import Desk, blocks, commands
+from .scenes import EASY
 
 PAGE = "let-agents-use-a-model.md"
 
@@ -19,6 +22,13 @@ def upstream():
     stub = Stub(say=lambda seen: Turn(text="OK"))
     yield stub
     stub.close()
+
+
+@pytest.fixture
+def playable(copy, monkeypatch):
+    """A home with a live set of four tasks, each of which an agent can play, and with one public task."""
+    monkeypatch.setitem(sets.SETS, "one", sets.SetSpec("one", {EASY: 1}, {EASY: 1}))
+    return copy("one", of="one", tasks=4, live=True, write=with_files)
 
 
 def test_the_guide_to_models_works_line_by_line(playable, upstream, say, monkeypatch):

@@ -385,7 +385,8 @@ def homes(templates, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_whatever_happens_in_a_month_the_promises_hold(homes, monkeypatch):
+@pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.exhaustive)])
+def test_whatever_happens_in_a_month_the_promises_hold(homes, monkeypatch, examples):
     monkeypatch.setattr(running, "run_set", nothing_happens)
     monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
     monkeypatch.setattr(running, "dev", lambda *_, **__: Report({"tasks": []}, []))
@@ -394,7 +395,7 @@ def test_whatever_happens_in_a_month_the_promises_hold(homes, monkeypatch):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=3,
+            max_examples=examples,
             stateful_step_count=16,
             deadline=None,
             derandomize=True,
