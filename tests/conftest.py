@@ -22,8 +22,9 @@ from quarterturn import migrations
 from vault import memory
 from vault.db import open_engine
 
-from . import accounting, needs
+from . import accounting, changed, images, needs
 from .postgres import Server
+from .waits import ALLOWED
 
 settings.register_profile("house", deadline=None)  # two cores are shared by many tests: time says nothing there
 settings.load_profile("house")
@@ -54,30 +55,29 @@ socket.socket.connect = _connect_here  # type: ignore[method-assign, assignment]
 
 
 TESTS = Path(__file__).parent
-SLEEPERS = {
-    "patience.py": "the one loop that polls",
-    "postgres.py": "polls a server that is starting, outside any test",
-}
 _sleep = time.sleep
 
 
 def _sleep_if_allowed(seconds: float) -> None:
-    caller = Path(sys._getframe(1).f_code.co_filename)
-    if caller.is_relative_to(TESTS) and caller.name not in SLEEPERS and "bench" not in caller.parts:
-        pytest.fail(f"{caller.name} sleeps; wait for an event, or poll with tests/patience.py")
+    code = sys._getframe(1).f_code
+    file = Path(code.co_filename)
+    if file.is_relative_to(TESTS) and f"{file.relative_to(TESTS)}::{code.co_name}" not in ALLOWED:
+        pytest.fail(f"{file.name} sleeps; wait for an event, or poll with tests/patience.py")
     _sleep(seconds)
 
 
-# time.sleep = _sleep_if_allowed
+time.sleep = _sleep_if_allowed
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exhaustive", action="store_true", help="play every case of the sets that runs else sample")
+    changed.add_option(parser)
     parser.addoption("--shuffle", type=int, metavar="SEED", help="shuffle the files, and the tests in each")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     accounting.begin(config)
+    changed.begin(config)
     config.pluginmanager.register(needs.NotRun(config), "needs")
     config.addinivalue_line("markers", "needs(name, ...): what it cannot run without; the names are in tests/needs.py")
     config.addinivalue_line("markers", "exhaustive: runs with --exhaustive only; a sample of its set always runs")
@@ -95,6 +95,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         order = random.Random(seed)
         place = {path: order.random() for path in dict.fromkeys(item.path for item in items)}
         items.sort(key=lambda item: (place[item.path], order.random()))
+    images.engine_last(items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("engine"):
+        images.wait_for_images()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -276,16 +276,24 @@ def _box_for(arguments: Sequence[str]) -> None:
 
 def _run(installer: Installer, what: str, program: str, *arguments: str) -> int:
     say(f"{what}: {' '.join((program, *arguments))}")
-    return subprocess.run([installer.venv / "bin" / program, *arguments], cwd=ROOT, check=False).returncode
+    command: list[str | Path] = [installer.venv / "bin" / program, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=_keeping_bytecode(), check=False).returncode
 
 
 def _heard(installer: Installer, program: str, *arguments: str) -> tuple[int, str]:
     """Run a program beside others, and give its status and what it said."""
     command: list[str | Path] = [installer.venv / "bin" / program, *arguments]
+    heard = subprocess.PIPE
     done = subprocess.run(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-    )
+        command, cwd=ROOT, env=_keeping_bytecode(), stdin=subprocess.DEVNULL, stdout=heard, stderr=heard, text=True,
+        errors="replace", check=False,
+    )  # fmt: skip
     return done.returncode, f"{done.stdout}{done.stderr}".strip()
+
+
+def _keeping_bytecode() -> dict[str, str]:
+    """Give the variables for programs that start hundreds of Pythons, each of which would else compile everything."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _become(program: Path, *arguments: str | Path) -> NoReturn:

@@ -5,6 +5,8 @@ import pytest
 
 from sandbox.output import CUT, Output, printable
 
+from ..patience import PATIENCE
+
 
 @pytest.mark.parametrize(
     ("data", "text"),
@@ -38,6 +40,6 @@ def test_the_end_is_told_also_where_reading_fails():
 
     ended = threading.Event()
     output = Output(Broken(), 10, ended)
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE)
     assert output.text() == ""
     assert threading.active_count() < 50

@@ -21,6 +21,8 @@ from vault.db import joined, open_engine, transaction
 from vault.errors import Malformed, Unavailable
 from vault.tables import LeafRow
 
+from ..patience import PATIENCE
+
 
 def row(number: int, leaf: bytes = b"x") -> LeafRow:
     return LeafRow(number=number, key=f"key {number}", leaf=leaf, recorded_at=datetime(2026, 12, 1, tzinfo=UTC))
@@ -112,11 +114,11 @@ def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, monkeypatch
     def hold() -> None:
         with transaction(engine):
             held.set()
-            assert done.wait(60)
+            assert done.wait(PATIENCE)
 
     somebody = threading.Thread(target=hold)
     somebody.start()
-    assert held.wait(60)
+    assert held.wait(PATIENCE)
     for other in (impatient, engine):  # another process', and this one's
         with pytest.raises(Unavailable, match="was busy for"), transaction(other):
             pass

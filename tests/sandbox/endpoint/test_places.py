@@ -50,11 +50,9 @@ def answer(status, body=b""):
 
 
 def ended(agent):
-    for _ in range(600):
-        facts = agent.wait(0.1)
-        if not facts.running:
-            return facts
-    pytest.fail("it did not end")
+    facts = agent.wait(PATIENCE)
+    assert not facts.running, "it did not end"
+    return facts
 
 
 def call_back(url, body):

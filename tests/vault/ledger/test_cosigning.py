@@ -22,6 +22,8 @@ from vault.ledger.note import Signer
 from vault.ledger.policy import Policy
 from vault.ledger.witness import SIZE, TEXT, LocalWitness, Reply
 
+from ...patience import PATIENCE
+
 ORIGIN = "bench.example/log"
 LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
 KEYS = {
@@ -33,7 +35,6 @@ TWO_OF_THREE = (
     "".join(f"witness {name} {one.witness.vkey} https://{name.lower()}.example/\n" for name, one in KEYS.items())
     + "group any-two 2 A B C\nquorum any-two\n"
 )
-LONG = 300.0  # seconds: whoever answers at all is heard, however slow the machine is
 
 Play = Callable[[bytes], Reply]
 
@@ -44,7 +45,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder, clock = folder, count(1_700_000_000)
         self.witnesses = {
-            name: LocalWitness(folder / name, [LOG.verifier], [key], lambda: next(clock), patience=LONG)
+            name: LocalWitness(folder / name, [LOG.verifier], [key], lambda: next(clock), patience=PATIENCE)
             for name, key in KEYS.items()
         }
         self.parts: dict[str, Play] = {name: one.add_checkpoint for name, one in self.witnesses.items()}
@@ -53,7 +54,7 @@ class Stage:
         self.writer = self.open("log")
 
     def open(self, name: str) -> LogWriter:
-        return LogWriter(self.folder / name, self.folder / f"{name}-head" / "signed", LOG, ORIGIN, patience=LONG)
+        return LogWriter(self.folder / name, self.folder / f"{name}-head" / "signed", LOG, ORIGIN, patience=PATIENCE)
 
     def ask(self, url: str, body: bytes) -> Reply:
         name = url.removeprefix("https://")[0].upper()
@@ -62,7 +63,7 @@ class Stage:
         return self.parts[name](body)
 
     def client(self, policy: str = TWO_OF_THREE, writer: LogWriter | None = None, **how: float) -> Witnesses:
-        times = {"patience": LONG, "grace": LONG} | how
+        times = {"patience": PATIENCE, "grace": PATIENCE} | how
         return Witnesses(writer or self.writer, Policy.parse(policy), self.ask, told=self.told.append, **times)
 
     def grow(self, size: int, writer: LogWriter | None = None, word: str = "leaf") -> None:
@@ -263,7 +264,7 @@ def test_a_witness_that_hangs_is_not_waited_for_longer_than_it_takes(stage: Stag
     free = threading.Event()
 
     def hangs(_: bytes) -> Reply:
-        free.wait(60)
+        free.wait(PATIENCE)
         raise Unavailable("too late")
 
     stage.parts["C"] = hangs

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,8 @@ import pytest
 from vault.errors import Broken, Locked, Malformed, Unavailable
 from vault.keys import FileKeyRing
 from vault.locks.command import Command, NewCommand
+
+from ...patience import until
 
 ROOT = bytes(range(32))
 RING = "ring:0000000000000000"
@@ -102,9 +102,8 @@ def test_one_that_does_not_answer_is_ended_with_what_it_started(tmp_path):
 
 def gone_within_reason(process: int) -> None:
     stat = Path(f"/proc/{process}/stat")
-    for _ in range(600):
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return
-        time.sleep(0.1)
-    os.kill(process, 9)
-    pytest.fail("the command's child is still there")
+
+    def gone() -> bool:
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+    until(gone, "the end of the command's child")
