@@ -34,8 +34,8 @@ from rotation.findings import Found, Look
 from rotation.sets import DEMO
 from vault.canonical import canonical
 
-from ..quarterturn.conftest import make, written  # noqa: TID252 - the tests' own
-from ..quarterturn.service.conftest import NOW, play, turned_from  # noqa: TID252
+from ..quarterturn.conftest import make, written
+from ..quarterturn.service.conftest import NOW, play, turned_from
 
 # Each page, and whose token opens it; `{made}` is a submission of theirs.
 WALKED = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ..patience import PATIENCE  # noqa: TID252 - the tests' own
+from ..patience import PATIENCE
 from .freeze import COMMAND, FROZEN, KEPT
 
 ROOT = Path(__file__).parents[2]

@@ -27,7 +27,7 @@ from vault.task import Task
 from verifiers.catalogue import CATALOGUE
 from verifiers.predicate import parse
 
-from ..sampling import sample as sample_cases  # noqa: TID252 - the tests' own
+from ..sampling import sample as sample_cases
 
 GRAMMARS = {server: load(server) for server in library()}
 TEMPLATES = [(server, name) for server, grammar in GRAMMARS.items() for name in grammar.templates]
