@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import copy
 import random
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -95,14 +97,26 @@ class Benchmark:
     """A home with its rooms, minus the worlds."""
 
     def __init__(self, home: Path, database: str, spec: SetSpec = DEMO) -> None:
-        ticks = itertools.count()
-        start = datetime(2026, 11, 30, tzinfo=UTC)
         self.home, self.database, self.spec = home, database, spec
-        self.clock: Callable[[], datetime] = lambda: start + timedelta(seconds=next(ticks))
+        self.seconds = self.stocked = 0
         self.ring = FileKeyRing.create(home / "ring.json", None)
         self.key = Ed25519PrivateKey.generate()
-        self.numbers = itertools.count()
         self.reopen()
+
+    def clock(self) -> datetime:
+        """Give a moment a second after the last one."""
+        self.seconds += 1
+        return datetime(2026, 11, 30, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+    def copied(self, to: Path) -> Benchmark:
+        """Give a benchmark of its own with all that this one holds, whose database is a file in its home."""
+        self.books.engine.dispose()
+        shutil.copytree(self.home, to, dirs_exist_ok=True)
+        other = copy.copy(self)
+        other.home, other.database = to, self.database.replace(str(self.home), str(to))
+        other.ring = FileKeyRing.open(to / "ring.json", None)
+        other.reopen()
+        return other
 
     def reopen(self) -> None:
         """Connect everything anew, as a restarted process would."""
@@ -137,7 +151,7 @@ class Benchmark:
         """Add reviewed tasks of each stratum, each of a skeleton of its own."""
         for stratum in DEMO.per_cohort:
             for _ in range(each):
-                number = next(self.numbers)
+                number, self.stocked = self.stocked, self.stocked + 1
                 task = Task.parse(document(number, stratum))
                 self.books.vault.add(
                     task,
@@ -162,10 +176,45 @@ class Benchmark:
         return run
 
 
-@pytest.fixture
-def benchmark_home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """Give a home with enough reviewed tasks for the first set and one more cohort."""
-    home = Benchmark(tmp_path, migrated)
-    home.stock(5)
+def made(home: Path, database: str, *, begun: bool) -> Benchmark:
+    """Make a benchmark with reviewed tasks for the first set and one more cohort, after its first turn or not."""
+    benchmark = Benchmark(home, database)
+    benchmark.stock(5)
+    if begun:
+        benchmark.rotation.run(FIRST.plus(-1))
+    return benchmark
+
+
+@pytest.fixture(scope="session")
+def template() -> Iterator[Callable[..., Benchmark]]:
+    """Give benchmarks on SQLite that are made once and copied."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-rotation-") as folder:
+
+        @cache
+        def give(*, begun: bool) -> Benchmark:
+            home = Path(folder, "begun" if begun else "stocked")
+            home.mkdir()
+            return made(home, f"sqlite:///{home / 'quarterturn.db'}", begun=begun)
+
+        yield give
+
+
+def _own(tmp_path: Path, backend: str, request: pytest.FixtureRequest, *, begun: bool) -> Iterator[Benchmark]:
+    if backend == "sqlite":
+        home = request.getfixturevalue("template")(begun=begun).copied(tmp_path)
+    else:
+        home = made(tmp_path, request.getfixturevalue("migrated"), begun=begun)
     yield home
     home.books.engine.dispose()
+
+
+@pytest.fixture
+def benchmark_home(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> Iterator[Benchmark]:
+    """Give a home with enough reviewed tasks for the first set and one more cohort."""
+    yield from _own(tmp_path, backend, request, begun=False)
+
+
+@pytest.fixture
+def begun_home(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> Iterator[Benchmark]:
+    """Give such a home after its first turn."""
+    yield from _own(tmp_path, backend, request, begun=True)

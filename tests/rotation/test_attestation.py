@@ -37,11 +37,10 @@ def promised(benchmark: Benchmark, name: str) -> tuple[int, Statement]:
 
 
 @pytest.fixture
-def turned(benchmark_home: Benchmark) -> Benchmark:
+def turned(begun_home: Benchmark) -> Benchmark:
     """A benchmark after two turns."""
-    benchmark_home.rotation.run(BEFORE)
-    benchmark_home.rotation.run(FIRST)
-    return benchmark_home
+    begun_home.rotation.run(FIRST)
+    return begun_home
 
 
 def folder_of(benchmark: Benchmark, turn: object = FIRST) -> Path:
@@ -155,24 +154,23 @@ def another(benchmark: Benchmark) -> Rotation:
 
 
 def test_another_key_signs_from_the_next_turn_on_and_never_what_was_promised_under_the_first(
-    benchmark_home: Benchmark,
+    begun_home: Benchmark,
 ) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    first = files(folder_of(benchmark_home, BEFORE))
-    later = another(benchmark_home)
+    first = files(folder_of(begun_home, BEFORE))
+    later = another(begun_home)
     later.run(FIRST)
-    key = bytes.fromhex(promised(benchmark_home, "set/2027-01")[1].predicate["month_key"])
-    assert key != benchmark_home.month_key.public_key().public_bytes_raw()
-    assert dsse.open_envelope((folder_of(benchmark_home) / month.ATTESTATION).read_bytes(), [key])
+    key = bytes.fromhex(promised(begun_home, "set/2027-01")[1].predicate["month_key"])
+    assert key != begun_home.month_key.public_key().public_bytes_raw()
+    assert dsse.open_envelope((folder_of(begun_home) / month.ATTESTATION).read_bytes(), [key])
     with pytest.raises(Broken, match="no given key"):
         dsse.open_envelope(first[month.ATTESTATION], [key])
-    listed = (benchmark_home.public / "allowed_signers").read_text().splitlines()
+    listed = (begun_home.public / "allowed_signers").read_text().splitlines()
     assert [line.split()[-1] for line in listed] == [
-        sshsig.public_line(one).split()[-1] for one in (benchmark_home.month_key.public_key().public_bytes_raw(), key)
+        sshsig.public_line(one).split()[-1] for one in (begun_home.month_key.public_key().public_bytes_raw(), key)
     ]
     later.republish(BEFORE)
-    assert files(folder_of(benchmark_home, BEFORE)) == first
-    shutil.rmtree(folder_of(benchmark_home, BEFORE))
+    assert files(folder_of(begun_home, BEFORE)) == first
+    shutil.rmtree(folder_of(begun_home, BEFORE))
     with pytest.raises(Refused, match=r"promised under another key than keys/month\.key: put that key back"):
         later.republish(BEFORE)
 

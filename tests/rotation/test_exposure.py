@@ -19,33 +19,31 @@ def served(task, submitter, *, channel="docker", times=1, run=1, month="2026-12"
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_the_ledger_says_who_was_served_what_when_and_how_often(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(FIRST.plus(-1))
-    run = benchmark_home.play("careful", 0.5)
-    again = benchmark_home.play("careful", 0.5)
-    benchmark_home.official.serve_again(again, run.tasks[0])
-    first, second = benchmark_home.books.exposures.servings(run.tasks[0])
+def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home: Benchmark) -> None:
+    run = begun_home.play("careful", 0.5)
+    again = begun_home.play("careful", 0.5)
+    begun_home.official.serve_again(again, run.tasks[0])
+    first, second = begun_home.books.exposures.servings(run.tasks[0])
     assert [(s.run, s.month, s.submitter, s.channel, s.times) for s in (first, second)] == [
         (run.record.number, str(FIRST), "careful", "docker", 1),
         (again.record.number, str(FIRST), "careful", "docker", 2),
     ]
     assert first.first_at == first.last_at < second.first_at < second.last_at
-    assert {s.skeleton for s in (first, second)} == {benchmark_home.books.vault.record(run.tasks[0]).skeleton_tag}
-    assert benchmark_home.books.exposures.totals(run.tasks[0]) == [(run.tasks[0], "careful", "docker", 3)]
-    assert len(benchmark_home.books.exposures.servings()) == 2 * len(run.tasks)
+    assert {s.skeleton for s in (first, second)} == {begun_home.books.vault.record(run.tasks[0]).skeleton_tag}
+    assert begun_home.books.exposures.totals(run.tasks[0]) == [(run.tasks[0], "careful", "docker", 3)]
+    assert len(begun_home.books.exposures.servings()) == 2 * len(run.tasks)
 
 
 @pytest.mark.slow
-def test_what_a_run_that_broke_off_was_served_stays_in_the_ledger(benchmark_home: Benchmark) -> None:
+def test_what_a_run_that_broke_off_was_served_stays_in_the_ledger(begun_home: Benchmark) -> None:
     from sandbox.box import Program
     from sandbox.submission import Submission
 
-    benchmark_home.rotation.run(FIRST.plus(-1))
     submission = Submission("image", "gone", "gone", Program(image="gone"), "sha256:" + "0" * 64)
-    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-    benchmark_home.official.serve(run)
-    benchmark_home.official.abort(run.record.number, "interrupted")
-    assert len(benchmark_home.books.exposures.servings()) == len(run.tasks)
+    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    begun_home.official.serve(run)
+    begun_home.official.abort(run.record.number, "interrupted")
+    assert len(begun_home.books.exposures.servings()) == len(run.tasks)
 
 
 def test_a_burn_counts_servings_submitters_and_readers_and_nobody_twice():

@@ -43,93 +43,86 @@ def kinds(home: Benchmark) -> Counter[str]:
     return Counter(statement.kind for statement in leaves(home))
 
 
-def test_the_first_turn_fills_four_cohorts_of_equal_mix(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    cohorts = benchmark_home.books.months.cohorts("live")
+def test_the_first_turn_fills_four_cohorts_of_equal_mix(begun_home: Benchmark) -> None:
+    cohorts = begun_home.books.months.cohorts("live")
     assert [str(c.retires) for c in cohorts] == ["2026-12", "2027-01", "2027-02", "2027-03"]
     for cohort in cohorts:
         mix = Counter(
             Stratum(r.server, r.category, r.difficulty)
-            for r in (benchmark_home.books.vault.record(task_id) for task_id in cohort.tasks)
+            for r in (begun_home.books.vault.record(task_id) for task_id in cohort.tasks)
         )
         assert mix == Counter(DEMO.per_cohort)
 
 
-def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    head = benchmark_home.books.ledger.published
-    for task in benchmark_home.books.vault.records(State.LIVE):
-        index = benchmark_home.books.leaf_index(f"commit/{task.id}")
+def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(begun_home: Benchmark) -> None:
+    head = begun_home.books.ledger.published
+    for task in begun_home.books.vault.records(State.LIVE):
+        index = begun_home.books.leaf_index(f"commit/{task.id}")
         assert index < head.size
-        assert leaves(benchmark_home)[index].digest == {"hmac-sha256": task.commitment.hex()}
+        assert leaves(begun_home)[index].digest == {"hmac-sha256": task.commitment.hex()}
 
 
-def test_a_turn_retires_the_promised_cohort_in_the_promised_order(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    promised = benchmark_home.books.months.cohorts("live")[0]
-    benchmark_home.rotation.run(FIRST)
-    retire = next(s for s in leaves(benchmark_home) if s.kind == "retire")
+def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home: Benchmark) -> None:
+    promised = begun_home.books.months.cohorts("live")[0]
+    begun_home.rotation.run(FIRST)
+    retire = next(s for s in leaves(begun_home) if s.kind == "retire")
     assert [task["id"] for task in retire.predicate["tasks"]] == list(promised.tasks)
-    states = Counter(record.state for record in benchmark_home.books.vault.records())
+    states = Counter(record.state for record in begun_home.books.vault.records())
     assert states == {State.LIVE: 24, State.PUBLISHED: 6}
 
 
-def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    benchmark_home.play("careful", 0.5)
-    benchmark_home.play("null", 0)
-    benchmark_home.rotation.run(FIRST)
-    report = audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey])
+def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(begun_home: Benchmark) -> None:
+    begun_home.play("careful", 0.5)
+    begun_home.play("null", 0)
+    begun_home.rotation.run(FIRST)
+    report = audit(begun_home.releases / FIRST.release, [begun_home.vkey])
     assert report.ok, [step for step in report.steps if not step.ok]
     assert report.pending  # the other cohorts are not open yet, so no month's full score can be recomputed
 
 
-def test_retired_skeletons_are_seen_and_never_enter_again(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_retired_skeletons_are_seen_and_never_enter_again(begun_home: Benchmark) -> None:
     gone = {
-        benchmark_home.books.vault.record(task_id).skeleton_tag
-        for task_id in benchmark_home.books.months.cohorts("live")[0].tasks
+        begun_home.books.vault.record(task_id).skeleton_tag
+        for task_id in begun_home.books.months.cohorts("live")[0].tasks
     }
-    benchmark_home.rotation.run(FIRST)
-    assert benchmark_home.books.months.seen() == gone
+    begun_home.rotation.run(FIRST)
+    assert begun_home.books.months.seen() == gone
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_turn_killed_at_any_step_is_finished_once(
-    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch, step: str, when: str
+    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch, step: str, when: str
 ) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    benchmark_home.play("careful", 0.5)
-    real = getattr(benchmark_home.rotation, f"_{step}")
+    begun_home.play("careful", 0.5)
+    real = getattr(begun_home.rotation, f"_{step}")
 
     def killed(turn: Any) -> None:
         if when == "after":
             real(turn)
         raise Killed
 
-    monkeypatch.setattr(benchmark_home.rotation, f"_{step}", killed)
+    monkeypatch.setattr(begun_home.rotation, f"_{step}", killed)
     with pytest.raises(Killed):
-        benchmark_home.rotation.run(FIRST)
-    benchmark_home.reopen()
-    if not benchmark_home.books.months.turn(FIRST).finished:
-        benchmark_home.rotation.run(FIRST)
-    assert benchmark_home.books.months.turn(FIRST).done == STEPS
-    assert kinds(benchmark_home)["retire"] == 1
-    assert kinds(benchmark_home)["set"] == 2
-    assert kinds(benchmark_home)["commit"] == 30
-    assert benchmark_home.books.log.fsck() == []
-    assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
-    assert len(list((benchmark_home.public / "months" / str(FIRST)).iterdir())) == 3
+        begun_home.rotation.run(FIRST)
+    begun_home.reopen()
+    if not begun_home.books.months.turn(FIRST).finished:
+        begun_home.rotation.run(FIRST)
+    assert begun_home.books.months.turn(FIRST).done == STEPS
+    assert kinds(begun_home)["retire"] == 1
+    assert kinds(begun_home)["set"] == 2
+    assert kinds(begun_home)["commit"] == 30
+    assert begun_home.books.log.fsck() == []
+    assert audit(begun_home.releases / FIRST.release, [begun_home.vkey]).ok
+    assert len(list((begun_home.public / "months" / str(FIRST)).iterdir())) == 3
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("call", ["publish", "record", "write"])
 def test_a_turn_killed_inside_a_step_is_finished_once(
-    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch, call: str
+    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    target: Any = benchmark_home.books.log if call == "write" else benchmark_home.books.ledger
+    target: Any = begun_home.books.log if call == "write" else begun_home.books.ledger
     name = "append" if call == "write" else call
     real = getattr(target, name)
 
@@ -139,30 +132,28 @@ def test_a_turn_killed_inside_a_step_is_finished_once(
 
     monkeypatch.setattr(target, name, killed)
     with pytest.raises(Killed):
-        benchmark_home.rotation.run(FIRST)
-    benchmark_home.reopen()
-    benchmark_home.rotation.run(FIRST)
-    assert kinds(benchmark_home)["retire"] == 1
-    assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
+        begun_home.rotation.run(FIRST)
+    begun_home.reopen()
+    begun_home.rotation.run(FIRST)
+    assert kinds(begun_home)["retire"] == 1
+    assert audit(begun_home.releases / FIRST.release, [begun_home.vkey]).ok
 
 
-def test_too_few_tasks_stop_a_turn_before_anything_happens(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    benchmark_home.rotation.run(FIRST)
-    size = benchmark_home.books.ledger.size
+def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home: Benchmark) -> None:
+    begun_home.rotation.run(FIRST)
+    size = begun_home.books.ledger.size
     with pytest.raises(Refused, match="lacks 1"):
-        benchmark_home.rotation.run(FIRST.plus(1))
-    assert benchmark_home.books.ledger.size == size
-    assert benchmark_home.official.month() == FIRST.plus(1)
+        begun_home.rotation.run(FIRST.plus(1))
+    assert begun_home.books.ledger.size == size
+    assert begun_home.official.month() == FIRST.plus(1)
 
 
-def test_turns_come_in_order_and_once(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_turns_come_in_order_and_once(begun_home: Benchmark) -> None:
     with pytest.raises(NotAllowed, match="the next turn is 2026-12"):
-        benchmark_home.rotation.run(FIRST.plus(3))
-    benchmark_home.rotation.run(FIRST)
+        begun_home.rotation.run(FIRST.plus(3))
+    begun_home.rotation.run(FIRST)
     with pytest.raises(NotAllowed, match="is done"):
-        benchmark_home.rotation.run(FIRST)
+        begun_home.rotation.run(FIRST)
 
 
 def test_no_run_opens_before_the_first_turn_or_during_one(
@@ -183,27 +174,25 @@ def test_no_run_opens_before_the_first_turn_or_during_one(
 
 
 def test_a_run_that_opens_while_a_turn_begins_is_refused(
-    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch
+    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    months, real = benchmark_home.books.months, benchmark_home.official.month
+    months, real = begun_home.books.months, begun_home.official.month
 
     def month() -> Month:
         found = real()
-        months.begin_turn(FIRST, benchmark_home.clock(), {"canary": "00000000-0000-4000-8000-000000000000"})
+        months.begin_turn(FIRST, begun_home.clock(), {"canary": "00000000-0000-4000-8000-000000000000"})
         return found
 
-    monkeypatch.setattr(benchmark_home.official, "month", month)
+    monkeypatch.setattr(begun_home.official, "month", month)
     with pytest.raises(NotAllowed, match="under way"):
-        benchmark_home.play("late", 1)
-    assert kinds(benchmark_home)["run-open"] == 0
-    assert not benchmark_home.books.runs.list()
+        begun_home.play("late", 1)
+    assert kinds(begun_home)["run-open"] == 0
+    assert not begun_home.books.runs.list()
 
 
-def test_only_an_image_in_an_official_box_is_on_a_ranked_track(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_only_an_image_in_an_official_box_is_on_a_ranked_track(begun_home: Benchmark) -> None:
     tracks = [
-        benchmark_home.official.open(
+        begun_home.official.open(
             Submission(kind, "mine", "mine", benchmark_home_program(), "sha256:" + "1" * 64),
             NamedBox(official=official),  # type: ignore[arg-type]
         ).record.track
@@ -212,111 +201,101 @@ def test_only_an_image_in_an_official_box_is_on_a_ranked_track(benchmark_home: B
     assert tracks == ["docker", "unofficial", "unofficial"]
 
 
-def test_a_run_left_open_is_aborted_in_public(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_a_run_left_open_is_aborted_in_public(begun_home: Benchmark) -> None:
     submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-    benchmark_home.official.record(run, outcome(run.tasks[0], "single-tool", passed=True))
-    benchmark_home.rotation.run(FIRST)
-    assert benchmark_home.books.runs.get(run.record.number).state is RunState.ABORTED
-    assert kinds(benchmark_home)["abort"] == 1
-    assert audit(benchmark_home.releases / FIRST.release, [benchmark_home.vkey]).ok
+    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    begun_home.official.record(run, outcome(run.tasks[0], "single-tool", passed=True))
+    begun_home.rotation.run(FIRST)
+    assert begun_home.books.runs.get(run.record.number).state is RunState.ABORTED
+    assert kinds(begun_home)["abort"] == 1
+    assert audit(begun_home.releases / FIRST.release, [begun_home.vkey]).ok
 
 
-def test_the_reference_agent_opens_no_run(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_the_reference_agent_opens_no_run(begun_home: Benchmark) -> None:
     submission = Submission("reference", "oracle", "oracle", benchmark_home_program(), "sha256:" + "1" * 64)
     with pytest.raises(NotSubmittable, match="cannot be submitted"):
-        benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-    assert kinds(benchmark_home)["run-open"] == 0
+        begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    assert kinds(begun_home)["run-open"] == 0
 
 
 @pytest.mark.both_databases
-def test_only_live_tasks_are_served(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_only_live_tasks_are_served(begun_home: Benchmark) -> None:
     submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-    assert [task.id for task in benchmark_home.official.serve(run)] == list(run.tasks)
-    benchmark_home.books.vault.advance(run.tasks[3], "withdraw")
+    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    assert [task.id for task in begun_home.official.serve(run)] == list(run.tasks)
+    begun_home.books.vault.advance(run.tasks[3], "withdraw")
     with pytest.raises(Refused, match=f"{run.tasks[3]} is withdrawn, not live"):
-        benchmark_home.official.serve(run)
+        begun_home.official.serve(run)
 
 
-def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(begun_home: Benchmark) -> None:
     submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-    spare = benchmark_home.books.vault.records(State.REVIEWED)[0].id
+    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    spare = begun_home.books.vault.records(State.REVIEWED)[0].id
     with pytest.raises(Refused, match="was not opened for"):
-        benchmark_home.official.record(run, outcome(spare, "single-tool", passed=True))
+        begun_home.official.record(run, outcome(spare, "single-tool", passed=True))
 
 
-def test_every_serving_is_an_exposure(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    run = benchmark_home.play("careful", 0.5)
-    assert {row[1:] for row in benchmark_home.books.exposures.totals(run.tasks[0])} == {("careful", "docker", 1)}
+def test_every_serving_is_an_exposure(begun_home: Benchmark) -> None:
+    run = begun_home.play("careful", 0.5)
+    assert {row[1:] for row in begun_home.books.exposures.totals(run.tasks[0])} == {("careful", "docker", 1)}
 
 
-def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(begun_home: Benchmark) -> None:
     submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-    benchmark_home.official.serve(run)
+    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    begun_home.official.serve(run)
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda task_id: benchmark_home.official.serve_again(run, task_id), [run.tasks[0]] * 2))
-    benchmark_home.official.abort(run.record.number, "interrupted")
-    exposures = benchmark_home.books.exposures.totals()
+        list(threads.map(lambda task_id: begun_home.official.serve_again(run, task_id), [run.tasks[0]] * 2))
+    begun_home.official.abort(run.record.number, "interrupted")
+    exposures = begun_home.books.exposures.totals()
     assert {row[0]: row[3] for row in exposures} == dict.fromkeys(run.tasks, 1) | {run.tasks[0]: 3}
 
 
 def test_two_runs_of_a_submitter_with_an_unknown_left_open_a_review_and_take_nothing_away(
-    benchmark_home: Benchmark,
+    begun_home: Benchmark,
 ) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    months, found = benchmark_home.books.months, []
+    months, found = begun_home.books.months, []
     for name in ("shaky", "steady", "shaky"):
         submission = Submission("image", name, name, benchmark_home_program(), "sha256:" + "1" * 64)
-        run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-        benchmark_home.official.serve(run)
+        run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        begun_home.official.serve(run)
         for place, task_id in enumerate(run.tasks):
-            plain = outcome(task_id, benchmark_home.books.vault.record(task_id).category, passed=True)
+            plain = outcome(task_id, begun_home.books.vault.record(task_id).category, passed=True)
             broken = replace(plain, verdict=Verdict.UNKNOWN, failure="unclear", code="gateway-lost")
             unsettled = replace(plain, attempts=2, earlier=(broken,))
             made = {("shaky", 0): broken, ("steady", 0): broken, ("steady", 1): unsettled}.get((name, place), plain)
-            benchmark_home.official.record(run, made)
-        benchmark_home.official.close(run)
+            begun_home.official.record(run, made)
+        begun_home.official.close(run)
         found.append(months.unsettled())
     first, second = run.record.number - 2, run.record.number
     assert found[:2] == [[], []], "one run is no reason, whatever happened in it"
     assert found[2] == [Unsettled("shaky", "unclear", (first, second)), Unsettled("shaky", "unknown", (first, second))]
-    assert {record.state for record in benchmark_home.books.runs.list()} == {RunState.DONE}
+    assert {record.state for record in begun_home.books.runs.list()} == {RunState.DONE}
 
 
 @pytest.mark.both_databases
-def test_a_second_run_of_a_submitter_is_their_second_attempt(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    benchmark_home.play("careful", 0.5)
-    benchmark_home.play("careful", 1)
-    benchmark_home.rotation.run(FIRST)
-    rows = (benchmark_home.releases / FIRST.release / "runs.jsonl").read_text().splitlines()
+def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home: Benchmark) -> None:
+    begun_home.play("careful", 0.5)
+    begun_home.play("careful", 1)
+    begun_home.rotation.run(FIRST)
+    rows = (begun_home.releases / FIRST.release / "runs.jsonl").read_text().splitlines()
     assert [json.loads(row)["opening"]["attempt"] for row in rows] == [1, 2]
 
 
-def test_the_next_draw_is_committed_a_turn_ahead(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    seed = promise.draw_seed(FIRST, benchmark_home.books.vault, who="ada")
+def test_the_next_draw_is_committed_a_turn_ahead(begun_home: Benchmark) -> None:
+    seed = promise.draw_seed(FIRST, begun_home.books.vault, who="ada")
     assert len(seed) == 32
-    assert seed.hex() not in json.dumps([s.document() for s in leaves(benchmark_home)])
+    assert seed.hex() not in json.dumps([s.document() for s in leaves(begun_home)])
 
 
-def test_a_year_of_turns_audits_month_by_month(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(BEFORE)
+def test_a_year_of_turns_audits_month_by_month(begun_home: Benchmark) -> None:
     for months in range(4):
-        benchmark_home.stock(1)
-        benchmark_home.play("careful", 0.5)
+        begun_home.stock(1)
+        begun_home.play("careful", 0.5)
         month: Month = FIRST.plus(months)
-        benchmark_home.rotation.run(month)
-        assert audit(benchmark_home.releases / month.release, [benchmark_home.vkey]).ok
+        begun_home.rotation.run(month)
+        assert audit(begun_home.releases / month.release, [begun_home.vkey]).ok
 
 
 def benchmark_home_program() -> Any:
@@ -326,15 +305,14 @@ def benchmark_home_program() -> Any:
 
 
 def test_a_release_carries_the_page_of_the_version_that_began_its_turn(
-    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch
+    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    benchmark_home.rotation.run(BEFORE)
-    benchmark_home.rotation.run(FIRST)
-    folder = benchmark_home.releases / FIRST.release
+    begun_home.rotation.run(FIRST)
+    folder = begun_home.releases / FIRST.release
     page = browser.page()
     assert (folder / "verify.html").read_bytes() == page
     shutil.rmtree(folder)
     monkeypatch.setattr(browser, "page", lambda: b"of a later version")
-    assert benchmark_home.rotation.republish(FIRST)[0] == folder
+    assert begun_home.rotation.republish(FIRST)[0] == folder
     assert (folder / "verify.html").read_bytes() == page
-    assert audit(folder, [benchmark_home.vkey]).ok
+    assert audit(folder, [begun_home.vkey]).ok

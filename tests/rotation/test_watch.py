@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,16 +47,24 @@ def gap(table, rotation):
         yield Judged(rotation, SimpleNamespace(kind="leak", subject=name), p, min(1, p * 5), min(1, p * 5))
 
 
+@pytest.fixture(scope="module")
+def two_months(template: Callable[..., Benchmark], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Benchmark]:
+    home = template(begun=True).copied(tmp_path_factory.mktemp("two-months"))
+    for name in PEERS:
+        home.play(name, 0.5)
+    home.rotation.run(FIRST)
+    for name in PEERS:
+        home.play(name, 18 / 24 if name == "mallory" else 0.5)
+    yield home
+    home.books.engine.dispose()
+
+
 @pytest.fixture
-def months(benchmark_home: Benchmark) -> Benchmark:
+def months(two_months: Benchmark, tmp_path: Path) -> Iterator[Benchmark]:
     """Two months of five submitters: all are honest, but in the second month one passes what is old and no more."""
-    benchmark_home.rotation.run(FIRST.plus(-1))
-    for name in PEERS:
-        benchmark_home.play(name, 0.5)
-    benchmark_home.rotation.run(FIRST)
-    for name in PEERS:
-        benchmark_home.play(name, 18 / 24 if name == "mallory" else 0.5)
-    return benchmark_home
+    home = two_months.copied(tmp_path)
+    yield home
+    home.books.engine.dispose()
 
 
 def watch(home: Benchmark, scan=gap) -> Watch:
@@ -104,12 +113,11 @@ def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access
     assert [(entry.what, entry.why) for entry in entries] == [("blobs/closing/* (10)", "results of run 10")] * 3
 
 
-def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(FIRST.plus(-1))
-    benchmark_home.play("ada", 1)
-    watch(benchmark_home, scan=lambda table, rotation: pytest.fail("nothing to scan")).look("test")
-    assert benchmark_home.books.findings.all() == []
-    assert not [entry for entry in benchmark_home.books.vault.access_log() if entry.who == "watch"]
+def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(begun_home: Benchmark) -> None:
+    begun_home.play("ada", 1)
+    watch(begun_home, scan=lambda table, rotation: pytest.fail("nothing to scan")).look("test")
+    assert begun_home.books.findings.all() == []
+    assert not [entry for entry in begun_home.books.vault.access_log() if entry.who == "watch"]
 
 
 def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_stands(months: Benchmark) -> None:
@@ -141,32 +149,30 @@ def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months: Ben
         assert [one.smallest for one in looks] == [None, share], "nothing is compared in the first month"
 
 
-def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(FIRST.plus(-1))
-    benchmark_home.play("host", 0.5)
-    run = benchmark_home.official.open(HOSTED, NamedBox())  # type: ignore[arg-type]
-    benchmark_home.official.serve(run)
+def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(begun_home: Benchmark) -> None:
+    begun_home.play("host", 0.5)
+    run = begun_home.official.open(HOSTED, NamedBox())  # type: ignore[arg-type]
+    begun_home.official.serve(run)
     for task in run.tasks:
-        category = benchmark_home.books.vault.record(task).category
-        benchmark_home.official.record(run, outcome(task, category, passed=True))
-    benchmark_home.official.close(run)
-    benchmark_home.play("host", 0.5)
-    benchmark_home.play("ada", 0.5)
-    table = watch(benchmark_home).table("test")
+        category = begun_home.books.vault.record(task).category
+        begun_home.official.record(run, outcome(task, category, passed=True))
+    begun_home.official.close(run)
+    begun_home.play("host", 0.5)
+    begun_home.play("ada", 0.5)
+    table = watch(begun_home).table("test")
     exposed = {(table.submitters[table.submitter[row]], int(table.runs[row])): row for row in range(len(table.runs))}
     counts = {key: int(table.exposed[row].sum()) for key, row in exposed.items()}
     assert counts == {("host", 1): 0, ("host", 2): 0, ("host", 3): 6, ("ada", 4): 0}
 
 
-def test_an_unknown_verdict_is_no_result(benchmark_home: Benchmark) -> None:
-    benchmark_home.rotation.run(FIRST.plus(-1))
+def test_an_unknown_verdict_is_no_result(begun_home: Benchmark) -> None:
     submission = submissions.Submission("image", "odd", "odd", Program(image="odd"), DIGEST)
-    run = benchmark_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
     for place, task in enumerate(run.tasks):
-        done = outcome(task, benchmark_home.books.vault.record(task).category, passed=True)
-        benchmark_home.official.record(run, replace(done, verdict=Verdict.UNKNOWN) if place == 0 else done)
-    benchmark_home.official.close(run)
-    table = watch(benchmark_home).table("test")
+        done = outcome(task, begun_home.books.vault.record(task).category, passed=True)
+        begun_home.official.record(run, replace(done, verdict=Verdict.UNKNOWN) if place == 0 else done)
+    begun_home.official.close(run)
+    table = watch(begun_home).table("test")
     assert run.tasks[0] not in table.tasks
     assert int(table.taken.sum()) == 23
 
@@ -180,16 +186,15 @@ def test_a_task_over_a_limit_is_proposed_and_stays_live(months: Benchmark) -> No
     assert {months.books.vault.record(task).state.value for task in staying} == {"live"}
 
 
-def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(benchmark_home: Benchmark) -> None:
+def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home: Benchmark) -> None:
     from vault.db import transaction
 
-    benchmark_home.rotation.run(FIRST.plus(-1))
-    numbers = [benchmark_home.play("shaky", 0.5).record.number for _ in range(2)]
-    with transaction(benchmark_home.books.engine) as session:
+    numbers = [begun_home.play("shaky", 0.5).record.number for _ in range(2)]
+    with transaction(begun_home.books.engine) as session:
         for number in numbers:
-            benchmark_home.books.months.unsettle(session, number, "shaky", "unclear", 1)
-    watch(benchmark_home).look("test")
-    (found,) = benchmark_home.books.findings.all()
+            begun_home.books.months.unsettle(session, number, "shaky", "unclear", 1)
+    watch(begun_home).look("test")
+    (found,) = begun_home.books.findings.all()
     assert (found.kind, found.subject, found.status, found.detail) == ("unclear", "shaky", "review", "in runs 1, 2")
 
 
