@@ -135,6 +135,7 @@ class NotRun:
     def pytest_testnodedown(self, node: object) -> None:
         self.lacking = getattr(node, "workeroutput", {}).get("not_run") or self.lacking
 
+    @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.lacking:
             return
