@@ -1,7 +1,5 @@
 """Lets a call to the disk fail behind each step of a verb, and looks at what whoever goes on makes of it.
 
-    python -m tests.quarterturn.faults [VERB...]      every call behind each step, which takes many minutes
-
 The import of tasks needs a box, and is played in `test_crashes.py` alone.
 
 The verb is run in a child that stops behind each of its steps (`crashes.TABLE`), and at its beginning. There strace
@@ -18,17 +16,14 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .children import Child, Said
-from .crashes import TABLE, Striker, state, step
+from .crashes import Striker, state, step
 from .scenes import CLEAR, OVER, Scene, sound, with_keys
 
 Wanted = tuple[tuple[str, int], ...]
@@ -216,26 +211,3 @@ def _unsound(scene: Scene, name: str, unharmed: dict[str, Any]) -> Iterator[str]
         sound(scene.home if name != "restore" else with_keys(scene))
     except Exception as error:
         yield f"{type(error).__name__}: {error}"
-
-
-def main() -> None:
-    names = [name for name in sys.argv[1:] or TABLE if name != "task import"]
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        templates = Path(folder, "templates")
-        templates.mkdir()
-        for name in names:
-            base, other = Path(folder, "base"), Path(folder, "unharmed")
-            for each in (base, other):
-                each.mkdir(exist_ok=True)
-                Scene(each, templates).clear()
-            assert Child(Scene(other, templates).set(name))().code == 0
-            scene = Scene(base, templates)
-            found = play(scene, name, LONG, state(other), partial(scene.set, name))
-            calls = found.calls
-            lines = [f"{name}: {calls.total()} calls failed, of {len(calls)} kinds", *found.wrong]
-            sys.stdout.write("".join(f"{line}\n" for line in lines))
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
