@@ -241,9 +241,9 @@ def live(copy: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let there be a small set of its own name, and let a cohort of the demo set be as small."""
+    """Let there be a small set of its own name, and let the demo set be as small."""
     monkeypatch.setitem(sets.SETS, FEW.name, FEW)  # type: ignore[index]
-    monkeypatch.setitem(sets.SETS, DEMO.name, replace(DEMO, per_cohort=FEW.per_cohort))  # type: ignore[index]
+    monkeypatch.setitem(sets.SETS, DEMO.name, replace(FEW, name=DEMO.name))  # type: ignore[index]
 
 
 @pytest.fixture

@@ -38,12 +38,12 @@ def test_a_case_is_the_same_wherever_it_is_played(watch: ModuleType) -> None:
 
 @pytest.mark.slow
 def test_the_honest_are_seldom_flagged(watch: ModuleType) -> None:
-    seen = [watch.play_one("honest, 5 submitters", number) for number in (0, 3, 6, 9)]
+    seen = [watch.play_one("honest, 5 submitters", number) for number in (0, 3)]
     seen += [watch.play_one("honest, 20 submitters", number) for number in (1,)]
     assert {case.world for case in seen} <= set(watch.HONEST)
     looks = [subjects for case in seen for subjects in case.flags.values()]
-    assert len(looks) == 5 * 4 * 4
-    assert sum(bool(subjects) for subjects in looks) <= 3
+    assert len(looks) == 3 * 4 * 4
+    assert sum(bool(subjects) for subjects in looks) <= 1
 
 
 @pytest.mark.slow

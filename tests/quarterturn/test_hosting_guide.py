@@ -12,14 +12,14 @@ from .guides import Desk, commands, heard_at
 pytestmark = [pytest.mark.own_network, pytest.mark.box, pytest.mark.slow]
 
 
-def test_the_guide_to_hosting_works_line_by_line(tmp_path, say, monkeypatch):
+def test_the_guide_to_hosting_works_line_by_line(few, tmp_path, say, monkeypatch):
     desk = Desk(tmp_path, say, monkeypatch)
     init, serve, play = commands("host-an-endpoint.md")
     desk.type(init)
     with desk.kept(serve):
         until(lambda: heard_at(9000), "the endpoint listens")
         said = desk.type(play)
-    passed = re.search(r"(\d+) of 12 passed", said)
+    passed = re.search(r"(\d+) of 2 passed", said)
     assert passed, said[-1000:]
     assert int(passed[1]) > 0  # the hosted agent called real tools
-    assert "the dev set: 12 of 12" in said
+    assert "the dev set: 2 of 2" in said
