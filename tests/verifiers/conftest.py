@@ -1,7 +1,5 @@
 """A repository that git itself makes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

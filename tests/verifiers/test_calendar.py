@@ -1,18 +1,18 @@
 """What is asked of calendars, and calendars that hostile hands made."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest
 
 from verifiers.calendar_state import HOME
-from verifiers.evaluate import evaluate
 from verifiers.ics import Item, later, normal, read_item, write_item
 from verifiers.office_examples import calendars
-from verifiers.predicate import parse
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
+
+from .builders import Asked
+
+holds = Asked("calendar")
 
 PLAN = Item("event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z")
 
@@ -20,10 +20,6 @@ PLAN = Item("event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z
 def a_file(*lines, kind="VEVENT"):
     inside = ["BEGIN:VCALENDAR", "VERSION:2.0", f"BEGIN:{kind}", "UID:e1", *lines, f"END:{kind}", "END:VCALENDAR", ""]
     return "\r\n".join(inside).encode()
-
-
-def holds(views, name, /, **arguments):
-    return evaluate(parse({f"calendar.{name}": arguments}), views).verdict is Verdict.TRUE
 
 
 @pytest.mark.parametrize(
@@ -85,14 +81,12 @@ WRECKAGE = {
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
 def test_what_is_no_calendar_counts_against_the_agent_on_either_side_of_a_not(data):
     views = Views({"calendar": Tree({f"{HOME}/plans/e1.ics": Node("file", data)})})
-    probe = {"calendar.eventExists": {"summary": "Plan"}}
-    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+    holds.wins_nothing(views, "eventExists", summary="Plan")
 
 
 def test_a_link_is_wreckage_and_what_is_hidden_or_elsewhere_is_not_looked_at():
     link = Views({"calendar": Tree({f"{HOME}/plans/e1.ics": Node("symlink", target="/etc/passwd")})})
-    assert evaluate(parse({"not": {"calendar.eventExists": {"summary": "x"}}}), link).verdict is Verdict.FALSE
+    assert holds.denied(link, "eventExists", summary="x") is Verdict.FALSE
     hidden = [f"{HOME}/plans/.Radicale.cache/item/e1.ics", f"{HOME}/.hidden/e1.ics", "collection-root/bob/plans/e1.ics"]
     views = Views({"calendar": Tree({path: Node("file", b"x") for path in hidden})})
     assert holds(views, "eventCount", count=0)

@@ -1,7 +1,5 @@
 """Every predicate explains itself, and its example is true."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from pathlib import Path

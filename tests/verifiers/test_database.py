@@ -1,7 +1,5 @@
 """Databases as a crash or a hostile hand leaves them."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from contextlib import closing
@@ -15,17 +13,11 @@ from verifiers.predicate import parse
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
 
+from .builders import Asked
+
+ask = Asked("sqlite")
+
 STOCK = ["CREATE TABLE stock (id INTEGER PRIMARY KEY, item TEXT, price)", "INSERT INTO stock VALUES (1, 'lamp', 9.5)"]
-
-
-def evidence(views, name, **arguments):
-    return evaluate(parse({f"sqlite.{name}": arguments}), views)
-
-
-def ask(views, name, **arguments):
-    found = evidence(views, name, **arguments)
-    assert found.verdict is not Verdict.UNKNOWN, found.found
-    return found.verdict is Verdict.TRUE
 
 
 def left(**content):
@@ -34,7 +26,7 @@ def left(**content):
 
 def test_an_empty_file_is_an_empty_database():
     assert not ask(left(main_db=b""), "tableExists", table="t")
-    assert evaluate(parse({"not": {"sqlite.tableExists": {"table": "t"}}}), left(main_db=b"")).verdict is Verdict.TRUE
+    assert ask.denied(left(main_db=b""), "tableExists", table="t") is Verdict.TRUE
 
 
 def test_what_is_still_in_the_write_ahead_log_counts(tmp_path):
@@ -77,7 +69,7 @@ def test_a_journal_that_names_another_file_is_refused_and_the_file_stays(tmp_pat
     journal = bytes.fromhex("d9d505f920a163d7") + bytes(504) + b"\0\0\0\1" + name + tail
     spoilt = left(**{"main_db": data, "main_db-journal": journal})
     assert not ask(spoilt, "tableExists", table="stock")
-    assert "names another file" in evidence(spoilt, "tableExists", table="stock").found
+    assert "names another file" in ask.evidence(spoilt, "tableExists", table="stock").found
     assert victim.exists()
 
 
@@ -96,7 +88,7 @@ def test_a_column_that_is_computed_when_it_is_read_is_not_read():
     views = database([f"CREATE TABLE t ({columns})", "INSERT INTO t (a) VALUES (1)"])
     assert ask(views, "rowExists", table="t", where={"a": 1})
     assert ask(views, "rowExists", table="t", where={"c": 2})
-    assert "no stored column" in evidence(views, "rowExists", table="t", where={"b": "x"}).found
+    assert "no stored column" in ask.evidence(views, "rowExists", table="t", where={"b": "x"}).found
 
 
 PEOPLE = ["CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)", "INSERT INTO people VALUES (2, 'Ada')"]
@@ -170,21 +162,20 @@ def test_reading_ends_at_a_count_of_steps_and_not_of_seconds(monkeypatch):
     assert ask(views, "rowCount", table="t", count=5000)
     monkeypatch.setattr(opening, "STEPS_A_TICK", 100)
     monkeypatch.setattr(opening, "TICKS", 10)
-    assert "interrupted" in evidence(views, "rowCount", table="t", count=5000).found
+    assert "interrupted" in ask.evidence(views, "rowCount", table="t", count=5000).found
 
 
 @pytest.mark.parametrize(
     "data", [b"SQLite format 3\0", b"SQLite format 3\0" + b"\xff" * 5000, b"\0" * 4096, b"garbage"]
 )
 def test_a_corrupt_database_is_false_and_never_unknown(data):
-    assert not ask(left(main_db=data), "tableExists", table="t")
-    assert evaluate(parse({"not": {"sqlite.tableExists": {"table": "t"}}}), left(main_db=data)).verdict is Verdict.FALSE
+    ask.wins_nothing(left(main_db=data), "tableExists", table="t")
     assert not ask(left(**{"main_db": data, "main_db-wal": b"\x37\x7f\x06\x82" * 100}), "tableExists", table="t")
 
 
 def test_a_missing_or_linked_database_is_wreckage():
     for tree in (Tree({}), Tree({"main.db": Node("symlink", target="/etc/passwd")})):
-        assert "no database file" in evidence(Views({"sqlite": tree}), "tableExists", table="t").found
+        assert "no database file" in ask.evidence(Views({"sqlite": tree}), "tableExists", table="t").found
         assert not ask(Views({"sqlite": tree}), "tableExists", table="t")
 
 

@@ -1,24 +1,20 @@
 """What is asked of mail, and mail that hostile hands wrote."""
 
-from __future__ import annotations
-
 import pytest
 
-from verifiers.evaluate import evaluate
 from verifiers.mail import mail_of
 from verifiers.mail_file import Letter
 from verifiers.office_examples import mailbox
-from verifiers.predicate import parse
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
+
+from .builders import Asked
+
+holds = Asked("email")
 
 BOB, AGENT = "Bob <bob@example.org>", "Agent <agent@example.org>"
 PLAN = Letter("m1@example.org", BOB, [AGENT], "Plan", "Shall we?\n")
 INBOX = "Maildir/cur/1.a:2,S"
-
-
-def holds(views, name, /, **arguments):
-    return evaluate(parse({f"email.{name}": arguments}), views).verdict is Verdict.TRUE
 
 
 def one(data, path=INBOX):
@@ -95,9 +91,7 @@ def test_the_plain_part_is_the_text_and_a_part_with_a_name_is_attached():
     ids=["headers", "bytes", "parts", "depth"],
 )
 def test_a_message_beyond_the_caps_counts_against_the_agent_on_either_side_of_a_not(data):
-    probe = {"email.countInFolder": {"folder": "INBOX", "count": 3}}
-    assert evaluate(parse(probe), one(data)).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), one(data)).verdict is Verdict.FALSE
+    holds.wins_nothing(one(data), "countInFolder", folder="INBOX", count=3)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +113,9 @@ def test_a_message_that_is_odd_is_a_message_all_the_same(data):
 
 def test_a_link_in_place_of_a_message_is_wreckage():
     views = Views({"email": Tree({INBOX: Node("symlink", target="/etc/passwd")})})
-    assert evaluate(parse({"not": {"email.nothingSent": {}}}), views).verdict is Verdict.FALSE
+    assert holds.denied(views, "nothingSent") is Verdict.FALSE
 
 
 def test_too_many_messages_are_wreckage():
     views = Views({"email": Tree({f"Maildir/cur/{n}:2,": Node("file", b"") for n in range(2001)})})
-    assert evaluate(parse({"not": {"email.messageSent": {"to": ["a@b.c"]}}}), views).verdict is Verdict.FALSE
+    assert holds.denied(views, "messageSent", to=["a@b.c"]) is Verdict.FALSE

@@ -1,7 +1,5 @@
 """Three values over a tree: whole evidence, unknowns that stay unknown, wreckage that helps nobody."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Three-valued verdicts under faults that are injected into the readers, whatever the predicate around them is."""
 
-from __future__ import annotations
-
 import itertools
 from unittest import mock
 

@@ -1,20 +1,13 @@
 """Files as an agent may leave them, links and oddities included."""
 
-from __future__ import annotations
-
 import pytest
 
-from verifiers.evaluate import evaluate
 from verifiers.examples import files, tree_of
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
 from verifiers.views import DIRECTORY, Node, Tree, Views
 
+from .builders import Asked
 
-def ask(views, name, **arguments):
-    evidence = evaluate(parse({f"filesystem.{name}": arguments}), views)
-    assert evidence.verdict is not Verdict.UNKNOWN
-    return evidence.verdict is Verdict.TRUE, evidence.found
+holds = Asked("filesystem")
 
 
 LINKED = Views(
@@ -35,35 +28,37 @@ LINKED = Views(
 @pytest.mark.parametrize("name", ["fileExists", "directoryExists"])
 @pytest.mark.parametrize("path", ["link", "out", "pipe", "out/passwd"])
 def test_a_link_is_neither_a_file_nor_a_folder(name, path):
-    holds, found = ask(LINKED, name, path=path)
-    assert not holds
-    assert ("symbolic link" in found) == (path in {"link", "out"})
+    assert not holds(LINKED, name, path=path)
+    assert ("symbolic link" in holds.evidence(LINKED, name, path=path).found) == (path in {"link", "out"})
 
 
 def test_a_link_does_not_lend_its_targets_content():
-    assert not ask(LINKED, "fileTextEquals", path="link", text="hi")[0]
-    assert not ask(LINKED, "fileContains", path="link", text="hi")[0]
-    assert not ask(LINKED, "pathAbsent", path="link")[0]
-    assert not ask(LINKED, "directoryHasOnly", path="out", names=[])[0]
+    assert not holds(LINKED, "fileTextEquals", path="link", text="hi")
+    assert not holds(LINKED, "fileContains", path="link", text="hi")
+    assert not holds(LINKED, "pathAbsent", path="link")
+    assert not holds(LINKED, "directoryHasOnly", path="out", names=[])
 
 
 def test_a_folder_is_there_also_where_only_its_files_were_archived():
     views = Views({"filesystem": Tree({"a/b/c": Node("file")})})
-    assert ask(views, "directoryExists", path="a/b")[0]
-    assert not ask(views, "pathAbsent", path="a")[0]
-    assert not ask(views, "directoryExists", path="a/b/c")[0]
-    assert not ask(views, "directoryExists", path="a/bb")[0]
+    assert holds(views, "directoryExists", path="a/b")
+    assert not holds(views, "pathAbsent", path="a")
+    assert not holds(views, "directoryExists", path="a/b/c")
+    assert not holds(views, "directoryExists", path="a/bb")
 
 
 def test_the_root_folder_can_be_listed():
-    assert ask(LINKED, "directoryHasOnly", path=".", names=["real", "link", "out", "pipe", "empty"])[0]
-    assert ask(LINKED, "directoryHasOnly", path="empty", names=[])[0]
-    assert ask(Views({"filesystem": Tree({})}), "directoryHasOnly", path=".", names=[])[0]
+    assert holds(LINKED, "directoryHasOnly", path=".", names=["real", "link", "out", "pipe", "empty"])
+    assert holds(LINKED, "directoryHasOnly", path="empty", names=[])
+    assert holds(Views({"filesystem": Tree({})}), "directoryHasOnly", path=".", names=[])
 
 
 def test_a_folder_that_holds_too_much_or_too_little_says_which():
     views = files({"out/a": "", "out/x": "", "outside": ""})
-    assert ask(views, "directoryHasOnly", path="out", names=["a", "b"])[1] == '"out" lacks "b" and has besides "x"'
+    assert (
+        holds.evidence(views, "directoryHasOnly", path="out", names=["a", "b"]).found
+        == '"out" lacks "b" and has besides "x"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,28 +67,30 @@ def test_a_folder_that_holds_too_much_or_too_little_says_which():
 )
 def test_lines_are_counted_by_their_line_feeds(data, count):
     views = Views({"filesystem": tree_of({"a": data})})
-    assert ask(views, "fileLineCount", path="a", count=count)[0]
-    assert not ask(views, "fileLineCount", path="a", count=count + 1)[0]
+    assert holds(views, "fileLineCount", path="a", count=count)
+    assert not holds(views, "fileLineCount", path="a", count=count + 1)
 
 
 def test_text_is_exact_unless_it_is_trimmed():
     views = files({"a": "hi\r\n"})
-    assert not ask(views, "fileTextEquals", path="a", text="hi")[0]
-    assert ask(views, "fileTextEquals", path="a", text="hi\n", trim=True)[0]
-    assert ask(views, "fileTextEquals", path="a", text="h", trim=True)[1].startswith('"a" differs: from byte 1 on')
+    assert not holds(views, "fileTextEquals", path="a", text="hi")
+    assert holds(views, "fileTextEquals", path="a", text="hi\n", trim=True)
+    assert holds.evidence(views, "fileTextEquals", path="a", text="h", trim=True).found.startswith(
+        '"a" differs: from byte 1 on'
+    )
 
 
 def test_lines_mind_their_order_unless_told_not_to():
     views = files({"a": "y  \nx\n\n"})
-    assert ask(views, "fileLines", path="a", lines=["y", "x"])[0]
-    assert not ask(views, "fileLines", path="a", lines=["x", "y"])[0]
-    assert ask(views, "fileLines", path="a", lines=["x", "y"], any_order=True)[0]
-    assert not ask(views, "fileLines", path="a", lines=["x", "y", "y"], any_order=True)[0]
-    assert ask(files({"a": "\n"}), "fileLines", path="a", lines=[])[0]
+    assert holds(views, "fileLines", path="a", lines=["y", "x"])
+    assert not holds(views, "fileLines", path="a", lines=["x", "y"])
+    assert holds(views, "fileLines", path="a", lines=["x", "y"], any_order=True)
+    assert not holds(views, "fileLines", path="a", lines=["x", "y", "y"], any_order=True)
+    assert holds(files({"a": "\n"}), "fileLines", path="a", lines=[])
 
 
 @pytest.mark.parametrize(
-    ("text", "pointer", "value", "holds"),
+    ("text", "pointer", "value", "same"),
     [
         ('{"a": {"b/c": [1, 2]}}', "/a/b~1c/1", 2, True),
         ('{"a": {"b/c": [1, 2]}}', "/a/b~1c/01", 2, False),
@@ -110,10 +107,10 @@ def test_lines_mind_their_order_unless_told_not_to():
         ('"\\ud800"', "", "x", False),
     ],
 )
-def test_json_is_compared_by_value_and_type(text, pointer, value, holds):
-    assert ask(files({"a": text}), "fileJsonEquals", path="a", pointer=pointer, value=value)[0] is holds
+def test_json_is_compared_by_value_and_type(text, pointer, value, same):
+    assert holds(files({"a": text}), "fileJsonEquals", path="a", pointer=pointer, value=value) is same
 
 
 def test_json_that_nests_as_deep_as_python_reads_is_still_a_verdict():
     for depth in range(900, 1000, 7):
-        assert not ask(files({"a": "[" * depth + "]" * depth}), "fileJsonEquals", path="a", value=[])[0]
+        assert not holds(files({"a": "[" * depth + "]" * depth}), "fileJsonEquals", path="a", value=[])

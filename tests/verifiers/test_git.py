@@ -1,25 +1,13 @@
 """Repositories as real git leaves them: history, tags, the index, the work tree."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 
 import pytest
 
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
+from .builders import Asked
 
-
-def evidence(views, name, **arguments):
-    return evaluate(parse({f"git.{name}": {"repository": "site", **arguments}}), views)
-
-
-def ask(views, name, **arguments):
-    verdict = evidence(views, name, **arguments).verdict
-    assert verdict is not Verdict.UNKNOWN
-    return verdict is Verdict.TRUE
+ask = Asked("git", repository="site")
 
 
 @pytest.mark.slow
@@ -64,7 +52,7 @@ def test_staged_changed_deleted_and_untracked_files_are_told_apart(real):
     (real.folder / "c").chmod(0o755)
     assert not ask(real.views(), "worktreeClean", untracked=True)
     (real.folder / "c").unlink()
-    assert evidence(real.views(), "worktreeClean", untracked=True).found == 'changed: "c"; untracked: none'
+    assert ask.evidence(real.views(), "worktreeClean", untracked=True).found == 'changed: "c"; untracked: none'
 
 
 def test_links_and_programs_in_the_work_tree_are_hashed_as_git_does(real):
@@ -119,4 +107,4 @@ def test_a_merge_contains_what_was_merged_and_an_unfinished_one_is_wreckage(real
     real.commit("Four", a="4")
     with pytest.raises(subprocess.CalledProcessError):
         real.git("merge", "-q", "main")
-    assert "unfinished merge" in evidence(real.views(), "stagedPaths", paths=[]).found
+    assert "unfinished merge" in ask.evidence(real.views(), "stagedPaths", paths=[]).found

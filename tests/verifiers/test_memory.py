@@ -4,18 +4,16 @@ import json
 
 import pytest
 
-from verifiers.evaluate import evaluate
 from verifiers.examples import memory_graph
-from verifiers.predicate import parse
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
 
+from .builders import Asked
+
+holds = Asked("memory")
+
 ANN = ("Ann", "person", ["likes tea", "is 40"])
 BOB = ("Bob", "person", [])
-
-
-def holds(views, name, /, **arguments):
-    return evaluate(parse({f"memory.{name}": arguments}), views).verdict is Verdict.TRUE
 
 
 def test_a_relation_has_a_direction_and_ends_that_are_there():
@@ -64,14 +62,12 @@ def test_no_file_is_an_empty_graph():
 )
 def test_wreckage_counts_against_the_agent_on_either_side_of_a_not(content):
     views = Views({"memory": Tree({"memory.jsonl": Node("file", content)})})
-    probe = {"memory.entityExists": {"name": "Ann"}}
-    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+    holds.wins_nothing(views, "entityExists", name="Ann")
 
 
 def test_a_link_in_place_of_the_file_is_wreckage():
     views = Views({"memory": Tree({"memory.jsonl": Node("symlink", target="/etc/passwd")})})
-    assert evaluate(parse({"not": {"memory.entityExists": {"name": "Ann"}}}), views).verdict is Verdict.FALSE
+    assert holds.denied(views, "entityExists", name="Ann") is Verdict.FALSE
 
 
 def test_an_empty_line_and_other_keys_do_not_count():

@@ -1,17 +1,17 @@
 """What is asked of a PostgreSQL database, on documents as its reader writes them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from verifiers.evaluate import evaluate
 from verifiers.examples import postgres_database
-from verifiers.predicate import parse
 from verifiers.snapshot import FILE, written
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
+
+from .builders import Asked
+
+holds = Asked("postgres", table="stock")
 
 COLUMNS = [["id", "integer primary key"], ["name", "text"], ["price", "numeric(10,2)"], ["paid", "boolean"]]
 ROWS = [["1", "lamp", "9.50", "t"], ["2", "Lamp", "0.10", "f"], ["3", None, "0.20", None]]
@@ -26,14 +26,6 @@ def changed(table):
     document = json.loads(shop().states["postgres"][FILE].data)
     table(document["tables"][0])
     return Views({"postgres": written(document)})
-
-
-def ask(views, name, /, **arguments):
-    return evaluate(parse({f"postgres.{name}": {"table": "stock", **arguments}}), views)
-
-
-def holds(views, name, /, **arguments):
-    return ask(views, name, **arguments).verdict is Verdict.TRUE
 
 
 @pytest.mark.parametrize(
@@ -121,7 +113,7 @@ def test_a_computed_column_has_no_cells():
         table["columns"][1] |= {"computed": True, "readable": False}
         table["rows"] = [["1", "2", "t"]]
 
-    found = ask(changed(computed), "rowExists", where={"name": "lamp"})
+    found = holds.evidence(changed(computed), "rowExists", where={"name": "lamp"})
     assert found.verdict is Verdict.FALSE
     assert "no stored column" in found.found
 
@@ -132,9 +124,7 @@ def test_a_column_of_a_strange_type_counts_against_the_agent_on_either_side_of_a
         table["rows"] = [["1", "2", "t"]]
 
     views = changed(strange)
-    probe = {"postgres.rowExists": {"table": "stock", "where": {"name": "lamp"}}}
-    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+    holds.wins_nothing(views, "rowExists", where={"name": "lamp"})
     assert holds(views, "rowExists", where={"id": 1})
 
 
@@ -155,17 +145,14 @@ def test_a_column_of_a_strange_type_counts_against_the_agent_on_either_side_of_a
 )
 def test_wreckage_counts_against_the_agent_on_either_side_of_a_not(content):
     views = Views({"postgres": Tree({FILE: Node("file", content)})})
-    probe = {"postgres.tableExists": {"table": "stock"}}
-    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+    holds.wins_nothing(views, "tableExists")
 
 
 @pytest.mark.parametrize(
     "views", [Views(), Views({"postgres": Tree({})}), Views({"postgres": Tree({"cluster": Node("directory")})})]
 )
 def test_a_state_that_nobody_read_back_is_unknown(views):
-    probe = {"postgres.tableExists": {"table": "stock"}}
-    assert evaluate(parse({"not": probe}), views).verdict is Verdict.UNKNOWN
+    assert holds.denied(views, "tableExists") is Verdict.UNKNOWN
 
 
 def test_a_number_that_would_take_forever_stays_a_text():

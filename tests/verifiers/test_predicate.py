@@ -1,7 +1,5 @@
 """Parsing the predicate language: what is refused, where the message points, and what it never quotes."""
 
-from __future__ import annotations
-
 import pytest
 
 from verifiers.errors import Malformed

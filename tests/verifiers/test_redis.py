@@ -2,20 +2,18 @@
 
 import pytest
 
-from verifiers.evaluate import evaluate
 from verifiers.examples import redis_keys
-from verifiers.predicate import parse
 from verifiers.snapshot import FILE
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
 
+from .builders import Asked
 
-def verdict(views, name, /, **arguments):
-    return evaluate(parse({f"redis.{name}": arguments}), views).verdict
+asked = Asked("redis")
 
 
 def holds(keys, name, /, **arguments):
-    return verdict(redis_keys(keys), name, **arguments) is Verdict.TRUE
+    return asked(redis_keys(keys), name, **arguments)
 
 
 def test_a_key_of_another_type_makes_it_false():
@@ -72,7 +70,7 @@ def test_a_document_in_a_string_is_followed(text, pointer, value, same):
 )
 def test_a_key_that_runs_out_was_given_about_that_long(left, arguments, there):
     views = redis_keys({"k": ("string", "a")}, left={"k": left} if left else None)
-    assert (verdict(views, "expires", key="k", **arguments) is Verdict.TRUE) is there
+    assert asked(views, "expires", key="k", **arguments) is there
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,5 @@ def test_a_key_that_runs_out_was_given_about_that_long(left, arguments, there):
 )
 def test_wreckage_counts_against_the_agent_on_either_side_of_a_not(content):
     views = Views({"redis": Tree({FILE: Node("file", content)})})
-    probe = {"redis.keyExists": {"key": "k"}}
-    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), Views({"redis": Tree({})})).verdict is Verdict.UNKNOWN
+    asked.wins_nothing(views, "keyExists", key="k")
+    assert asked.denied(Views({"redis": Tree({})}), "keyExists", key="k") is Verdict.UNKNOWN

@@ -1,7 +1,5 @@
 """Repositories as a hostile hand leaves them: nothing runs, nothing is believed, nothing is unknown."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import shutil
@@ -16,18 +14,12 @@ from verifiers.predicate import parse
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
 
+from .builders import Asked
+
+ask = Asked("git", repository="site")
+
 ONE = ("main", "Start the site", {"index.html": "hi\n", "docs/a.md": "A\n"})
 TWO = ("main", "Change it", {"index.html": "ho\n"})
-
-
-def evidence(views, name, **arguments):
-    return evaluate(parse({f"git.{name}": {"repository": "site", **arguments}}), views)
-
-
-def ask(views, name, **arguments):
-    verdict = evidence(views, name, **arguments).verdict
-    assert verdict is not Verdict.UNKNOWN
-    return verdict is Verdict.TRUE
 
 
 def changed(views, **nodes):
@@ -113,7 +105,7 @@ def test_an_object_that_is_not_what_it_is_called_deceives_nobody():
     path = f".git__objects__{name[:2]}__{name[2:]}"
     assert ask(views, "fileAtRef", ref="main", path="index.html", text="hi\n")
     lying = changed(views, **{path: zlib.compress(b"blob 3\0" + lie)})
-    assert "is broken" in evidence(lying, "fileAtRef", ref="main", path="index.html", text="no\n").found
+    assert "is broken" in ask.evidence(lying, "fileAtRef", ref="main", path="index.html", text="no\n").found
     assert not ask(lying, "fileAtRef", ref="main", path="index.html", text="no\n")
 
 
@@ -151,9 +143,7 @@ def test_a_broken_repository_is_false_and_never_unknown(path, data):
 @pytest.mark.parametrize("content", [{"elsewhere/a": "x"}, {"site/.git": "gitdir: /etc\n"}, {"site/.git/config": ""}])
 def test_a_missing_repository_is_wreckage_on_either_side_of_a_not(content):
     views = Views({"git": tree_of(content)})
-    document = {"git.branchExists": {"repository": "site", "branch": "b"}}
-    assert evaluate(parse(document), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": document}), views).verdict is Verdict.FALSE
+    ask.wins_nothing(views, "branchExists", branch="b")
 
 
 @pytest.mark.slow
@@ -176,7 +166,7 @@ def test_a_bomb_ends_at_the_cap():
             ".git__refs__heads__main": f"{top}\n".encode(),
         },
     )
-    found = evidence(views, "fileAtRef", ref="main", path="a", text="x")
+    found = ask.evidence(views, "fileAtRef", ref="main", path="a", text="x")
     assert found.verdict is Verdict.FALSE
     assert "cat-file ended with" in found.found
 
@@ -195,7 +185,7 @@ def test_a_repository_that_takes_all_processor_time_counts_against_who_wrote_it(
     objects[f".git__objects__{top[:2]}__{top[2:]}"] = zlib.compress(b"commit %d\0" % len(commit) + commit)
     objects[".git__refs__heads__main"] = f"{top}\n".encode()
     views = changed(repository([("main", "Start", {"a": "x"})]), **objects)
-    found = evidence(views, "fileAtRef", ref="main", path="a", text="x")
+    found = ask.evidence(views, "fileAtRef", ref="main", path="a", text="x")
     assert (found.verdict, "ls-tree ended with" in found.found) == (Verdict.FALSE, True), found.found
 
 
@@ -227,7 +217,7 @@ def test_any_damaged_byte_is_a_verdict():
 
 def test_without_git_nothing_is_known(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    found = evidence(repository([ONE]), "branchExists", branch="main")
+    found = ask.evidence(repository([ONE]), "branchExists", branch="main")
     assert found.verdict is Verdict.UNKNOWN
     assert "install" in found.found
 

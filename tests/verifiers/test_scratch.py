@@ -1,7 +1,5 @@
 """The folder in memory: really in memory, ours alone, and gone afterwards."""
 
-from __future__ import annotations
-
 import stat
 import tempfile
 from pathlib import Path

@@ -1,21 +1,17 @@
 """What is asked of workbooks."""
 
-from __future__ import annotations
-
 import pytest
 
-from verifiers.evaluate import evaluate
 from verifiers.office_examples import workbook
-from verifiers.predicate import parse
 from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
 
+from .builders import Asked
+
+holds = Asked("spreadsheet")
+
 AT = {"path": "a.xlsx", "sheet": "S"}
 ROWS = [[None, None], ["item", "n"], ["tea", 2], ["Tea", "2"], [None, None], ["sum", "=B3*1"]]
-
-
-def holds(views, name, /, **arguments):
-    return evaluate(parse({f"spreadsheet.{name}": arguments}), views).verdict is Verdict.TRUE
 
 
 @pytest.fixture
@@ -61,8 +57,7 @@ def test_a_tolerance_is_for_numbers_alone(views):
 
 
 def test_a_workbook_that_is_not_there_is_no_wreckage_and_a_link_is_none(views):
-    gone = {"spreadsheet.workbookExists": {"path": "b.xlsx"}}
-    assert evaluate(parse({"not": gone}), views).verdict is Verdict.TRUE
+    assert holds.denied(views, "workbookExists", path="b.xlsx") is Verdict.TRUE
     link = Views({"spreadsheet": Tree({"b.xlsx": Node("symlink", target="a.xlsx")})})
     assert not holds(link, "workbookExists", path="b.xlsx")
     assert not holds(link, "workbookAbsent", path="b.xlsx")
@@ -76,4 +71,4 @@ def test_a_file_that_is_left_over_is_noticed_and_a_folder_is_none(views):
 
 
 def test_where_the_state_was_not_read_nobody_can_say():
-    assert evaluate(parse({"spreadsheet.workbookExists": {"path": "a.xlsx"}}), Views()).verdict is Verdict.UNKNOWN
+    assert holds.evidence(Views(), "workbookExists", path="a.xlsx").verdict is Verdict.UNKNOWN

@@ -1,25 +1,15 @@
 """Tables and values: what is the same, what adds up, what a name means."""
 
-from __future__ import annotations
-
 import pytest
 
-from verifiers.evaluate import evaluate
 from verifiers.examples import database
-from verifiers.predicate import parse
 from verifiers.verdict import Verdict
 
+from .builders import Asked
+
+ask = Asked("sqlite")
+
 STOCK = ["CREATE TABLE stock (id INTEGER PRIMARY KEY, item TEXT, price)", "INSERT INTO stock VALUES (1, 'lamp', 9.5)"]
-
-
-def evidence(views, name, **arguments):
-    return evaluate(parse({f"sqlite.{name}": arguments}), views)
-
-
-def ask(views, name, **arguments):
-    found = evidence(views, name, **arguments)
-    assert found.verdict is not Verdict.UNKNOWN, found.found
-    return found.verdict is Verdict.TRUE
 
 
 @pytest.mark.parametrize(
@@ -76,7 +66,7 @@ def test_sums_are_exact_and_their_tolerance_explicit():
     assert ask(views, "sumEquals", table="t", column="v", value=5, tolerance=0.3)
     for odd in ("'5'", "9e999", "x'05'"):
         spoilt = database(["CREATE TABLE t (v)", f"INSERT INTO t VALUES ({odd})"])
-        assert "not a number" in evidence(spoilt, "sumEquals", table="t", column="v", value=5).found
+        assert "not a number" in ask.evidence(spoilt, "sumEquals", table="t", column="v", value=5).found
     huge = database(["CREATE TABLE t (v)", "INSERT INTO t VALUES (1e308), (1e308), (0.5)"])
     assert not ask(huge, "sumEquals", table="t", column="v", value=5)
 
@@ -85,8 +75,8 @@ def test_names_are_folded_and_odd_ones_quoted():
     views = database(['CREATE TABLE "we""ird; --" ("a b", "SELECT")', 'INSERT INTO "we""ird; --" VALUES (1, 2)'])
     assert ask(views, "cellEquals", table='WE"IRD; --', where={"A B": 1}, column="select", value=2)
     assert not ask(views, "columnExists", table='we"ird; --', column="a")
-    assert "has no stored column" in evidence(views, "rowExists", table='we"ird; --', where={"'a b'": 1}).found
-    assert "there is no table" in evidence(views, "rowCount", table="we", count=0).found
+    assert "has no stored column" in ask.evidence(views, "rowExists", table='we"ird; --', where={"'a b'": 1}).found
+    assert "there is no table" in ask.evidence(views, "rowCount", table="we", count=0).found
 
 
 def test_a_schema_is_compared_with_its_declaration():
@@ -98,5 +88,5 @@ def test_a_schema_is_compared_with_its_declaration():
         [*declared[:1], ["item", "TEXT NOT NULL"], ["price", ""]],
     ):
         assert not ask(database(STOCK), "schemaUnchanged", table="stock", columns=other)
-    wrong = evidence(database(STOCK), "schemaUnchanged", table="stock", columns=[["id", "INTEGER ("]])
+    wrong = ask.evidence(database(STOCK), "schemaUnchanged", table="stock", columns=[["id", "INTEGER ("]])
     assert wrong.verdict is Verdict.UNKNOWN

@@ -1,7 +1,5 @@
 """The frozen state: a tree in memory that no archive and no link can lead out of."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import random

@@ -1,20 +1,19 @@
 """Workbooks that hostile hands made: each is refused for what is wrong with it, at once, and counts against them."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 
 import pytest
 
 from verifiers.errors import Spoiled
-from verifiers.evaluate import evaluate
 from verifiers.formula import Book, same_formula
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
 from verifiers.views import Node, Tree, Views
 from verifiers.workbook import Cell, Sheet, Workbook, area_of, name_of, place_of, read_workbook
 from verifiers.workbook_file import write_workbook
+
+from .builders import Asked
+
+asked = Asked("spreadsheet", path="a.xlsx", sheet="S")
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 SOUND = write_workbook(Workbook((Sheet("S", {(1, 1): Cell("a")}),)))
@@ -62,9 +61,7 @@ def test_what_is_no_workbook_counts_against_the_agent_on_either_side_of_a_not(da
     with pytest.raises(Spoiled):
         read_workbook(data)
     views = Views({"spreadsheet": Tree({"a.xlsx": Node("file", data)})})
-    probe = {"spreadsheet.cellEquals": {"path": "a.xlsx", "sheet": "S", "cell": "A1", "value": "x"}}
-    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
-    assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+    asked.wins_nothing(views, "cellEquals", cell="A1", value="x")
 
 
 def test_a_merged_area_over_everything_is_a_text_and_is_not_expanded():
@@ -173,10 +170,9 @@ def test_a_formula_comes_to(formula, value):
 def test_a_formula_that_we_cannot_calculate_counts_against_whoever_put_it_there(formula):
     data = write_workbook(Workbook((Sheet("S", {(1, 1): Cell("aaaa"), (1, 2): Cell(None, formula)}),)))
     views = Views({"spreadsheet": Tree({"a.xlsx": Node("file", data)})})
-    probe = {"spreadsheet.cellEquals": {"path": "a.xlsx", "sheet": "S", "cell": "B1", "value": 1}}
-    assert evaluate(parse(probe), views).verdict is Verdict.FALSE
+    assert not asked(views, "cellEquals", cell="B1", value=1)
     if formula != "9^9^9^9":  # which is an error, as in a spreadsheet, and so not 1
-        assert evaluate(parse({"not": probe}), views).verdict is Verdict.FALSE
+        asked.wins_nothing(views, "cellEquals", cell="B1", value=1)
 
 
 def test_a_circle_and_a_long_chain_end():

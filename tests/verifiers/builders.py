@@ -1,0 +1,36 @@
+"""Questions that tests put to a state, one namespace of predicates at a time."""
+
+from typing import Any
+
+from verifiers.evaluate import evaluate
+from verifiers.predicate import parse
+from verifiers.verdict import Evidence, Verdict
+from verifiers.views import Views
+
+
+class Asked:
+    """Asks predicates of one namespace; `always` are arguments that each of them gets."""
+
+    def __init__(self, namespace: str, **always: Any) -> None:
+        self.namespace, self.always = namespace, always
+
+    def evidence(self, views: Views, name: str, /, **arguments: Any) -> Evidence:
+        return evaluate(parse(self._probe(name, arguments)), views)
+
+    def denied(self, views: Views, name: str, /, **arguments: Any) -> Verdict:
+        """Ask whether it does not hold."""
+        return evaluate(parse({"not": self._probe(name, arguments)}), views).verdict
+
+    def __call__(self, views: Views, name: str, /, **arguments: Any) -> bool:
+        """Say whether it holds, which has to be known."""
+        found = self.evidence(views, name, **arguments)
+        assert found.verdict is not Verdict.UNKNOWN, found.found
+        return found.verdict is Verdict.TRUE
+
+    def wins_nothing(self, views: Views, name: str, /, **arguments: Any) -> None:
+        """Expect wreckage: it is false, and so is its opposite."""
+        assert self.evidence(views, name, **arguments).verdict is Verdict.FALSE
+        assert self.denied(views, name, **arguments) is Verdict.FALSE
+
+    def _probe(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {f"{self.namespace}.{name}": {**self.always, **arguments}}
