@@ -1,7 +1,5 @@
 """A small benchmark without worlds: real vault, real ledger, real database, and outcomes made by hand."""
 
-from __future__ import annotations
-
 import copy
 import random
 import shutil
@@ -34,6 +32,8 @@ from sandbox.transcript import CallRecord, Transcript
 from vault.db import open_engine
 from vault.keys import FileKeyRing
 from vault.ledger.append import LogWriter
+from vault.ledger.audit import audit
+from vault.ledger.leaf import Statement
 from vault.ledger.note import Signer
 from vault.ledger_store import Ledger
 from vault.store import Vault
@@ -41,6 +41,7 @@ from vault.task import Task
 from verifiers.verdict import Evidence, Verdict
 
 FIRST = Month.parse("2026-12")
+BEFORE = FIRST.plus(-1)
 TOOLS = [f"filesystem.tool_{n:02d}" for n in range(12)]
 
 
@@ -51,12 +52,24 @@ def tmp_path() -> Iterator[Path]:
         yield Path(folder)
 
 
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+def killed(*_: object) -> None:
+    raise Killed
+
+
 @dataclass(frozen=True)
 class NamedBox:
     """Stands for a box where nothing is run."""
 
     name: str = "docker"
     official: bool = True
+
+
+def submission(name: str, kind: str = "image") -> Submission:
+    return Submission(kind, name, name, Program(image=name), "sha256:" + "0" * 64)
 
 
 def document(number: int, stratum: Stratum) -> dict[str, Any]:
@@ -108,7 +121,7 @@ class Benchmark:
         self.seconds += 1
         return datetime(2026, 11, 30, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
-    def copied(self, to: Path) -> Benchmark:
+    def copied(self, to: Path) -> "Benchmark":
         """Give a benchmark of its own with all that this one holds, whose database is a file in its home."""
         self.books.engine.dispose()
         shutil.copytree(self.home, to, dirs_exist_ok=True)
@@ -147,33 +160,48 @@ class Benchmark:
     def vkey(self) -> str:
         return Signer("test.example/log", self.key).verifier.vkey
 
+    def add(self, task: dict[str, Any], skeleton: str) -> str:
+        """Add a reviewed task and give its id."""
+        parsed, names = Task.parse(task), {"skeleton": skeleton, "template": "t"}
+        self.books.vault.add(parsed, {"skeleton": skeleton}, author="ada", public_grammar=True, **names)
+        for event in ("admit", "approve"):
+            self.books.vault.advance(parsed.id, event)
+        return parsed.id
+
     def stock(self, each: int) -> None:
         """Add reviewed tasks of each stratum, each of a skeleton of its own."""
         for stratum in DEMO.per_cohort:
             for _ in range(each):
                 number, self.stocked = self.stocked, self.stocked + 1
-                task = Task.parse(document(number, stratum))
-                self.books.vault.add(
-                    task,
-                    {"skeleton": f"s-{number}"},
-                    author="ada",
-                    public_grammar=True,
-                    skeleton=f"s-{number}",
-                    template="t",
-                )
-                self.books.vault.advance(task.id, "admit")
-                self.books.vault.advance(task.id, "approve")
+                self.add(document(number, stratum), f"s-{number}")
+
+    def open(self, name: str = "careful", kind: str = "image", *, official: bool = True) -> OpenRun:
+        return self.official.open(submission(name, kind), NamedBox(official=official))
+
+    def done(self, task_id: str, *, passed: bool = True, calls: int = 3) -> TaskRun:
+        return outcome(task_id, self.books.vault.record(task_id).category, passed=passed, calls=calls)
+
+    def finish(self, run: OpenRun, result: Callable[[int, str], TaskRun] | None = None) -> OpenRun:
+        """Serve a run, record a result for each of its tasks by place and id, or that all passed, and close it."""
+        self.official.serve(run)
+        for place, task_id in enumerate(run.left):
+            self.official.record(run, result(place, task_id) if result else self.done(task_id))
+        self.official.close(run)
+        return run
 
     def play(self, name: str, rate: float) -> OpenRun:
         """Open, fill and close a run that passes the given share of its tasks."""
-        submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
-        run = self.official.open(submission, NamedBox())  # type: ignore[arg-type]
-        self.official.serve(run)
-        for place, task_id in enumerate(run.tasks):
-            category = self.books.vault.record(task_id).category
-            self.official.record(run, outcome(task_id, category, passed=place < rate * len(run.tasks)))
-        self.official.close(run)
-        return run
+        run = self.open(name)
+        return self.finish(run, lambda place, task: self.done(task, passed=place < rate * len(run.tasks)))
+
+    def leaf(self, key: str) -> Statement:
+        return Statement.parse(self.books.ledger.leaf(self.books.leaf_index(key)))
+
+    def audited(self, month: Month) -> Path:
+        """Audit the release of a month, which has to be proved, and give its folder."""
+        report = audit(self.releases / month.release, [self.vkey])
+        assert report.ok, report.failed
+        return self.releases / month.release
 
 
 def made(home: Path, database: str, *, begun: bool) -> Benchmark:
@@ -181,7 +209,7 @@ def made(home: Path, database: str, *, begun: bool) -> Benchmark:
     benchmark = Benchmark(home, database)
     benchmark.stock(5)
     if begun:
-        benchmark.rotation.run(FIRST.plus(-1))
+        benchmark.rotation.run(BEFORE)
     return benchmark
 
 

@@ -5,8 +5,6 @@ variant of that month. A leak is the goal alone, or the goal with all that stood
 mixed from two recipients' texts. Everything is drawn from dice that are handed in.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a turn leaves signed: by the key that the log names, whole or not at all, and the same bytes whenever made."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from hashlib import sha256
@@ -17,23 +15,15 @@ from rotation.turn import Rotation
 from vault.errors import Broken, Unavailable
 from vault.ledger import dsse, month, sshsig
 from vault.ledger.checkpoint import open_checkpoint
-from vault.ledger.leaf import Statement
 from vault.ledger.note import Verifier
 
-from .conftest import FIRST, Benchmark
+from .conftest import BEFORE, FIRST, Benchmark
 
 pytestmark = pytest.mark.slow
-
-BEFORE = FIRST.plus(-1)
 
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def promised(benchmark: Benchmark, name: str) -> tuple[int, Statement]:
-    index = benchmark.books.leaf_index(name)
-    return index, Statement.parse(benchmark.books.ledger.leaf(index))
 
 
 @pytest.fixture
@@ -47,28 +37,29 @@ def folder_of(benchmark: Benchmark, turn: object = FIRST) -> Path:
     return benchmark.public / "months" / str(turn)
 
 
-def test_a_turn_signs_the_first_head_over_its_set_and_nothing_but_the_log_signs_that(turned: Benchmark) -> None:
+def test_a_turn_signs_the_first_head_over_its_set_and_nothing_but_the_log_signs_that(turned):
     for turn in (BEFORE, FIRST):
         found = files(folder_of(turned, turn))
         assert sorted(found) == sorted(month.FILES)
         head, note = open_checkpoint(found[month.CHECKPOINT], [Verifier.parse(turned.vkey)])
         assert note.ignored == ()
-        index, says = promised(turned, f"set/{turn.plus(1)}")
+        name = f"set/{turn.plus(1)}"
         kept = (turned.public / "log" / "checkpoints").iterdir()
-        assert head.size == min(size for size in (int(path.name) for path in kept) if size > index)
-        key = bytes.fromhex(says.predicate["month_key"])
+        assert head.size == min(
+            size for size in (int(path.name) for path in kept) if size > turned.books.leaf_index(name)
+        )
+        key = bytes.fromhex(turned.leaf(name).predicate["month_key"])
         assert key == turned.month_key.public_key().public_bytes_raw()
         sshsig.verify(found[month.CHECKPOINT], "quarterturn-checkpoint", found[month.SIGNATURE].decode(), key)
         assert dsse.open_envelope(found[month.ATTESTATION], [key])
 
 
-def test_the_attestation_binds_head_release_and_set(turned: Benchmark) -> None:
+def test_the_attestation_binds_head_release_and_set(turned):
     found = files(folder_of(turned))
     key = turned.month_key.public_key().public_bytes_raw()
     says = json.loads(dsse.open_envelope(found[month.ATTESTATION], [key]))
     head, _ = open_checkpoint(found[month.CHECKPOINT], [Verifier.parse(turned.vkey)])
     manifest = sha256((turned.releases / FIRST.release / "manifest.json").read_bytes()).hexdigest()
-    index, stated = promised(turned, f"set/{FIRST.plus(1)}")
     assert says == {
         "_type": "https://in-toto.io/Statement/v1",
         "predicateType": "urn:quarterturn:month:v1",
@@ -80,7 +71,11 @@ def test_the_attestation_binds_head_release_and_set(turned: Benchmark) -> None:
             "month": "2026-12",
             "origin": "test.example/log",
             "checkpoint": {"size": head.size, "root": head.root.hex()},
-            "set": {"month": "2027-01", "leaf": index, "root": stated.digest["sha256"]},
+            "set": {
+                "month": "2027-01",
+                "leaf": turned.books.leaf_index("set/2027-01"),
+                "root": turned.leaf("set/2027-01").digest["sha256"],
+            },
             "release": {
                 "name": "Historical-2026-12",
                 "leaf": turned.books.leaf_index("retire/2026-12"),
@@ -91,7 +86,7 @@ def test_the_attestation_binds_head_release_and_set(turned: Benchmark) -> None:
     }
 
 
-def test_the_turn_that_opens_a_benchmark_has_no_release_to_attest(turned: Benchmark) -> None:
+def test_the_turn_that_opens_a_benchmark_has_no_release_to_attest(turned):
     key = turned.month_key.public_key().public_bytes_raw()
     says = json.loads(dsse.open_envelope((folder_of(turned, BEFORE) / month.ATTESTATION).read_bytes(), [key]))
     assert says["predicate"]["release"] is None
@@ -99,7 +94,7 @@ def test_the_turn_that_opens_a_benchmark_has_no_release_to_attest(turned: Benchm
     assert says["predicate"]["next"] == {"month": "2026-12", "due": "2027-01-01"}
 
 
-def test_what_is_missing_is_made_again_with_the_same_bytes_however_far_the_log_is(turned: Benchmark) -> None:
+def test_what_is_missing_is_made_again_with_the_same_bytes_however_far_the_log_is(turned):
     before = files(folder_of(turned))
     signers = (turned.public / "allowed_signers").read_bytes()
     turned.stock(1)
@@ -112,7 +107,7 @@ def test_what_is_missing_is_made_again_with_the_same_bytes_however_far_the_log_i
     assert turned.rotation.republish(BEFORE) == (None, folder_of(turned, BEFORE))
 
 
-def test_witnesses_lines_under_a_head_change_nothing_that_is_signed(turned: Benchmark) -> None:
+def test_witnesses_lines_under_a_head_change_nothing_that_is_signed(turned):
     before = files(folder_of(turned))
     size = open_checkpoint(before[month.CHECKPOINT], [Verifier.parse(turned.vkey)])[0].size
     turned.books.log.put_under(before[month.CHECKPOINT].decode(), "— witness.example AAAAAAAAAAAA\n")
@@ -122,7 +117,7 @@ def test_witnesses_lines_under_a_head_change_nothing_that_is_signed(turned: Benc
     assert files(folder_of(turned)) == before
 
 
-def test_a_file_that_is_not_what_was_signed_is_never_written_over(turned: Benchmark) -> None:
+def test_a_file_that_is_not_what_was_signed_is_never_written_over(turned):
     path = folder_of(turned) / month.SIGNATURE
     path.write_bytes(b"something else")
     with pytest.raises(Refused, match="holds something else"):
@@ -130,9 +125,7 @@ def test_a_file_that_is_not_what_was_signed_is_never_written_over(turned: Benchm
     assert path.read_bytes() == b"something else"
 
 
-def test_a_disk_that_fails_leaves_nothing_and_the_turn_goes_on_from_there(
-    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fails_leaves_nothing_and_the_turn_goes_on_from_there(benchmark_home, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -153,13 +146,11 @@ def another(benchmark: Benchmark) -> Rotation:
     return Rotation(benchmark.books, benchmark.rotation._spec, benchmark.releases, attester)
 
 
-def test_another_key_signs_from_the_next_turn_on_and_never_what_was_promised_under_the_first(
-    begun_home: Benchmark,
-) -> None:
+def test_another_key_signs_from_the_next_turn_on_and_never_what_was_promised_under_the_first(begun_home):
     first = files(folder_of(begun_home, BEFORE))
     later = another(begun_home)
     later.run(FIRST)
-    key = bytes.fromhex(promised(begun_home, "set/2027-01")[1].predicate["month_key"])
+    key = bytes.fromhex(begun_home.leaf("set/2027-01").predicate["month_key"])
     assert key != begun_home.month_key.public_key().public_bytes_raw()
     assert dsse.open_envelope((folder_of(begun_home) / month.ATTESTATION).read_bytes(), [key])
     with pytest.raises(Broken, match="no given key"):
@@ -175,7 +166,7 @@ def test_another_key_signs_from_the_next_turn_on_and_never_what_was_promised_und
         later.republish(BEFORE)
 
 
-def test_nothing_that_is_signed_tells_anything_of_a_live_task(turned: Benchmark) -> None:
+def test_nothing_that_is_signed_tells_anything_of_a_live_task(turned):
     live = [task for cohort in turned.books.months.cohorts("live") for task in cohort.tasks]
     secrets = [word for task in live for word in (task, turned.books.vault.record(task).commitment.hex())]
     key = turned.month_key.public_key().public_bytes_raw()

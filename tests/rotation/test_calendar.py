@@ -6,23 +6,23 @@ from rotation.calendar import Month
 from rotation.errors import Malformed
 
 
-def test_a_month_reads_as_it_is_written() -> None:
+def test_a_month_reads_as_it_is_written():
     assert str(Month.parse("2026-12")) == "2026-12"
     assert Month.of(datetime(2026, 11, 30, 23, 59, tzinfo=UTC)) == Month.parse("2026-11")
 
 
-def test_months_roll_over_the_year_in_both_directions() -> None:
+def test_months_roll_over_the_year_in_both_directions():
     assert Month.parse("2026-12").plus(1) == Month.parse("2027-01")
     assert Month.parse("2026-01").plus(-1) == Month.parse("2025-12")
     assert Month.parse("2026-11").plus(26) == Month.parse("2029-01")
 
 
-def test_a_month_names_its_cohort_and_its_release() -> None:
+def test_a_month_names_its_cohort_and_its_release():
     assert Month.parse("2026-12").cohort == "cohort-2026-12"
     assert Month.parse("2026-12").release == "Historical-2026-12"
 
 
 @pytest.mark.parametrize("text", ["2026-13", "2026-00", "26-12", "2026-1", "2026-12 ", "", "٢٠٢٦-12x"])
-def test_what_is_no_month_is_refused_by_name(text: str) -> None:
+def test_what_is_no_month_is_refused_by_name(text):
     with pytest.raises(Malformed, match="not a month"):
         Month.parse(text)

@@ -26,18 +26,18 @@ def enough() -> list[Candidate]:
     return [candidate(i, A) for i in range(11)] + [candidate(100 + i, B) for i in range(7)]
 
 
-def test_every_cohort_gets_the_same_mix() -> None:
+def test_every_cohort_gets_the_same_mix():
     cohorts = allocate(enough(), SPEC, NAMES).cohorts
     assert {Counter(c.stratum for c in held) == Counter(SPEC.per_cohort) for held in cohorts.values()} == {True}
 
 
-def test_what_is_promised_is_in_the_order_of_commitments_which_nobody_chose() -> None:
+def test_what_is_promised_is_in_the_order_of_commitments_which_nobody_chose():
     allocation = allocate(enough(), SPEC, NAMES)
     for held in (*allocation.cohorts.values(), *allocation.reserve.values()):
         assert [c.commitment for c in held] == sorted(c.commitment for c in held)
 
 
-def test_the_input_order_changes_nothing() -> None:
+def test_the_input_order_changes_nothing():
     assert allocate(enough(), SPEC, NAMES) == allocate(list(reversed(enough())), SPEC, NAMES)
 
 
@@ -55,9 +55,7 @@ def pool_of(count: int, each: int, apart: int) -> list[Candidate]:
     st.sampled_from([0, 1000]),
     st.dictionaries(st.integers(0, 40), st.booleans()),
 )
-def test_whoever_stops_reading_early_chooses_the_same(
-    count: int, reserve: int, each: int, apart: int, barred: dict[int, bool]
-) -> None:
+def test_whoever_stops_reading_early_chooses_the_same(count, reserve, each, apart, barred):
     spec = replace(SPEC, reserve=reserve)
     pool = pool_of(count, each, apart)
     read = iter(pool)
@@ -88,7 +86,7 @@ def test_whoever_stops_reading_early_chooses_the_same(
         (2, "b0b3a185c4632c73433bb4ac0c8b9abfe193a51f816997ba9ce5cf6bd7b0fc03"),
     ],
 )
-def test_the_same_candidates_are_chosen_as_ever(choose: Chooses, reserve: int, chosen: str) -> None:
+def test_the_same_candidates_are_chosen_as_ever(choose, reserve, chosen):
     live, known = {f"s-{i}": "cohort-old" for i in range(0, 50, 3)}, {f"s-{i}" for i in range(1, 50, 3)}
     spec = replace(SPEC, per_cohort={A: 5, B: 3}, reserve=reserve)
     found = choose(pool_of(200, 2, 0), spec, NAMES, seen=known, taken=live)
@@ -97,33 +95,33 @@ def test_the_same_candidates_are_chosen_as_ever(choose: Chooses, reserve: int, c
     assert hashlib.sha256(words.encode()).hexdigest() == chosen
 
 
-def test_the_reserve_shares_no_skeleton_with_the_live_set_and_is_no_longer_than_asked() -> None:
+def test_the_reserve_shares_no_skeleton_with_the_live_set_and_is_no_longer_than_asked():
     allocation = allocate([*enough(), candidate(500, A, "s-0")], SPEC, NAMES)
     live = {c.skeleton for held in allocation.cohorts.values() for c in held}
     assert all(len(rest) <= 2 for rest in allocation.reserve.values())
     assert not live & {c.skeleton for rest in allocation.reserve.values() for c in rest}
 
 
-def test_seen_skeletons_are_passed_over() -> None:
+def test_seen_skeletons_are_passed_over():
     seen = {"s-0", "s-100"}
     cohorts = allocate(enough(), SPEC, NAMES, seen=seen).cohorts
     assert not seen & {c.skeleton for held in cohorts.values() for c in held}
 
 
-def test_a_skeleton_that_is_live_elsewhere_cannot_enter_a_new_cohort() -> None:
+def test_a_skeleton_that_is_live_elsewhere_cannot_enter_a_new_cohort():
     taken = {f"s-{i}": "cohort-old" for i in range(9)}
     cohorts = allocate(enough(), SPEC, ["cohort-new"], taken=taken).cohorts
     assert not set(taken) & {c.skeleton for c in cohorts["cohort-new"]}
 
 
-def test_too_few_tasks_name_the_stratum_and_the_number() -> None:
+def test_too_few_tasks_name_the_stratum_and_the_number():
     with pytest.raises(Refused, match=r"sqlite/recovery/hard lacks 2"):
         allocate([candidate(i, A) for i in range(8)] + [candidate(100 + i, B) for i in range(2)], SPEC, NAMES)
 
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(0, 12)), min_size=20, max_size=60))
-def test_no_skeleton_is_ever_split(rows: list[tuple[Stratum, int]]) -> None:
+def test_no_skeleton_is_ever_split(rows):
     pool = [candidate(i, stratum, f"{stratum}-{skeleton}") for i, (stratum, skeleton) in enumerate(rows)]
     try:
         cohorts = allocate(pool, SPEC, NAMES).cohorts

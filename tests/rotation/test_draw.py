@@ -16,18 +16,18 @@ MEDIUM = Stratum("filesystem", "composition", "medium")
 SEED = bytes(range(32))
 
 
-def test_a_seed_gives_the_same_drafts_every_time() -> None:
+def test_a_seed_gives_the_same_drafts_every_time():
     first, second = ([d.task for d in islice(drafts(GRAMMARS, EASY, SEED, exclude=set), 3)] for _ in range(2))
     assert first == second
 
 
-def test_another_seed_gives_others() -> None:
+def test_another_seed_gives_others():
     mine = next(drafts(GRAMMARS, EASY, SEED, exclude=set))
     other = next(drafts(GRAMMARS, EASY, SEED[::-1], exclude=set))
     assert mine.task != other.task
 
 
-def test_drawing_more_of_one_stratum_leaves_the_others_as_they_were() -> None:
+def test_drawing_more_of_one_stratum_leaves_the_others_as_they_were():
     alone = next(drafts(GRAMMARS, MEDIUM, SEED, exclude=set)).task
     stream = drafts(GRAMMARS, EASY, SEED, exclude=set)
     for _ in range(3):
@@ -36,7 +36,7 @@ def test_drawing_more_of_one_stratum_leaves_the_others_as_they_were() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_excluded_meanwhile_is_not_drawn_again() -> None:
+def test_what_is_excluded_meanwhile_is_not_drawn_again():
     used: set[str] = set()
     drawn: list[str] = []
     stream = drafts(GRAMMARS, EASY, SEED, exclude=lambda: used)
@@ -51,6 +51,6 @@ def _marking(stream: Iterator[Draft], used: set[str]) -> Iterator[str]:
         yield draft.skeleton
 
 
-def test_a_server_without_a_grammar_is_named() -> None:
+def test_a_server_without_a_grammar_is_named():
     with pytest.raises(NotFound, match="no grammar for the server 'postgres'"):
         next(drafts(GRAMMARS, Stratum("postgres", "single-tool", "easy"), SEED, exclude=set))

@@ -1,14 +1,12 @@
 """The exposure ledger: who was served what, when and through which channel, and what was shown too often."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
 
 from rotation.exposure import Limits, Serving, burns, proposals, read_before
 
-from .conftest import FIRST, Benchmark, NamedBox
+from .conftest import FIRST
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -19,7 +17,7 @@ def served(task, submitter, *, channel="docker", times=1, run=1, month="2026-12"
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home: Benchmark) -> None:
+def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home):
     run = begun_home.play("careful", 0.5)
     again = begun_home.play("careful", 0.5)
     begun_home.official.serve_again(again, run.tasks[0])
@@ -35,12 +33,8 @@ def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home: Benc
 
 
 @pytest.mark.slow
-def test_what_a_run_that_broke_off_was_served_stays_in_the_ledger(begun_home: Benchmark) -> None:
-    from sandbox.box import Program
-    from sandbox.submission import Submission
-
-    submission = Submission("image", "gone", "gone", Program(image="gone"), "sha256:" + "0" * 64)
-    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+def test_what_a_run_that_broke_off_was_served_stays_in_the_ledger(begun_home):
+    run = begun_home.open("gone")
     begun_home.official.serve(run)
     begun_home.official.abort(run.record.number, "interrupted")
     assert len(begun_home.books.exposures.servings()) == len(run.tasks)

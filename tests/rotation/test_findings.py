@@ -1,7 +1,5 @@
 """Findings and reviews: figures may change, numbers and people's words never do."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

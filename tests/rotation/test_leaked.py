@@ -1,7 +1,5 @@
 """From the serving of variants to the naming of a run, and to an audit that checks the keys: no worlds, real books."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,15 +9,13 @@ from rotation import withdrawal
 from rotation.leaked import traced
 from rotation.official import OpenRun
 from rotation.sets import DEMO
-from sandbox.box import Program
-from sandbox.submission import Submission
 from vault import variant
 from vault.errors import NotAllowed
 from vault.ledger.audit import audit
 from vault.lifecycle import State
 from vault.task import Task
 
-from .conftest import FIRST, Benchmark, NamedBox, document
+from .conftest import BEFORE, FIRST, Benchmark, document
 
 pytestmark = pytest.mark.slow
 
@@ -38,18 +34,13 @@ def month(tmp_path: Path) -> Benchmark:
         plain = document(number, list(DEMO.per_cohort)[number % len(DEMO.per_cohort)])
         goal = f"Take number {number} out of the folder {{{{folder}}}} into {{{{target}}}}, as {{{{output}}}}."
         free = {"free": wide(number), "goal": goal} if number % 2 else {}
-        task = Task.parse(plain | free)
-        names = {"skeleton": f"s-{number}", "template": "t"}
-        home.books.vault.add(task, {}, author="ada", public_grammar=True, **names)
-        home.books.vault.advance(task.id, "admit")
-        home.books.vault.advance(task.id, "approve")
-    home.rotation.run(FIRST.plus(-1))
+        home.add(plain | free, f"s-{number}")
+    home.rotation.run(BEFORE)
     return home
 
 
 def served(home: Benchmark, name: str) -> tuple[OpenRun, dict[str, Task]]:
-    submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
-    run = home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+    run = home.open(name)
     return run, {task.id: task for task in home.official.serve(run)}
 
 
@@ -57,7 +48,7 @@ def varied(tasks: dict[str, Task]) -> list[Task]:
     return [task for task in tasks.values() if "folder-" in task.goal]
 
 
-def test_each_submitter_is_served_their_own_variant_and_the_same_in_every_run(month: Benchmark) -> None:
+def test_each_submitter_is_served_their_own_variant_and_the_same_in_every_run(month):
     _, alphas = served(month, "alpha")
     _, again = served(month, "alpha")
     _, betas = served(month, "beta")
@@ -70,7 +61,7 @@ def test_each_submitter_is_served_their_own_variant_and_the_same_in_every_run(mo
     assert all(alphas[name] == betas[name] for name in plain)
 
 
-def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(month: Benchmark) -> None:
+def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(month):
     for name in ("alpha", "beta", "gamma"):
         served(month, name)
     run, betas = served(month, "beta")
@@ -88,7 +79,7 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
     assert found.public == ()
 
 
-def test_who_came_after_a_withdrawal_was_not_served_the_task(month: Benchmark) -> None:
+def test_who_came_after_a_withdrawal_was_not_served_the_task(month):
     first, alphas = served(month, "alpha")
     (leaked, *_) = varied(alphas)
     withdrawal.withdraw(month.books, [leaked.id], "it leaked", who="ada")
@@ -97,17 +88,17 @@ def test_who_came_after_a_withdrawal_was_not_served_the_task(month: Benchmark) -
     assert list(found.runs.values()) == [(first.record.number,)]
 
 
-def test_an_unrelated_text_finds_nothing(month: Benchmark) -> None:
+def test_an_unrelated_text_finds_nothing(month):
     served(month, "alpha")
     assert traced(month.books, b"Take number 3 out of the folder.", who="ada").trace.verdict == "nothing"
 
 
-def test_nobody_traces_without_a_name(month: Benchmark) -> None:
+def test_nobody_traces_without_a_name(month):
     with pytest.raises(NotAllowed, match="must say who"):
         traced(month.books, b"a text", who="")
 
 
-def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month: Benchmark) -> None:
+def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
     run = month.play("alpha", 0.5)
     of_sunset = varied({t.id: t for t in month.official.serve(run) if t.id in run.cohorts[0].tasks})[0]
     early = of_sunset.goal.encode()
@@ -120,7 +111,7 @@ def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month: Be
     assert known.trace.verdict == "one"
 
 
-def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month: Benchmark) -> None:
+def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month):
     run = month.play("alpha", 0.5)
     shown = {task.id: task for task in month.official.serve(run)}
     month.rotation.run(FIRST)
@@ -140,7 +131,7 @@ def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month: B
             assert Task.parse(task).filled(values) == shown[task["id"]]
 
 
-def test_an_audit_finds_a_key_that_was_chosen_afterwards(month: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_audit_finds_a_key_that_was_chosen_afterwards(month, monkeypatch):
     month.play("alpha", 0.5)
     monkeypatch.setattr(type(month.books.vault), "variant_key", lambda _, task_id: variant.task_key(b"x", task_id))
     month.rotation.run(FIRST)

@@ -1,7 +1,5 @@
 """Leaks of tasks drawn from the shipped grammars, in a small sample; `./run bench tracing` makes the large one."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path

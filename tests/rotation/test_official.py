@@ -1,34 +1,20 @@
 """What comes between two steps of an official run, a turn or a withdrawal: nothing is served ahead of its head."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rotation import promise, withdrawal
-from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
 from rotation.official import OpenRun
 from rotation.sets import DEMO, Stratum
-from sandbox.box import Program
-from sandbox.submission import Submission
 from vault.db import transaction
-from vault.ledger.audit import audit
-from vault.ledger.leaf import Statement
 from vault.ledger_store import Ledger
 from vault.lifecycle import State
 
-from .conftest import FIRST, Benchmark, NamedBox
-
-BEFORE = FIRST.plus(-1)
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing catches it."""
+from .conftest import BEFORE, FIRST, Benchmark, Killed, killed
 
 
 @pytest.fixture
@@ -41,23 +27,16 @@ def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
     made.books.engine.dispose()
 
 
-def opened(home: Benchmark) -> OpenRun:
-    submission = Submission("image", "careful", "careful", Program(image="careful"), "sha256:" + "0" * 64)
-    return home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-
-
 def only(run: OpenRun, task: str) -> OpenRun:
     """The run, as if it had been opened for this task alone."""
     return replace(run, cohorts=(replace(run.cohorts[0], tasks=(task,)),))
 
 
-def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(
-    home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(home, monkeypatch):
     home.stock(1)
     real = home.official.month
 
-    def month() -> Month:
+    def month():
         found = real()
         monkeypatch.undo()
         home.rotation.run(FIRST)
@@ -65,18 +44,18 @@ def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(
 
     monkeypatch.setattr(home.official, "month", month)
     with pytest.raises(NotAllowed, match="the month turned from 2026-12"):
-        opened(home)
+        home.open()
     assert not home.books.runs.list()
 
 
-def test_a_reviewed_task_is_not_served_though_its_commitment_is_published(home: Benchmark) -> None:
+def test_a_reviewed_task_is_not_served_though_its_commitment_is_published(home):
     spare = home.books.vault.records(State.REVIEWED)[0].id
     with pytest.raises(Refused, match=f"{spare} is reviewed, not live"):
-        home.official.serve(only(opened(home), spare))
+        home.official.serve(only(home.open(), spare))
 
 
-def test_a_task_is_served_once_the_head_covers_its_commitment(home: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = opened(home)
+def test_a_task_is_served_once_the_head_covers_its_commitment(home, monkeypatch):
+    run = home.open()
     task, head = run.tasks[0], home.books.ledger.published
     commit = home.books.leaf_index(f"commit/{task}")
     monkeypatch.setattr(Ledger, "published", replace(head, size=commit))
@@ -86,36 +65,34 @@ def test_a_task_is_served_once_the_head_covers_its_commitment(home: Benchmark, m
     assert [served.id for served in home.official.serve(only(run, task))] == [task]
 
 
-def test_a_run_names_the_head_over_all_that_was_recorded_before_it(home: Benchmark) -> None:
+def test_a_run_names_the_head_over_all_that_was_recorded_before_it(home):
     home.stock(1)
     with transaction(home.books.engine) as session:
         promise.record_commit(session, home.books, home.books.vault.records(State.REVIEWED)[-1].id)
-    index = home.books.leaf_index(f"run-open/{opened(home).record.number}")
-    assert Statement.parse(home.books.ledger.leaf(index)).predicate["checkpoint"]["size"] == index
+    key = f"run-open/{home.open().record.number}"
+    assert home.leaf(key).predicate["checkpoint"]["size"] == home.books.leaf_index(key)
 
 
-def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs(
-    home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs(home, monkeypatch):
     home.stock(1)
     real = home.books.ledger.publish
 
-    def killed() -> Any:
+    def before_the_set():
         if "set" in home.books.months.turn(FIRST).done:
             raise Killed
         return real()
 
-    monkeypatch.setattr(home.books.ledger, "publish", killed)
+    monkeypatch.setattr(home.books.ledger, "publish", before_the_set)
     with pytest.raises(Killed):
         home.rotation.run(FIRST)
     home.reopen()
     assert home.rotation.run(FIRST).finished
-    assert audit(home.releases / FIRST.release, [home.vkey]).ok
+    home.audited(FIRST)
 
 
-def test_of_several_in_the_reserve_the_first_that_was_promised_takes_the_place(home: Benchmark) -> None:
+def test_of_several_in_the_reserve_the_first_that_was_promised_takes_the_place(home):
     task = home.books.months.cohorts("live")[0].tasks[0]
-    promised = Statement.parse(home.books.ledger.leaf(home.books.leaf_index(f"set/{FIRST}"))).predicate["reserve"]
+    promised = home.leaf(f"set/{FIRST}").predicate["reserve"]
     withdrawal.withdraw(home.books, [task], "it leaked", who="ada")
     (gone,) = withdrawal.listed(home.books)
     refill = home.books.vault.record(gone.replacement or "")
@@ -123,22 +100,17 @@ def test_of_several_in_the_reserve_the_first_that_was_promised_takes_the_place(h
     assert len(promised[str(Stratum.of(refill))]) == 2
 
 
-def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(
-    home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home, monkeypatch):
     first, second = home.books.months.cohorts("live")[0].tasks[:2]
 
-    def killed(step: str) -> None:
-        raise Killed
-
-    def only_recorded(task: str) -> str:
+    def only_recorded(task):
         with pytest.raises(Killed):
             withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=killed)
         return next(one.replacement or "" for one in withdrawal.recorded(home.books) if one.task == task)
 
     refills, real = [only_recorded(first)], home.books.ledger.publish
 
-    def publish() -> Any:
+    def publish():
         head = real()
         monkeypatch.undo()
         refills.append(only_recorded(second))

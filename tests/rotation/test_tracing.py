@@ -1,7 +1,5 @@
 """Leaked texts: whole, reworded, cut, mixed by two, made up; who is named, and who never is."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

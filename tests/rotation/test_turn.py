@@ -5,34 +5,25 @@ import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from rotation import promise
-from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
 from rotation.sets import DEMO, Stratum
 from rotation.store import Unsettled
 from rotation.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.store import RunState
-from sandbox.submission import Submission
 from vault.ledger import browser
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 from vault.lifecycle import State
 from verifiers.verdict import Verdict
 
-from .conftest import FIRST, Benchmark, NamedBox, outcome
+from .conftest import BEFORE, FIRST, Benchmark, Killed, killed, outcome
 
 pytestmark = pytest.mark.slow
-
-BEFORE = FIRST.plus(-1)
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing catches it."""
 
 
 def leaves(home: Benchmark) -> list[Statement]:
@@ -43,18 +34,15 @@ def kinds(home: Benchmark) -> Counter[str]:
     return Counter(statement.kind for statement in leaves(home))
 
 
-def test_the_first_turn_fills_four_cohorts_of_equal_mix(begun_home: Benchmark) -> None:
+def test_the_first_turn_fills_four_cohorts_of_equal_mix(begun_home):
     cohorts = begun_home.books.months.cohorts("live")
     assert [str(c.retires) for c in cohorts] == ["2026-12", "2027-01", "2027-02", "2027-03"]
     for cohort in cohorts:
-        mix = Counter(
-            Stratum(r.server, r.category, r.difficulty)
-            for r in (begun_home.books.vault.record(task_id) for task_id in cohort.tasks)
-        )
+        mix = Counter(Stratum.of(begun_home.books.vault.record(task_id)) for task_id in cohort.tasks)
         assert mix == Counter(DEMO.per_cohort)
 
 
-def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(begun_home: Benchmark) -> None:
+def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(begun_home):
     head = begun_home.books.ledger.published
     for task in begun_home.books.vault.records(State.LIVE):
         index = begun_home.books.leaf_index(f"commit/{task.id}")
@@ -62,7 +50,7 @@ def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(b
         assert leaves(begun_home)[index].digest == {"hmac-sha256": task.commitment.hex()}
 
 
-def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home: Benchmark) -> None:
+def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home):
     promised = begun_home.books.months.cohorts("live")[0]
     begun_home.rotation.run(FIRST)
     retire = next(s for s in leaves(begun_home) if s.kind == "retire")
@@ -71,7 +59,7 @@ def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home: Be
     assert states == {State.LIVE: 24, State.PUBLISHED: 6}
 
 
-def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(begun_home: Benchmark) -> None:
+def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(begun_home):
     begun_home.play("careful", 0.5)
     begun_home.play("null", 0)
     begun_home.rotation.run(FIRST)
@@ -80,29 +68,25 @@ def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(begun_home: Be
     assert report.pending  # the other cohorts are not open yet, so no month's full score can be recomputed
 
 
-def test_retired_skeletons_are_seen_and_never_enter_again(begun_home: Benchmark) -> None:
-    gone = {
-        begun_home.books.vault.record(task_id).skeleton_tag
-        for task_id in begun_home.books.months.cohorts("live")[0].tasks
-    }
+def test_retired_skeletons_are_seen_and_never_enter_again(begun_home):
+    retired = begun_home.books.months.cohorts("live")[0].tasks
+    gone = {begun_home.books.vault.record(task_id).skeleton_tag for task_id in retired}
     begun_home.rotation.run(FIRST)
     assert begun_home.books.months.seen() == gone
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_turn_killed_at_any_step_is_finished_once(
-    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch, step: str, when: str
-) -> None:
+def test_a_turn_killed_at_any_step_is_finished_once(begun_home, monkeypatch, step, when):
     begun_home.play("careful", 0.5)
     real = getattr(begun_home.rotation, f"_{step}")
 
-    def killed(turn: Any) -> None:
+    def at_step(turn):
         if when == "after":
             real(turn)
         raise Killed
 
-    monkeypatch.setattr(begun_home.rotation, f"_{step}", killed)
+    monkeypatch.setattr(begun_home.rotation, f"_{step}", at_step)
     with pytest.raises(Killed):
         begun_home.rotation.run(FIRST)
     begun_home.reopen()
@@ -113,33 +97,31 @@ def test_a_turn_killed_at_any_step_is_finished_once(
     assert kinds(begun_home)["set"] == 2
     assert kinds(begun_home)["commit"] == 30
     assert begun_home.books.log.fsck() == []
-    assert audit(begun_home.releases / FIRST.release, [begun_home.vkey]).ok
+    begun_home.audited(FIRST)
     assert len(list((begun_home.public / "months" / str(FIRST)).iterdir())) == 3
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("call", ["publish", "record", "write"])
-def test_a_turn_killed_inside_a_step_is_finished_once(
-    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    target: Any = begun_home.books.log if call == "write" else begun_home.books.ledger
+def test_a_turn_killed_inside_a_step_is_finished_once(begun_home, monkeypatch, call):
+    target = begun_home.books.log if call == "write" else begun_home.books.ledger
     name = "append" if call == "write" else call
     real = getattr(target, name)
 
-    def killed(*args: Any, **kwargs: Any) -> None:
+    def after(*args, **kwargs):
         real(*args, **kwargs)
         raise Killed
 
-    monkeypatch.setattr(target, name, killed)
+    monkeypatch.setattr(target, name, after)
     with pytest.raises(Killed):
         begun_home.rotation.run(FIRST)
     begun_home.reopen()
     begun_home.rotation.run(FIRST)
     assert kinds(begun_home)["retire"] == 1
-    assert audit(begun_home.releases / FIRST.release, [begun_home.vkey]).ok
+    begun_home.audited(FIRST)
 
 
-def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home: Benchmark) -> None:
+def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home):
     begun_home.rotation.run(FIRST)
     size = begun_home.books.ledger.size
     with pytest.raises(Refused, match="lacks 1"):
@@ -148,7 +130,7 @@ def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home: Benchmark
     assert begun_home.official.month() == FIRST.plus(1)
 
 
-def test_turns_come_in_order_and_once(begun_home: Benchmark) -> None:
+def test_turns_come_in_order_and_once(begun_home):
     with pytest.raises(NotAllowed, match="the next turn is 2026-12"):
         begun_home.rotation.run(FIRST.plus(3))
     begun_home.rotation.run(FIRST)
@@ -156,16 +138,10 @@ def test_turns_come_in_order_and_once(begun_home: Benchmark) -> None:
         begun_home.rotation.run(FIRST)
 
 
-def test_no_run_opens_before_the_first_turn_or_during_one(
-    benchmark_home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_run_opens_before_the_first_turn_or_during_one(benchmark_home, monkeypatch):
     with pytest.raises(NotAllowed, match="no set is live"):
         benchmark_home.play("early", 1)
     benchmark_home.rotation.run(BEFORE)
-
-    def killed(turn: Any) -> None:
-        raise Killed
-
     monkeypatch.setattr(benchmark_home.rotation, "_retire", killed)
     with pytest.raises(Killed):
         benchmark_home.rotation.run(FIRST)
@@ -173,12 +149,10 @@ def test_no_run_opens_before_the_first_turn_or_during_one(
         benchmark_home.play("late", 1)
 
 
-def test_a_run_that_opens_while_a_turn_begins_is_refused(
-    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_opens_while_a_turn_begins_is_refused(begun_home, monkeypatch):
     months, real = begun_home.books.months, begun_home.official.month
 
-    def month() -> Month:
+    def month():
         found = real()
         months.begin_turn(FIRST, begun_home.clock(), {"canary": "00000000-0000-4000-8000-000000000000"})
         return found
@@ -190,60 +164,50 @@ def test_a_run_that_opens_while_a_turn_begins_is_refused(
     assert not begun_home.books.runs.list()
 
 
-def test_only_an_image_in_an_official_box_is_on_a_ranked_track(begun_home: Benchmark) -> None:
-    tracks = [
-        begun_home.official.open(
-            Submission(kind, "mine", "mine", benchmark_home_program(), "sha256:" + "1" * 64),
-            NamedBox(official=official),  # type: ignore[arg-type]
-        ).record.track
-        for kind, official in (("image", True), ("command", True), ("image", False))
-    ]
-    assert tracks == ["docker", "unofficial", "unofficial"]
+def test_only_an_image_in_an_official_box_is_on_a_ranked_track(begun_home):
+    opened = [("image", True), ("command", True), ("image", False)]
+    runs = [begun_home.open("mine", kind, official=official) for kind, official in opened]
+    assert [run.record.track for run in runs] == ["docker", "unofficial", "unofficial"]
 
 
-def test_a_run_left_open_is_aborted_in_public(begun_home: Benchmark) -> None:
-    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+def test_a_run_left_open_is_aborted_in_public(begun_home):
+    run = begun_home.open()
     begun_home.official.record(run, outcome(run.tasks[0], "single-tool", passed=True))
     begun_home.rotation.run(FIRST)
     assert begun_home.books.runs.get(run.record.number).state is RunState.ABORTED
     assert kinds(begun_home)["abort"] == 1
-    assert audit(begun_home.releases / FIRST.release, [begun_home.vkey]).ok
+    begun_home.audited(FIRST)
 
 
-def test_the_reference_agent_opens_no_run(begun_home: Benchmark) -> None:
-    submission = Submission("reference", "oracle", "oracle", benchmark_home_program(), "sha256:" + "1" * 64)
+def test_the_reference_agent_opens_no_run(begun_home):
     with pytest.raises(NotSubmittable, match="cannot be submitted"):
-        begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        begun_home.open("oracle", "reference")
     assert kinds(begun_home)["run-open"] == 0
 
 
 @pytest.mark.both_databases
-def test_only_live_tasks_are_served(begun_home: Benchmark) -> None:
-    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+def test_only_live_tasks_are_served(begun_home):
+    run = begun_home.open()
     assert [task.id for task in begun_home.official.serve(run)] == list(run.tasks)
     begun_home.books.vault.advance(run.tasks[3], "withdraw")
     with pytest.raises(Refused, match=f"{run.tasks[3]} is withdrawn, not live"):
         begun_home.official.serve(run)
 
 
-def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(begun_home: Benchmark) -> None:
-    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(begun_home):
+    run = begun_home.open()
     spare = begun_home.books.vault.records(State.REVIEWED)[0].id
     with pytest.raises(Refused, match="was not opened for"):
         begun_home.official.record(run, outcome(spare, "single-tool", passed=True))
 
 
-def test_every_serving_is_an_exposure(begun_home: Benchmark) -> None:
+def test_every_serving_is_an_exposure(begun_home):
     run = begun_home.play("careful", 0.5)
     assert {row[1:] for row in begun_home.books.exposures.totals(run.tasks[0])} == {("careful", "docker", 1)}
 
 
-def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(begun_home: Benchmark) -> None:
-    submission = Submission("image", "slow", "slow", benchmark_home_program(), "sha256:" + "1" * 64)
-    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
+def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(begun_home):
+    run = begun_home.open()
     begun_home.official.serve(run)
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda task_id: begun_home.official.serve_again(run, task_id), [run.tasks[0]] * 2))
@@ -252,21 +216,17 @@ def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(begun_h
     assert {row[0]: row[3] for row in exposures} == dict.fromkeys(run.tasks, 1) | {run.tasks[0]: 3}
 
 
-def test_two_runs_of_a_submitter_with_an_unknown_left_open_a_review_and_take_nothing_away(
-    begun_home: Benchmark,
-) -> None:
+def test_two_runs_of_a_submitter_with_an_unknown_left_open_a_review_and_take_nothing_away(begun_home):
     months, found = begun_home.books.months, []
     for name in ("shaky", "steady", "shaky"):
-        submission = Submission("image", name, name, benchmark_home_program(), "sha256:" + "1" * 64)
-        run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-        begun_home.official.serve(run)
-        for place, task_id in enumerate(run.tasks):
-            plain = outcome(task_id, begun_home.books.vault.record(task_id).category, passed=True)
+
+        def result(place, task, name=name):
+            plain = begun_home.done(task)
             broken = replace(plain, verdict=Verdict.UNKNOWN, failure="unclear", code="gateway-lost")
             unsettled = replace(plain, attempts=2, earlier=(broken,))
-            made = {("shaky", 0): broken, ("steady", 0): broken, ("steady", 1): unsettled}.get((name, place), plain)
-            begun_home.official.record(run, made)
-        begun_home.official.close(run)
+            return {("shaky", 0): broken, ("steady", 0): broken, ("steady", 1): unsettled}.get((name, place), plain)
+
+        run = begun_home.finish(begun_home.open(name), result)
         found.append(months.unsettled())
     first, second = run.record.number - 2, run.record.number
     assert found[:2] == [[], []], "one run is no reason, whatever happened in it"
@@ -275,7 +235,7 @@ def test_two_runs_of_a_submitter_with_an_unknown_left_open_a_review_and_take_not
 
 
 @pytest.mark.both_databases
-def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home: Benchmark) -> None:
+def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home):
     begun_home.play("careful", 0.5)
     begun_home.play("careful", 1)
     begun_home.rotation.run(FIRST)
@@ -283,36 +243,27 @@ def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home: Benchma
     assert [json.loads(row)["opening"]["attempt"] for row in rows] == [1, 2]
 
 
-def test_the_next_draw_is_committed_a_turn_ahead(begun_home: Benchmark) -> None:
+def test_the_next_draw_is_committed_a_turn_ahead(begun_home):
     seed = promise.draw_seed(FIRST, begun_home.books.vault, who="ada")
     assert len(seed) == 32
     assert seed.hex() not in json.dumps([s.document() for s in leaves(begun_home)])
 
 
-def test_a_year_of_turns_audits_month_by_month(begun_home: Benchmark) -> None:
+def test_a_year_of_turns_audits_month_by_month(begun_home):
     for months in range(4):
         begun_home.stock(1)
         begun_home.play("careful", 0.5)
-        month: Month = FIRST.plus(months)
+        month = FIRST.plus(months)
         begun_home.rotation.run(month)
-        assert audit(begun_home.releases / month.release, [begun_home.vkey]).ok
+        begun_home.audited(month)
 
 
-def benchmark_home_program() -> Any:
-    from sandbox.box import Program
-
-    return Program(image="slow")
-
-
-def test_a_release_carries_the_page_of_the_version_that_began_its_turn(
-    begun_home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_carries_the_page_of_the_version_that_began_its_turn(begun_home, monkeypatch):
     begun_home.rotation.run(FIRST)
-    folder = begun_home.releases / FIRST.release
-    page = browser.page()
+    folder, page = begun_home.audited(FIRST), browser.page()
     assert (folder / "verify.html").read_bytes() == page
     shutil.rmtree(folder)
     monkeypatch.setattr(browser, "page", lambda: b"of a later version")
     assert begun_home.rotation.republish(FIRST)[0] == folder
     assert (folder / "verify.html").read_bytes() == page
-    assert audit(folder, [begun_home.vkey]).ok
+    begun_home.audited(FIRST)

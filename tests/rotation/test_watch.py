@@ -1,7 +1,5 @@
 """The watch over real runs in a real database: what is exposed to whom, and what becomes rows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,16 +12,14 @@ import pytest
 from rotation.exposure import Limits
 from rotation.watch import Watch
 from sandbox import submission as submissions
-from sandbox.box import Program
 from sandbox.endpoint.address import parse
 from verifiers.verdict import Verdict
 
-from .conftest import FIRST, Benchmark, NamedBox, outcome
+from .conftest import BEFORE, FIRST, Benchmark, NamedBox
 
 pytestmark = pytest.mark.slow
 
 HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitter="host")
-DIGEST = "sha256:" + "0" * 64
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
@@ -71,7 +67,7 @@ def watch(home: Benchmark, scan=gap) -> Watch:
     return Watch(home.books, Limits(), scan)
 
 
-def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months: Benchmark) -> None:
+def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months):
     table = watch(months).table("test")
     assert (table.submitters, len(table.runs), len(table.tasks)) == (PEERS, 10, 30)
     assert [int(row.sum()) for row in table.taken] == [24] * 10
@@ -81,7 +77,7 @@ def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months
     assert not set(table.families) & {"t"}, "families are tags"
 
 
-def test_the_same_tools_in_the_same_order_are_one_sequence(months: Benchmark) -> None:
+def test_the_same_tools_in_the_same_order_are_one_sequence(months):
     table = watch(months).table("test")
     made = {}
     for record in months.books.runs.list():
@@ -92,7 +88,7 @@ def test_the_same_tools_in_the_same_order_are_one_sequence(months: Benchmark) ->
     assert sorted(index for indices in made.values() for index in indices) == list(range(len(made)))
 
 
-def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not(months: Benchmark) -> None:
+def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not(months):
     watch(months).look("test")
     found = {one.subject: (one.status, one.state, str(one.month)) for one in months.books.findings.all()}
     assert found.pop("mallory") == ("review", "open", "2027-01")
@@ -103,7 +99,7 @@ def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not
     ]
 
 
-def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access_log(months: Benchmark) -> None:
+def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access_log(months):
     for _ in range(2):
         watch(months).look("results of run 10")
     before = months.books.findings.all()
@@ -113,14 +109,14 @@ def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access
     assert [(entry.what, entry.why) for entry in entries] == [("blobs/closing/* (10)", "results of run 10")] * 3
 
 
-def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(begun_home: Benchmark) -> None:
+def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(begun_home):
     begun_home.play("ada", 1)
     watch(begun_home, scan=lambda table, rotation: pytest.fail("nothing to scan")).look("test")
     assert begun_home.books.findings.all() == []
     assert not [entry for entry in begun_home.books.vault.access_log() if entry.who == "watch"]
 
 
-def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_stands(months: Benchmark) -> None:
+def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_stands(months):
     asked: list[int] = []
 
     def scan(table, rotation):
@@ -142,21 +138,17 @@ def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_sta
     assert months.books.findings.all(FIRST.plus(1)) == before
 
 
-def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months: Benchmark) -> None:
+def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months):
     for share in (0.3, None):
         Watch(months.books, Limits(), gap, lambda table, rotation, share=share: share).look("test")
         looks = months.books.findings.looks()
         assert [one.smallest for one in looks] == [None, share], "nothing is compared in the first month"
 
 
-def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(begun_home: Benchmark) -> None:
+def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(begun_home):
     begun_home.play("host", 0.5)
-    run = begun_home.official.open(HOSTED, NamedBox())  # type: ignore[arg-type]
-    begun_home.official.serve(run)
-    for task in run.tasks:
-        category = begun_home.books.vault.record(task).category
-        begun_home.official.record(run, outcome(task, category, passed=True))
-    begun_home.official.close(run)
+    run = begun_home.official.open(HOSTED, NamedBox())
+    begun_home.finish(run)
     begun_home.play("host", 0.5)
     begun_home.play("ada", 0.5)
     table = watch(begun_home).table("test")
@@ -165,19 +157,18 @@ def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run
     assert counts == {("host", 1): 0, ("host", 2): 0, ("host", 3): 6, ("ada", 4): 0}
 
 
-def test_an_unknown_verdict_is_no_result(begun_home: Benchmark) -> None:
-    submission = submissions.Submission("image", "odd", "odd", Program(image="odd"), DIGEST)
-    run = begun_home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-    for place, task in enumerate(run.tasks):
-        done = outcome(task, begun_home.books.vault.record(task).category, passed=True)
-        begun_home.official.record(run, replace(done, verdict=Verdict.UNKNOWN) if place == 0 else done)
-    begun_home.official.close(run)
+def test_an_unknown_verdict_is_no_result(begun_home):
+
+    def result(place, task):
+        return replace(begun_home.done(task), verdict=Verdict.TRUE if place else Verdict.UNKNOWN)
+
+    run = begun_home.finish(begun_home.open("odd"), result)
     table = watch(begun_home).table("test")
     assert run.tasks[0] not in table.tasks
     assert int(table.taken.sum()) == 23
 
 
-def test_a_task_over_a_limit_is_proposed_and_stays_live(months: Benchmark) -> None:
+def test_a_task_over_a_limit_is_proposed_and_stays_live(months):
     Watch(months.books, Limits(servings=1), lambda table, rotation: []).look("test")
     found = [one for one in months.books.findings.all() if one.kind == "exposure"]
     staying = {task for cohort in months.books.months.cohorts("live")[1:3] for task in cohort.tasks}
@@ -186,7 +177,7 @@ def test_a_task_over_a_limit_is_proposed_and_stays_live(months: Benchmark) -> No
     assert {months.books.vault.record(task).state.value for task in staying} == {"live"}
 
 
-def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home: Benchmark) -> None:
+def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
     from vault.db import transaction
 
     numbers = [begun_home.play("shaky", 0.5).record.number for _ in range(2)]
@@ -198,7 +189,7 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home: 
     assert (found.kind, found.subject, found.status, found.detail) == ("unclear", "shaky", "review", "in runs 1, 2")
 
 
-def test_the_real_detectors_read_what_the_home_holds(months: Benchmark) -> None:
+def test_the_real_detectors_read_what_the_home_holds(months):
     from rotation.anomaly.scan import judged as scan
 
     watch(months, scan).look("test")
@@ -214,33 +205,24 @@ def live(home: Benchmark) -> set[str]:
     return {task for cohort in home.books.months.cohorts("live") for task in cohort.tasks}
 
 
-def played(home: Benchmark, name: str, passes: Callable[[str], bool], calls: Callable[[str], int]) -> None:
-    run = home.official.open(submissions.Submission("image", name, name, Program(image=name), DIGEST), NamedBox())  # type: ignore[arg-type]
-    home.official.serve(run)
-    for task in run.tasks:
-        category = home.books.vault.record(task).category
-        home.official.record(run, outcome(task, category, passed=passes(task), calls=calls(task)))
-    home.official.close(run)
-
-
 @pytest.mark.slow
-def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(benchmark_home: Benchmark) -> None:
+def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(benchmark_home):
     from rotation.anomaly.scan import judged
 
     home, dice = benchmark_home, random.Random(3)
-    home.rotation.run(FIRST.plus(-1))
+    home.rotation.run(BEFORE)
     for month in range(2):
         if month:
             home.rotation.run(FIRST)
         fresh = home.books.months.cohorts("live")[-1].tasks
         for name in (*PEERS, "erin", "frank", "grace"):
             knows = {task for task in live(home) if month and name == "mallory" and task not in fresh}
-            played(
-                home,
-                name,
-                lambda task, knows=knows: task in knows or dice.random() < 0.3,
-                lambda task, knows=knows: 1 if task in knows else dice.randint(3, 6),
-            )
+
+            def result(_, task, knows=knows):
+                passed = task in knows or dice.random() < 0.3
+                return home.done(task, passed=passed, calls=1 if task in knows else dice.randint(3, 6))
+
+            home.finish(home.open(name), result)
     watch(home, judged).look("test")
     leaks = [one for one in home.books.findings.all() if one.kind == "leak"]
     assert [one.subject for one in leaks if one.status == "review"] == ["mallory"]

@@ -14,30 +14,19 @@ from rotation.cohort import Candidate, allocate
 from rotation.errors import Malformed, NotAllowed
 from rotation.exposure import Limits
 from rotation.findings import Found, Look
-from rotation.official import OpenRun
 from rotation.sets import DEMO, Stratum
 from rotation.watch import Watch
-from sandbox.box import Program
-from sandbox.submission import Submission
 from vault.db import transaction
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable
-from vault.ledger.audit import audit
-from vault.ledger.leaf import Statement
 from vault.ledger.results import figures
 from vault.lifecycle import State
-from vault.task import Task
 
-from .conftest import FIRST, Benchmark, NamedBox, document, outcome
+from .conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, killed, submission
 
 pytestmark = pytest.mark.slow
 
-BEFORE = FIRST.plus(-1)
 WITH_RESERVE = replace(DEMO, reserve=2)
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing catches it."""
 
 
 @pytest.fixture
@@ -59,8 +48,7 @@ def state(home: Benchmark, task: str) -> State:
 
 
 def stratum(home: Benchmark, task: str) -> Stratum:
-    record = home.books.vault.record(task)
-    return Stratum(record.server, record.category, record.difficulty)
+    return Stratum.of(home.books.vault.record(task))
 
 
 def spare(home: Benchmark, task: str) -> str:
@@ -74,37 +62,18 @@ def gone(home: Benchmark, *tasks: str, why: str = "it leaked") -> list[withdrawa
     return [one for one in withdrawal.listed(home.books) if one.task in tasks]
 
 
-def opened(home: Benchmark, name: str = "careful") -> OpenRun:
-    submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
-    return home.official.open(submission, NamedBox())  # type: ignore[arg-type]
-
-
-def played(home: Benchmark, run: OpenRun) -> None:
-    home.official.serve(run)
-    for task in run.left:
-        home.official.record(run, outcome(task, home.books.vault.record(task).category, passed=True))
-    home.official.close(run)
-
-
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / name).read_text().splitlines()]
-
-
-def says_yes(home: Benchmark, month: Any) -> Path:
-    folder = home.releases / month.release
-    report = audit(folder, [home.vkey])
-    assert report.ok, report.failed
-    return folder
 
 
 def turned(home: Benchmark, month: Any) -> Path:
     home.stock(1)
     home.rotation.run(month)
-    return says_yes(home, month)
+    return home.audited(month)
 
 
 @pytest.mark.both_databases
-def test_the_next_of_the_reserve_takes_the_place_in_the_promised_order(home: Benchmark) -> None:
+def test_the_next_of_the_reserve_takes_the_place_in_the_promised_order(home):
     before = members(home)
     refill = spare(home, before[2])
     (one,) = gone(home, before[2])
@@ -121,7 +90,7 @@ def members_of(folder: Path) -> tuple[str, ...]:
     return tuple(line["id"] for line in lines(folder, "openings.jsonl")[:6])
 
 
-def test_where_no_reserve_is_left_the_cohort_is_smaller_and_still_a_quarter(home: Benchmark) -> None:
+def test_where_no_reserve_is_left_the_cohort_is_smaller_and_still_a_quarter(home):
     first, second = members(home, 0), members(home, 1)
     kind = stratum(home, first[0])
     twin = next(task for task in second if stratum(home, task) == kind)
@@ -136,19 +105,19 @@ def test_where_no_reserve_is_left_the_cohort_is_smaller_and_still_a_quarter(home
     assert {task["id"] for task in lines(folder, "withdrawn.jsonl")} == {twin, *(one.task for one in others)}
 
 
-def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_opened_after_it(home: Benchmark) -> None:
+def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_opened_after_it(home):
     task = members(home)[0]
     refill = spare(home, task)
-    early = opened(home, "early")
-    played(home, early)
-    under_way = opened(home, "under-way")
+    early = home.open("early")
+    home.finish(early)
+    under_way = home.open("under-way")
     gone(home, task)
-    late = opened(home, "late")
+    late = home.open("late")
     assert task in under_way.tasks
     assert task not in late.tasks
     assert refill in late.tasks
-    played(home, under_way)
-    played(home, late)
+    home.finish(under_way)
+    home.finish(late)
     folder = turned(home, FIRST)
     runs = {run["submitter"]: run for run in json.loads((folder / "aggregate.json").read_text())["runs"]}
     assert {name: run["totals"]["attempted"] for name, run in runs.items()} == {"early": 5, "under-way": 5, "late": 6}
@@ -159,51 +128,45 @@ def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_open
 
 
 @pytest.mark.both_databases
-def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home: Benchmark) -> None:
-    run = opened(home)
+def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home):
+    run = home.open()
     home.official.serve(run)
     tasks = run.tasks
-    home.official.record(run, outcome(tasks[1], home.books.vault.record(tasks[1]).category, passed=True))
+    home.official.record(run, home.done(tasks[1]))
     gone(home, tasks[0], tasks[1])
-    submission = Submission("image", "careful", "careful", Program(image="careful"), "sha256:" + "0" * 64)
-    again = home.official.resume(run.record.number, submission, NamedBox())  # type: ignore[arg-type]
+    again = home.official.resume(run.record.number, submission("careful"), NamedBox())
     assert again.tasks == tasks
     assert tasks[0] in {task.id for task in home.official.serve(again)}
-    played(home, again)
+    home.finish(again)
     turned(home, FIRST)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("finisher", ["a run", "a turn"])  # the verb: tests/quarterturn/test_withdrawing.py
 @pytest.mark.parametrize("step", withdrawal.STEPS[:2])
-def test_killed_after_any_step_it_is_finished_once_by_whoever_comes_next(
-    home: Benchmark, step: str, finisher: str
-) -> None:
+def test_killed_after_any_step_it_is_finished_once_by_whoever_comes_next(home, step, finisher):
     task = members(home)[0]
     refill = spare(home, task)
 
-    def killed(done: str) -> None:
+    def after(done):
         if done == step:
             raise Killed
 
     with pytest.raises(Killed):
-        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=killed)
+        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=after)
     assert state(home, refill) is State.REVIEWED
     home.reopen()
     if finisher == "a run":
-        played(home, opened(home))
+        home.finish(home.open())
     turned(home, FIRST)
     assert state(home, refill) is State.PUBLISHED
     (one,) = withdrawal.listed(home.books)
     assert (one.reason, one.replacement) == ("it leaked", refill)
 
 
-def test_a_gap_that_nobody_published_is_opened_by_the_turn_that_comes_next(home: Benchmark) -> None:
+def test_a_gap_that_nobody_published_is_opened_by_the_turn_that_comes_next(home):
     task = members(home)[0]
     gone(home, spare(home, task))
-
-    def killed(done: str) -> None:
-        raise Killed
 
     with pytest.raises(Killed):
         withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=killed)
@@ -212,34 +175,30 @@ def test_a_gap_that_nobody_published_is_opened_by_the_turn_that_comes_next(home:
 
 
 @pytest.mark.parametrize("call", ["advance", "record", "replace", "confirm"])
-def test_killed_inside_the_first_step_nothing_has_happened(
-    home: Benchmark, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_killed_inside_the_first_step_nothing_has_happened(home, monkeypatch, call):
     books, task = home.books, members(home)[0]
-    rooms: dict[str, Any] = {"advance": books.vault, "record": books.ledger, "replace": books.months}
-    target = rooms.get(call, books.findings)
+    rooms = {"advance": books.vault, "record": books.ledger, "replace": books.months, "confirm": books.findings}
+    target = rooms[call]
     real = getattr(target, call)
 
-    def killed(*args: Any, **kwargs: Any) -> None:
+    def after(*args, **kwargs):
         real(*args, **kwargs)
         raise Killed
 
     before = members(home)
     with monkeypatch.context() as patch:
-        patch.setattr(target, call, killed)
+        patch.setattr(target, call, after)
         with pytest.raises(Killed):
             withdrawal.withdraw(books, [task], "it leaked", who="ada")
     assert (members(home), state(home, task), withdrawal.listed(books)) == (before, State.LIVE, [])
     assert not withdrawal.is_withdrawn(books, task)
 
 
-def test_nobody_is_served_a_refill_before_its_place_is_published(
-    home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_is_served_a_refill_before_its_place_is_published(home, monkeypatch):
     task = members(home)[0]
     refill = spare(home, task)
 
-    def gone_away() -> None:
+    def gone_away():
         raise Unavailable("too few witnesses cosigned")
 
     with monkeypatch.context() as patch:
@@ -249,12 +208,12 @@ def test_nobody_is_served_a_refill_before_its_place_is_published(
         assert withdrawal.listed(home.books) == [], "what is not published is told nobody"
         assert state(home, refill) is State.REVIEWED
         with pytest.raises(Unavailable):
-            opened(home)
-    assert refill in {one.id for one in home.official.serve(opened(home))}
+            home.open()
+    assert refill in {one.id for one in home.official.serve(home.open())}
 
 
 @pytest.mark.both_databases
-def test_two_withdrawals_at_once_take_two_places_of_the_reserve_in_turn(home: Benchmark) -> None:
+def test_two_withdrawals_at_once_take_two_places_of_the_reserve_in_turn(home):
     home.stock(1)
     kind = stratum(home, members(home)[0])
     twins = [next(task for task in members(home, place) if stratum(home, task) == kind) for place in range(4)]
@@ -266,30 +225,25 @@ def test_two_withdrawals_at_once_take_two_places_of_the_reserve_in_turn(home: Be
     turned(home, FIRST)
 
 
-def test_what_leaves_while_a_run_is_being_opened_is_not_served(
-    home: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_leaves_while_a_run_is_being_opened_is_not_served(home, monkeypatch):
     task, real = members(home)[0], home.books.ledger.publish
 
-    def meanwhile() -> Any:
+    def meanwhile():
         head = real()
         monkeypatch.undo()
         withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=lambda _: None)
         return head
 
     monkeypatch.setattr(home.books.ledger, "publish", meanwhile)
-    run = opened(home)
+    run = home.open()
     assert task not in run.tasks
     assert len(run.tasks) == run.record.tasks == 24
-    played(home, run)
+    home.finish(run)
     turned(home, FIRST)
 
 
-def test_during_a_turn_nothing_is_withdrawn(home: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_during_a_turn_nothing_is_withdrawn(home, monkeypatch):
     task = members(home, 1)[0]
-
-    def killed(turn: Any) -> None:
-        raise Killed
 
     home.stock(1)
     with monkeypatch.context() as patch:
@@ -300,10 +254,10 @@ def test_during_a_turn_nothing_is_withdrawn(home: Benchmark, monkeypatch: pytest
         gone(home, task)
     home.rotation.run(FIRST)
     gone(home, task)
-    says_yes(home, FIRST)
+    home.audited(FIRST)
 
 
-def test_what_stands_in_the_reserve_leaves_it_and_the_next_one_moves_up(home: Benchmark) -> None:
+def test_what_stands_in_the_reserve_leaves_it_and_the_next_one_moves_up(home):
     task = members(home)[0]
     first = spare(home, task)
     (one,) = gone(home, first)
@@ -316,14 +270,14 @@ def test_what_stands_in_the_reserve_leaves_it_and_the_next_one_moves_up(home: Be
     assert "withdrawn.jsonl" not in json.loads((turned(home, FIRST.plus(1)) / "manifest.json").read_text())["files"]
 
 
-def test_of_several_at_once_none_takes_anothers_place(home: Benchmark) -> None:
+def test_of_several_at_once_none_takes_anothers_place(home):
     task = members(home)[0]
     found = gone(home, task, spare(home, task))
     assert [one.cohort for one in found] == [None, "cohort-2026-12"]
     assert [one.replacement for one in found] == [None, None]
 
 
-def test_a_refill_may_be_withdrawn_too(home: Benchmark) -> None:
+def test_a_refill_may_be_withdrawn_too(home):
     task = members(home)[0]
     (one,) = gone(home, task)
     assert one.replacement is not None
@@ -333,7 +287,7 @@ def test_a_refill_may_be_withdrawn_too(home: Benchmark) -> None:
     assert [line["id"] for line in lines(folder, "withdrawn.jsonl")] == [task, one.replacement]
 
 
-def test_what_was_never_promised_leaves_without_a_leaf(home: Benchmark) -> None:
+def test_what_was_never_promised_leaves_without_a_leaf(home):
     home.stock(1)
     never = home.books.vault.records(State.REVIEWED)[-1].id
     size = home.books.ledger.size
@@ -341,14 +295,14 @@ def test_what_was_never_promised_leaves_without_a_leaf(home: Benchmark) -> None:
     assert (state(home, never), home.books.ledger.size) == (State.WITHDRAWN, size)
 
 
-def test_before_the_first_turn_there_is_nothing_to_tell(benchmark_home: Benchmark) -> None:
+def test_before_the_first_turn_there_is_nothing_to_tell(benchmark_home):
     task = benchmark_home.books.vault.records(State.REVIEWED)[0].id
     assert gone(benchmark_home, task) == []
     assert state(benchmark_home, task) is State.WITHDRAWN
     assert benchmark_home.books.ledger.size == 0
 
 
-def test_what_cannot_be_withdrawn_is_named_and_nothing_is_done(home: Benchmark) -> None:
+def test_what_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
     good, size = members(home)[0], home.books.ledger.size
     home.stock(1)
     published = members(home)[1]
@@ -363,7 +317,7 @@ def test_what_cannot_be_withdrawn_is_named_and_nothing_is_done(home: Benchmark) 
         gone(home, published)
 
 
-def test_withdrawing_again_changes_nothing(home: Benchmark) -> None:
+def test_withdrawing_again_changes_nothing(home):
     task = members(home)[0]
     gone(home, task)
     size = home.books.ledger.size
@@ -371,7 +325,7 @@ def test_withdrawing_again_changes_nothing(home: Benchmark) -> None:
     assert home.books.ledger.size == size
 
 
-def test_the_finding_that_proposed_it_is_closed_with_it(home: Benchmark) -> None:
+def test_the_finding_that_proposed_it_is_closed_with_it(home):
     task, other = members(home)[:2]
     found = [Found("exposure", name, FIRST, detail="served too often") for name in (task, other)]
     now = home.clock()
@@ -383,19 +337,19 @@ def test_the_finding_that_proposed_it_is_closed_with_it(home: Benchmark) -> None
     assert left.state == "open"
 
 
-def test_the_watch_goes_on_looking_at_what_was_withdrawn(home: Benchmark) -> None:
+def test_the_watch_goes_on_looking_at_what_was_withdrawn(home):
     task = members(home, 3)[0]
-    played(home, opened(home))
+    home.finish(home.open())
     turned(home, FIRST)
     (one,) = gone(home, task)
-    played(home, opened(home))
+    home.finish(home.open())
     assert one.replacement is not None
     entered = withdrawal.entered(home.books)
     assert (entered[task], entered[one.replacement]) == (FIRST, FIRST.plus(1))
     assert {task, one.replacement} < set(Watch(home.books, Limits()).table("test").tasks)
 
 
-def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum() -> None:
+def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
     strata = sorted(DEMO.per_cohort)[:2]
     spec = replace(WITH_RESERVE, per_cohort=dict.fromkeys(strata, 1))
     pool = [
@@ -408,31 +362,26 @@ def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum() -> None:
     assert len(set(chosen)) == len(chosen) == 4
 
 
-def test_what_was_committed_to_and_shares_its_skeleton_by_now_is_in_the_reserve_no_more(home: Benchmark) -> None:
+def test_what_was_committed_to_and_shares_its_skeleton_by_now_is_in_the_reserve_no_more(home):
     home.stock(1)
     books, made = home.books, []
     for number, stratum in enumerate(sorted(DEMO.per_cohort)[:2] * 4):  # of these one each enters
-        task = Task.parse(document(1000 + number, stratum))
-        skeleton = f"shared-{number // 2}"
-        books.vault.add(task, {}, author="ada", public_grammar=True, skeleton=skeleton, template="t")
-        books.vault.advance(task.id, "admit")
-        books.vault.advance(task.id, "approve")
-        made.append(task.id)
+        made.append(home.add(document(1000 + number, stratum), f"shared-{number // 2}"))
     with transaction(books.engine) as session:
         for task_id in made:
             promise.record_commit(session, books, task_id)
     home.rotation.run(FIRST)
-    promised = Statement.parse(books.ledger.leaf(books.leaf_index("set/2027-01"))).predicate["reserve"]
+    promised = home.leaf("set/2027-01").predicate["reserve"]
     tags = {record.commitment.hex(): record.skeleton_tag for record in books.vault.records(State.REVIEWED)}
     found = [tags[item] for order in promised.values() for item in order]
     assert len(set(found)) == len(found) > 0
     assert not set(found) & {*books.months.taken(), *books.months.seen()}
 
 
-def test_a_refill_is_opened_with_what_it_was_served_alone(home: Benchmark) -> None:
+def test_a_refill_is_opened_with_what_it_was_served_alone(home):
     """A run before the withdrawal has no result on the refill, and nobody misses one."""
-    run = opened(home)
-    played(home, run)
+    run = home.open()
+    home.finish(run)
     task = members(home)[0]
     (one,) = gone(home, task)
     cohort = home.books.months.cohorts("live")[0]

@@ -1,11 +1,10 @@
 """Abilities and difficulties: found again where they are known, and without a submitter as if they had never run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
+from worlds import table_of
 
 from rotation.anomaly.ability import apart, fit, without
 from rotation.anomaly.table import Floats, Table
@@ -17,42 +16,26 @@ def a_table(seed: int = 1) -> tuple[Table, Floats, Floats]:
     """Make one rotation of a Rasch world, a run a submitter, a tenth of the results missing; and its truth."""
     dice = np.random.default_rng(seed)
     theta, difficulty = dice.normal(0, 1, RUNS), dice.normal(0, 1.3, TASKS)
-    names = tuple(f"s{number:02}" for number in range(RUNS))
-    whole = np.ones((RUNS, TASKS), dtype=np.int64)
-    table = Table(
-        runs=names,
-        submitter=np.arange(RUNS),
-        rotation=np.ones(RUNS, dtype=np.int64),
-        submitters=names,
-        tasks=tuple(f"t{number:03}" for number in range(TASKS)),
-        family=np.zeros(TASKS, dtype=np.int64),
-        families=("f",),
-        first=np.ones(TASKS, dtype=np.int64),
-        cap=np.full(TASKS, 9),
-        taken=dice.random((RUNS, TASKS)) < 0.9,
-        passed=dice.random((RUNS, TASKS)) < expit(theta[:, None] - difficulty),
-        calls=3 * whole,
-        sequence=0 * whole,
-        exposed=whole < 0,
-    )
-    return table, theta, difficulty
+    taken = dice.random((RUNS, TASKS)) < 0.9
+    passed = dice.random((RUNS, TASKS)) < expit(theta[:, None] - difficulty)
+    return table_of(taken, passed), theta, difficulty
 
 
-def test_known_abilities_and_difficulties_are_found_again() -> None:
+def test_known_abilities_and_difficulties_are_found_again():
     table, theta, difficulty = a_table()
     found = fit(table)
     assert np.corrcoef(found.theta, theta)[0, 1] > 0.9
     assert np.corrcoef(found.difficulty, difficulty)[0, 1] > 0.85
 
 
-def test_what_a_run_has_no_result_of_counts_for_nothing() -> None:
+def test_what_a_run_has_no_result_of_counts_for_nothing():
     table, _, _ = a_table()
     other = fit(replace(table, passed=table.passed | ~table.taken))
     assert np.array_equal(fit(table).theta, other.theta)
     assert not other.residual[~table.taken].any()
 
 
-def test_a_run_that_passed_everything_has_a_finite_ability() -> None:
+def test_a_run_that_passed_everything_has_a_finite_ability():
     table, _, _ = a_table()
     passed = table.passed.copy()
     passed[0] = True
@@ -60,7 +43,7 @@ def test_a_run_that_passed_everything_has_a_finite_ability() -> None:
     assert found.theta[0] == found.theta.max() < 8
 
 
-def test_without_a_submitter_is_as_if_they_had_never_run() -> None:
+def test_without_a_submitter_is_as_if_they_had_never_run():
     table, _, _ = a_table()
     whole = fit(table)
     for gone in range(RUNS):
@@ -81,7 +64,7 @@ def test_without_a_submitter_is_as_if_they_had_never_run() -> None:
         assert np.abs(difficulty - again.difficulty - shift).max() < 0.25 * np.sqrt(variance).max()
 
 
-def test_every_run_is_held_against_the_others() -> None:
+def test_every_run_is_held_against_the_others():
     table, _, _ = a_table()
     whole = fit(table)
     held = apart(table, whole)

@@ -5,35 +5,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from worlds import World, Wrong, play
+from worlds import World, Wrong, flagged, play
 
 from rotation.anomaly.copying import _Month, _powers, copying
 from rotation.anomaly.correction import holm
 from rotation.anomaly.family import family
-from rotation.anomaly.scan import Detector, judged, scan
-from rotation.anomaly.table import Table
+from rotation.anomaly.scan import judged, scan
 from rotation.anomaly.task import task
 
 SMALL = World(submitters=10, rotations=3, cohort=15, families=12)
 
 
-def flagged(detector: Detector, table: Table, rotation: int = 3) -> list[str]:
-    tests = detector(table.until(rotation), rotation)
-    adjusted = holm(np.array([test.p_value for test in tests]))
-    return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
-
-
 @pytest.mark.parametrize("detector", [copying, family, task])
-def test_honest_worlds_are_seldom_flagged(detector: Detector) -> None:
+def test_honest_worlds_are_seldom_flagged(detector):
     worlds = [SMALL, replace(SMALL, submitters=5), replace(SMALL, shared=0.9, bases=2), replace(SMALL, harder=1.0)]
     assert sum(bool(flagged(detector, play(world, seed))) for seed, world in enumerate(worlds)) <= 1
 
 
-def test_a_copied_run_is_found_and_named_in_the_order_of_bytes() -> None:
+def test_a_copied_run_is_found_and_named_in_the_order_of_bytes():
     assert flagged(copying, play(World(rotations=3), 3, Wrong(copied=0.5))) == ["who000|who001"]
 
 
-def test_equal_counts_of_different_calls_are_no_copies_and_the_same_calls_are() -> None:
+def test_equal_counts_of_different_calls_are_no_copies_and_the_same_calls_are():
     table = play(World(rotations=3), 3, Wrong(copied=0.5))
     alike = np.where(table.submitter < 2, 1, 2 + np.arange(len(table.runs)))[:, None]
     others = replace(table, sequence=np.broadcast_to(np.arange(len(table.runs))[:, None], table.calls.shape))
@@ -42,11 +35,11 @@ def test_equal_counts_of_different_calls_are_no_copies_and_the_same_calls_are() 
 
 
 @pytest.mark.parametrize(("seed", "rotation"), [(1007, 2), (1011, 3), (1026, 2)])
-def test_models_of_one_lab_that_need_like_calls_are_no_copies(seed: int, rotation: int) -> None:
+def test_models_of_one_lab_that_need_like_calls_are_no_copies(seed, rotation):
     assert flagged(copying, play(World(rotations=3, lab=0.3, shared_effort=0.3), seed), rotation) == []
 
 
-def test_the_chance_of_like_calls_is_that_of_a_bivariate_normal() -> None:
+def test_the_chance_of_like_calls_is_that_of_a_bivariate_normal():
     run, sd = np.array([[1.3, 1.3], [1.15, 1.15]]), 0.3
     both, cap = np.ones((2, 2), dtype=bool), np.array([9, 5])
     calls = np.array([[3, 5], [4, 5]])
@@ -61,19 +54,19 @@ def test_the_chance_of_like_calls_is_that_of_a_bivariate_normal() -> None:
         assert np.allclose([equal[place], seen[place]], [np.trace(boxes), boxes[tuple(calls[:, place] - 1)]], atol=2e-4)
 
 
-def test_runs_of_one_submitter_are_never_held_against_each_other() -> None:
+def test_runs_of_one_submitter_are_never_held_against_each_other():
     subjects = [test.subject for test in copying(play(replace(SMALL, again=1.0), 1), 3)]
     assert len(subjects) == len(set(subjects)) > 0
     assert all(subject.split("|")[0] < subject.split("|")[1] for subject in subjects)
 
 
-def test_what_comes_later_changes_nothing() -> None:
+def test_what_comes_later_changes_nothing():
     table = play(SMALL, 6)
     whole = [one.line("case") for one in scan(table) if one.rotation == 2]
     assert whole == [one.line("case") for one in scan(table.until(2))] == [one.line("case") for one in judged(table, 2)]
 
 
-def test_corrections_can_be_computed_again_from_the_lines() -> None:
+def test_corrections_can_be_computed_again_from_the_lines():
     lines = [one.line("case") for one in scan(play(SMALL, 8))]
     for kind in ("copy", "family", "task"):
         here = [line for line in lines if (line["kind"], line["rotation"]) == (kind, 3)]

@@ -1,12 +1,11 @@
 """What passes take: found again in a world whose truth is known, through rounding and caps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
+from worlds import table_of
 
 from rotation.anomaly.effort import fit, truncated
-from rotation.anomaly.table import Bools, Floats, Table
+from rotation.anomaly.table import Floats, Table
 
 SUBMITTERS, TASKS, MONTHS = 16, 90, 3
 NOISE, OWN = 0.25, 0.3
@@ -19,22 +18,15 @@ def a_table(own: float = OWN, seed: int = 3) -> tuple[Table, Floats]:
     truth = np.tile(task + run[:, None] + dice.normal(0, own, (SUBMITTERS, TASKS)), (MONTHS, 1))
     calls = np.rint(np.exp(truth + dice.normal(0, NOISE, truth.shape))).astype(np.int64)
     names = tuple(f"s{number:02}" for number in range(SUBMITTERS))
-    whole: Bools = np.ones(truth.shape, dtype=bool)
-    table = Table(
+    whole = np.ones(truth.shape, dtype=bool)
+    table = table_of(
+        whole,
+        whole,
         runs=names * MONTHS,
+        submitters=names,
         submitter=np.tile(np.arange(SUBMITTERS), MONTHS),
         rotation=np.repeat(np.arange(1, MONTHS + 1), SUBMITTERS),
-        submitters=names,
-        tasks=tuple(f"t{number:03}" for number in range(TASKS)),
-        family=np.zeros(TASKS, dtype=np.int64),
-        families=("f",),
-        first=np.ones(TASKS, dtype=np.int64),
-        cap=np.full(TASKS, 12),
-        taken=whole,
-        passed=whole,
         calls=np.clip(calls, 1, 12),
-        sequence=0 * calls,
-        exposed=~whole,
     )
     return table, truth
 
@@ -45,13 +37,13 @@ def distances(table: Table, truth: Floats, rotation: int) -> Floats:
     return (truth - fit(table).mean)[now]
 
 
-def test_a_submitters_own_past_tells_what_a_task_takes_them() -> None:
+def test_a_submitters_own_past_tells_what_a_task_takes_them():
     table, truth = a_table()
     first, last = (float(np.sqrt((distances(table, truth, month) ** 2).mean())) for month in (1, MONTHS))
     assert last < 0.75 * first
 
 
-def test_a_prediction_says_how_sure_it_is() -> None:
+def test_a_prediction_says_how_sure_it_is():
     table, truth = a_table()
     predicted = fit(table)
     inside = (truth > np.log(1.6)) & (truth < np.log(9))
@@ -61,12 +53,12 @@ def test_a_prediction_says_how_sure_it_is() -> None:
         assert np.sqrt((off[rows] ** 2).mean()) == pytest.approx(1, abs=0.2)
 
 
-def test_where_nobody_has_a_way_of_their_own_the_past_changes_little() -> None:
+def test_where_nobody_has_a_way_of_their_own_the_past_changes_little():
     table, truth = a_table(own=0.0)
     assert np.sqrt((distances(table, truth, MONTHS) ** 2).mean()) < 0.12
 
 
-def test_what_a_run_did_not_pass_counts_for_nothing() -> None:
+def test_what_a_run_did_not_pass_counts_for_nothing():
     table, _ = a_table()
     table.passed[:, ::7] = np.arange(len(table.runs))[:, None] % 2 == 0
     before = fit(table)
@@ -74,7 +66,7 @@ def test_what_a_run_did_not_pass_counts_for_nothing() -> None:
     assert np.array_equal(fit(table).mean, before.mean)
 
 
-def test_a_run_is_predicted_without_its_submitter() -> None:
+def test_a_run_is_predicted_without_its_submitter():
     table, _ = a_table()
     mine = table.submitter == 0
     before = fit(table).mean[mine]
@@ -83,7 +75,7 @@ def test_a_run_is_predicted_without_its_submitter() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [(-np.inf, 0.2), (0.5, np.inf), (-0.3, 0.4), (2.5, 2.9)])
-def test_a_normal_between_bounds_has_the_moments_that_draws_have(low: float, high: float) -> None:
+def test_a_normal_between_bounds_has_the_moments_that_draws_have(low, high):
     draws = np.random.default_rng(1).normal(0.1, 0.8, 3_000_000)
     draws = draws[(draws > low) & (draws < high)]
     mean, variance = truncated(np.array(0.1), np.array(0.8), np.array(low), np.array(high))

@@ -5,21 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit
-from worlds import World, play
+from worlds import World, flagged, play
 
 from rotation.anomaly import family as room
-from rotation.anomaly.correction import holm
 from rotation.anomaly.family import family
 from rotation.anomaly.past import expected
 from rotation.anomaly.table import Bools, Table
 
 WORLD = World(rotations=3, families=20, cohort=20)
-
-
-def flagged(table: Table) -> list[str]:
-    tests = family(table, 3)
-    adjusted = holm(np.array([test.p_value for test in tests]))
-    return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
 
 
 def hardest(table: Table) -> int:
@@ -37,17 +30,17 @@ def known(table: Table, tasks: Bools, every: int) -> Table:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 2])
-def test_a_family_that_all_or_half_know_is_found(every: int) -> None:
+def test_a_family_that_all_or_half_know_is_found(every):
     honest = play(WORLD, 2)
     leaked = hardest(honest)
-    assert flagged(known(honest, honest.family == leaked, every)) == [honest.families[leaked]]
-    assert flagged(honest) == []
+    assert flagged(family, known(honest, honest.family == leaked, every)) == [honest.families[leaked]]
+    assert flagged(family, honest) == []
 
 
-def test_one_broken_task_is_no_leaked_family() -> None:
+def test_one_broken_task_is_no_leaked_family():
     honest = play(WORLD, 3)
     broken = int(np.flatnonzero((honest.family == hardest(honest)) & (honest.first < 3) & (honest.first > -1))[0])
-    assert flagged(known(honest, np.arange(len(honest.tasks)) == broken, 1)) == []
+    assert flagged(family, known(honest, np.arange(len(honest.tasks)) == broken, 1)) == []
 
 
 def _family(submitters: int = 12, tasks: int = 3) -> room._Family:
@@ -56,7 +49,7 @@ def _family(submitters: int = 12, tasks: int = 3) -> room._Family:
     return room._Family(easiness, ones, np.full(submitters, 0.2), np.eye(tasks) * 0.3 + 0.02, ones == 1)
 
 
-def test_the_likelihood_is_that_of_a_sum_over_all_that_is_unknown() -> None:
+def test_the_likelihood_is_that_of_a_sum_over_all_that_is_unknown():
     here = _family(6, 1)
     passed = np.array([[False], [True], [False], [True], [True], [True]])
     found = room._marginal(here, passed[None], np.zeros((1, 6)), 0.0, np.ones((1, 1), dtype=bool))[0]
@@ -67,13 +60,13 @@ def test_the_likelihood_is_that_of_a_sum_over_all_that_is_unknown() -> None:
     assert np.isclose(found, np.log(each.prod(axis=0) @ weight / weight.sum()), atol=0.02)
 
 
-def test_by_the_dice_a_factor_is_one_on_average_in_honest_results() -> None:
+def test_by_the_dice_a_factor_is_one_on_average_in_honest_results():
     here = _family()
     factors = room._factor(here, room._leaked(here))
     assert 0.4 < np.exp(-factors).mean() < 2.5
 
 
-def test_who_passes_counts_beside_how_many() -> None:
+def test_who_passes_counts_beside_how_many():
     here = _family()
     strong, weak = np.zeros((2, 12, 3), dtype=bool)
     strong[8:], weak[:4] = True, True
@@ -81,13 +74,13 @@ def test_who_passes_counts_beside_how_many() -> None:
     assert knowing > able + 5
 
 
-def test_a_bound_is_given_where_the_tail_is_of_no_use() -> None:
+def test_a_bound_is_given_where_the_tail_is_of_no_use():
     here = _family()
     assert room._p_value(here, np.zeros((12, 3), dtype=bool)) == 1
     assert room._p_value(here, np.ones((12, 3), dtype=bool)) < np.exp(-float(room._factor(here, here.taken[None])[0]))
 
 
-def test_families_of_one_task_or_of_fresh_tasks_only_are_not_tested() -> None:
+def test_families_of_one_task_or_of_fresh_tasks_only_are_not_tested():
     table = play(replace(WORLD, families=80), 4)
     month = expected(table, 3)
     of = table.family[month.tasks]

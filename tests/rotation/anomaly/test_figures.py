@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from worlds import table_of
 
 from rotation.anomaly import figures
 from rotation.anomaly.linking import Line, link
-from rotation.anomaly.table import Table
 
 KNOWING, SUBMITTERS, MONTHS, COHORT = 1, 10, 3, 40
 
@@ -25,27 +23,22 @@ def line() -> Line:
     exposed = taken & (first < rotation[:, None]) & (rotation[:, None] > 1)
     passed = taken & (dice.random(taken.shape) < expit(ability[who, None] - difficulty))
     told = exposed & ((rotation == MONTHS) & (who == KNOWING))[:, None] & (dice.random(len(first)) < 0.5)
-    return link(
-        Table(
-            runs=tuple(f"run-{r}-{s}" for r, s in zip(rotation, who, strict=True)),
-            submitter=who,
-            rotation=rotation,
-            submitters=tuple(f"s{number}" for number in range(SUBMITTERS)),
-            tasks=tuple(f"t{number:03}" for number in range(len(first))),
-            family=np.arange(len(first)) % 30,
-            families=tuple(f"f{number:02}" for number in range(30)),
-            first=first,
-            cap=np.full(len(first), 12),
-            taken=taken,
-            passed=passed | told,
-            calls=np.full(taken.shape, 3),
-            sequence=np.zeros(taken.shape, dtype=np.int64),
-            exposed=exposed,
-        )
+    table = table_of(
+        taken,
+        passed | told,
+        runs=tuple(f"run-{r}-{s}" for r, s in zip(rotation, who, strict=True)),
+        submitter=who,
+        rotation=rotation,
+        submitters=tuple(f"s{number}" for number in range(SUBMITTERS)),
+        family=np.arange(len(first)) % 30,
+        families=tuple(f"f{number:02}" for number in range(30)),
+        first=first,
+        exposed=exposed,
     )
+    return link(table)
 
 
-def test_the_parts_of_a_jump_add_up_to_it(line: Line) -> None:
+def test_the_parts_of_a_jump_add_up_to_it(line):
     rows = figures.jumps(line, MONTHS)
     assert len(rows) == SUBMITTERS
     for row in rows:
@@ -54,17 +47,17 @@ def test_the_parts_of_a_jump_add_up_to_it(line: Line) -> None:
         assert all(row[name]["low"] < row[name]["value"] < row[name]["high"] for name in ("change", "excess"))
 
 
-def test_who_knows_tasks_jumps_by_excess(line: Line) -> None:
+def test_who_knows_tasks_jumps_by_excess(line):
     rows = figures.jumps(line, MONTHS)
     excess = {row["submitter"]: row["excess"]["value"] for row in rows}
     assert excess.pop(f"s{KNOWING}") > max(0.1, *excess.values())
 
 
-def test_nobody_jumps_in_the_first_month(line: Line) -> None:
+def test_nobody_jumps_in_the_first_month(line):
     assert figures.jumps(line, 1) == []
 
 
-def test_who_knows_tasks_stands_above_the_peers_band(line: Line) -> None:
+def test_who_knows_tasks_stands_above_the_peers_band(line):
     shown = figures.expected(line, MONTHS)
     band = shown["band"]
     above = [
@@ -76,11 +69,11 @@ def test_who_knows_tasks_stands_above_the_peers_band(line: Line) -> None:
     assert all((point["exposed"], point["fresh"]) == (3 * COHORT, COHORT) for point in shown["points"])
 
 
-def test_the_first_month_has_nothing_exposed_to_compare(line: Line) -> None:
+def test_the_first_month_has_nothing_exposed_to_compare(line):
     assert figures.expected(line, 1) == {"points": [], "band": []}
 
 
-def test_residuals_stand_exposed_first_and_hard_to_easy(line: Line) -> None:
+def test_residuals_stand_exposed_first_and_hard_to_easy(line):
     shown = figures.residuals(line, MONTHS)
     order = [(not task["exposed"], -task["difficulty"]) for task in shown["tasks"]]
     assert order == sorted(order)
@@ -89,14 +82,14 @@ def test_residuals_stand_exposed_first_and_hard_to_easy(line: Line) -> None:
     assert [row["submitter"] for row in shown["rows"]] == [f"s{number}" for number in range(SUBMITTERS)]
 
 
-def test_a_residual_is_above_nothing_where_the_task_was_passed(line: Line) -> None:
+def test_a_residual_is_above_nothing_where_the_task_was_passed(line):
     shown, table = figures.residuals(line, MONTHS), line.table
     run = figures.firsts(table, MONTHS)[3]
     for task, residual in zip(shown["tasks"], shown["rows"][3]["residuals"], strict=True):
         assert (residual > 0) == table.passed[run, table.tasks.index(task["task"])]
 
 
-def test_drift_follows_each_live_task_through_its_months(line: Line) -> None:
+def test_drift_follows_each_live_task_through_its_months(line):
     rows = figures.drift(line, MONTHS)
     assert [len(row["rotations"]) for row in rows] == [3] * 2 * COHORT + [2] * COHORT + [1] * COHORT
     point = rows[0]["rotations"][0]
@@ -106,7 +99,7 @@ def test_drift_follows_each_live_task_through_its_months(line: Line) -> None:
     assert point["runs"] == SUBMITTERS
 
 
-def test_every_run_has_a_raw_score_beside_the_linked_one(line: Line) -> None:
+def test_every_run_has_a_raw_score_beside_the_linked_one(line):
     rows = figures.scores(line)
     assert [row["run"] for row in rows] == list(line.table.runs)
     for row, raw in zip(rows, (line.table.passed & line.table.taken).sum(1) / (4 * COHORT), strict=True):
@@ -114,7 +107,7 @@ def test_every_run_has_a_raw_score_beside_the_linked_one(line: Line) -> None:
         assert row["linked"]["low"] < row["linked"]["value"] < row["linked"]["high"]
 
 
-def test_all_of_it_is_plain_json_and_the_same_twice(line: Line) -> None:
+def test_all_of_it_is_plain_json_and_the_same_twice(line):
     def document() -> str:
         parts = [part(line, MONTHS) for part in (figures.jumps, figures.expected, figures.residuals, figures.drift)]
         return json.dumps([figures.scores(line), *parts], allow_nan=False)

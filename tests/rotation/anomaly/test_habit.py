@@ -1,7 +1,5 @@
 """What earlier runs promise draws a run that is near it, and lets one be that is far off."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +27,7 @@ LAST = int(np.flatnonzero((TABLE.submitter == 0) & (TABLE.rotation == 3))[0])
 FLAT = np.zeros(3)
 
 
-def test_a_first_run_is_promised_nothing() -> None:
+def test_a_first_run_is_promised_nothing():
     found = held(months(1, 1, 1, FLAT))
     first = TABLE.rotation == 1
     assert np.all(found.shift[first] == 0)
@@ -37,32 +35,32 @@ def test_a_first_run_is_promised_nothing() -> None:
     assert np.all(found.precision[first] == 100.0**-2)
 
 
-def test_a_run_near_its_promise_is_drawn_to_it() -> None:
+def test_a_run_near_its_promise_is_drawn_to_it():
     found = held(months(1.0, 1.0, 1.2, FLAT))
     assert -0.2 < found.shift[LAST] < -0.05
     assert found.pull[LAST] > 0
 
 
-def test_another_model_is_believed_as_it_is() -> None:
+def test_another_model_is_believed_as_it_is():
     near, far = held(months(1.0, 1.0, 1.2, FLAT)), held(months(1.0, 1.0, 4.0, FLAT))
     assert -0.1 < far.shift[LAST] < 0
     assert far.precision[LAST] < near.precision[LAST] / 10
 
 
-def test_what_all_others_do_as_well_is_no_news() -> None:
+def test_what_all_others_do_as_well_is_no_news():
     everybody = np.array([0.0, 0.0, 0.5])
     found = held(months(1.0, 1.0, 1.5, everybody))
     assert found.pull[LAST] == pytest.approx(0, abs=1e-9)
 
 
-def test_restless_submitters_promise_less() -> None:
+def test_restless_submitters_promise_less():
     dice = np.random.default_rng(1)
     calm, restless = (held(dice.normal(0, spread, len(SURE))) for spread in (0.2, 1.5))
     later = TABLE.rotation > 1
     assert np.median(restless.precision[later]) < np.median(calm.precision[later]) / 5
 
 
-def test_later_months_change_nothing_of_what_was_promised_but_how_close_is_close() -> None:
+def test_later_months_change_nothing_of_what_was_promised_but_how_close_is_close():
     dice = np.random.default_rng(2)
     estimate, now = dice.normal(0, 0.2, len(SURE)), TABLE.rotation <= 2
     some = replace(

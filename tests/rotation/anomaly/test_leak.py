@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import World, Wrong, play
+from worlds import World, Wrong, flagged, play
 
-from rotation.anomaly.correction import holm
 from rotation.anomaly.leak import Study, contrasts, leak, smallest, window
-from rotation.anomaly.table import Table
 
 pytestmark = pytest.mark.slow
 
@@ -16,18 +14,12 @@ WORLD = World(effort=0.28)
 GUILTY = "who000"
 
 
-def flagged(table: Table, rotation: int = 3) -> list[str]:
-    tests = leak(table, rotation)
-    adjusted = holm(np.array([test.p_value for test in tests]))
-    return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
-
-
-def test_who_knows_half_of_what_was_kept_is_found_and_nobody_else() -> None:
+def test_who_knows_half_of_what_was_kept_is_found_and_nobody_else():
     table = play(WORLD, 1, Wrong(known=0.5))
-    assert flagged(table) == flagged(table, 4) == [GUILTY]
+    assert flagged(leak, table) == flagged(leak, table, 4) == [GUILTY]
 
 
-def test_the_share_that_was_known_is_told_with_an_interval() -> None:
+def test_the_share_that_was_known_is_told_with_an_interval():
     [found] = [test for test in leak(play(WORLD, 1, Wrong(known=0.5)), 4) if test.subject == GUILTY]
     low, high = found.interval
     assert 0 < low < 0.5 < high <= 1
@@ -35,26 +27,26 @@ def test_the_share_that_was_known_is_told_with_an_interval() -> None:
 
 
 @pytest.mark.parametrize("better", [1.5, 3.0])
-def test_a_much_better_model_is_no_leak(better: float) -> None:
-    assert all(not flagged(play(WORLD, seed, Wrong(better=better))) for seed in range(3))
+def test_a_much_better_model_is_no_leak(better):
+    assert all(not flagged(leak, play(WORLD, seed, Wrong(better=better))) for seed in range(3))
 
 
-def test_a_model_that_needs_fewer_calls_everywhere_is_no_leak() -> None:
+def test_a_model_that_needs_fewer_calls_everywhere_is_no_leak():
     table = play(WORLD, 2)
     thrifty = (table.submitter == 0) & (table.rotation == 3)
     calls = np.where(thrifty[:, None], np.maximum(1, np.rint(table.calls * 0.6)).astype(np.int64), table.calls)
-    assert GUILTY not in flagged(replace(table, calls=calls))
+    assert GUILTY not in flagged(leak, replace(table, calls=calls))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
     "world", [WORLD, replace(WORLD, submitters=5, harder=1.0), replace(WORLD, shared=0.9, bases=2)]
 )
-def test_the_honest_are_let_be(world: World, seed: int) -> None:
-    assert flagged(play(world, seed)) == []
+def test_the_honest_are_let_be(world, seed):
+    assert flagged(leak, play(world, seed)) == []
 
 
-def test_below_five_submitters_nobody_is_judged_but_what_could_be_seen_is_told() -> None:
+def test_below_five_submitters_nobody_is_judged_but_what_could_be_seen_is_told():
     table = play(replace(WORLD, submitters=4, absence=0.0), 1)
     assert leak(table, 3) == ()
     shares = smallest(table, 3)
@@ -62,17 +54,17 @@ def test_below_five_submitters_nobody_is_judged_but_what_could_be_seen_is_told()
     assert all(share is None or 0 < share <= 1 for share in shares.values())
 
 
-def test_who_asks_for_more_certainty_sees_only_larger_leaks() -> None:
+def test_who_asks_for_more_certainty_sees_only_larger_leaks():
     [one] = [found for found in contrasts(play(WORLD, 1), 3) if found.submitter == GUILTY]
     assert one.month.smallest(0.05) < one.month.smallest(0.0005)
 
 
-def test_what_came_later_changes_nothing() -> None:
+def test_what_came_later_changes_nothing():
     table = play(WORLD, 4, Wrong(known=0.4))
     assert leak(table, 3) == leak(table.until(3), 3)
 
 
-def test_many_runs_in_a_month_are_no_more_suspicious_than_one() -> None:
+def test_many_runs_in_a_month_are_no_more_suspicious_than_one():
     table = play(replace(WORLD, again=1.0), 3)
     [one] = [found for found in contrasts(table, 2) if found.submitter == "who001"]
     study = Study(table.until(2))
@@ -81,7 +73,7 @@ def test_many_runs_in_a_month_are_no_more_suspicious_than_one() -> None:
     assert one.month.z == max(window(study, np.array([run])).z for run in runs)
 
 
-def test_every_outcome_has_a_chance_and_they_add_up() -> None:
+def test_every_outcome_has_a_chance_and_they_add_up():
     study = Study(play(WORLD, 5))
     for chain in study.chains(len(study.table.runs) - 1):
         made = window(study, chain)

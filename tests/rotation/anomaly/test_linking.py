@@ -1,10 +1,9 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from worlds import table_of
 
 from rotation.anomaly.linking import FEWEST, Line, groups, link
 from rotation.anomaly.table import Table
@@ -34,20 +33,16 @@ def world(
     told = dice.random(len(first)) < known
     passed = taken & ((luck < chance) | (exposed & told & (who == 1)[:, None]))
     names = tuple(f"f{number:02}" for number in range(FAMILIES))
-    return Table(
+    return table_of(
+        taken,
+        passed,
         runs=tuple(f"{r}-{s:02}-{k}" for r, s, k in made),
         submitter=who,
         rotation=rotation,
         submitters=tuple(f"s{number:02}" for number in range(submitters)),
-        tasks=tuple(f"t{number:04}" for number in range(len(first))),
         family=family,
         families=names,
         first=first,
-        cap=np.full(len(first), 12),
-        taken=taken,
-        passed=passed,
-        calls=np.full(taken.shape, 3),
-        sequence=np.zeros(taken.shape, dtype=np.int64),
         exposed=exposed,
     ).until(rotations)
 
@@ -67,7 +62,7 @@ def value(number: float | None) -> float:
 
 
 @pytest.mark.slow
-def test_a_harder_cohort_moves_an_unchanged_agents_raw_score_and_not_its_linked_one() -> None:
+def test_a_harder_cohort_moves_an_unchanged_agents_raw_score_and_not_its_linked_one():
     """The same dice twice: with a fresh cohort as usual, and with one that is harder by half a standard deviation."""
     raws, linked, errors = [], [], []
     for seed in range(30):
@@ -82,7 +77,7 @@ def test_a_harder_cohort_moves_an_unchanged_agents_raw_score_and_not_its_linked_
 
 
 @pytest.mark.slow
-def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says() -> None:
+def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says():
     changes = []
     for seed in range(60):
         line = link(world(seed, harder=HARDER))
@@ -93,7 +88,7 @@ def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says() -> None:
 
 
 @pytest.mark.slow
-def test_what_one_submitter_knows_does_not_move_the_others() -> None:
+def test_what_one_submitter_knows_does_not_move_the_others():
     weights = []
     for seed in range(6):
         honest, leaked = world(seed), world(seed, known=0.4)
@@ -109,49 +104,49 @@ def test_what_one_submitter_knows_does_not_move_the_others() -> None:
     assert np.mean(weights, axis=0)[1] < np.mean(weights, axis=0)[0] - 0.1
 
 
-def test_many_runs_of_one_submitter_count_as_one() -> None:
+def test_many_runs_of_one_submitter_count_as_one():
     line = link(world(3, runs=5))
     assert np.all(line.scale.weight[line.table.submitter > 0] <= 0.2)
     assert np.all(line.scale.weight[line.table.submitter == 0] > 0.5)
 
 
-def test_in_the_month_of_the_reference_set_the_linked_score_is_the_raw_one() -> None:
+def test_in_the_month_of_the_reference_set_the_linked_score_is_the_raw_one():
     line = link(world(5, rotations=3, harder=HARDER))
     first = line.table.rotation == 1
     scores = np.array([value(one.value) for one in line.linked()])
     assert np.allclose(scores[first], raw(line.table)[first], atol=0.003)
 
 
-def test_another_month_may_be_the_reference() -> None:
+def test_another_month_may_be_the_reference():
     line = link(world(5, rotations=3, harder=HARDER), reference=3)
     last = line.table.rotation == 3
     scores = np.array([value(one.value) for one in line.linked()])
     assert np.allclose(scores[last], raw(line.table)[last], atol=0.003)
 
 
-def test_intervals_stay_between_nothing_and_everything() -> None:
+def test_intervals_stay_between_nothing_and_everything():
     table = world(7)
     perfect = replace(table, passed=table.passed | (table.submitter == 2)[:, None] & table.taken)
     for estimate in link(perfect).linked():
         assert 0 <= value(estimate.low) <= value(estimate.value) <= value(estimate.high) <= 1
 
 
-def test_too_few_families_give_no_interval() -> None:
+def test_too_few_families_give_no_interval():
     table = world(8)
     few = replace(table, family=table.family % (FEWEST - 1), families=table.families[: FEWEST - 1])
     assert {one.low for one in link(few).linked()} == {None}
 
 
-def test_every_task_is_in_one_group() -> None:
+def test_every_task_is_in_one_group():
     assert np.all(np.sum(groups(world(9)), axis=0) == 1)
 
 
-def test_the_same_table_gives_the_same_bytes() -> None:
+def test_the_same_table_gives_the_same_bytes():
     table = world(10)
     assert repr(link(table).linked()) == repr(link(table).linked())
 
 
 @pytest.mark.parametrize("submitters", [1, 2])
-def test_a_lonely_submitter_is_linked_by_the_tasks_that_stayed(submitters: int) -> None:
+def test_a_lonely_submitter_is_linked_by_the_tasks_that_stayed(submitters):
     line = link(world(11, submitters=submitters, harder=HARDER))
     assert all(np.isfinite(value(one.value)) for one in line.linked())

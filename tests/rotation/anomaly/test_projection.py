@@ -23,7 +23,7 @@ def digits(months: int, outcomes: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(("months", "outcomes"), [(1, 4), (2, 3), (3, 3)])
-def test_months_are_independent_given_the_node_and_stand_in_order(months: int, outcomes: int) -> None:
+def test_months_are_independent_given_the_node_and_stand_in_order(months, outcomes):
     by_month, nodes, _ = made_up(months, outcomes)
     chances = joint(by_month, nodes)
     assert np.allclose(chances.sum(axis=1), 1)
@@ -33,7 +33,7 @@ def test_months_are_independent_given_the_node_and_stand_in_order(months: int, o
 
 
 @pytest.mark.parametrize(("months", "outcomes"), [(1, 4), (2, 3), (3, 3)])
-def test_what_is_left_goes_together_with_no_nuisance_of_which_nothing_is_known(months: int, outcomes: int) -> None:
+def test_what_is_left_goes_together_with_no_nuisance_of_which_nothing_is_known(months, outcomes):
     by_month, nodes, scores = made_up(months, outcomes)
     chances, ratio = joint(by_month, nodes), np.random.default_rng(9).normal(size=(TASKS, outcomes**months))
     precision = np.full(months * KINDS, 1e-9)

@@ -1,7 +1,5 @@
 """The document behind a maintainer's report: whole, causal, and plain."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -24,7 +22,7 @@ def told() -> dict[str, Any]:
     return report(play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6)), 3)
 
 
-def test_everybody_who_was_there_is_in_every_part(told: dict[str, Any]) -> None:
+def test_everybody_who_was_there_is_in_every_part(told):
     views = told["views"]
     parts = (told["jumps"], told["expected"]["points"], told["residuals"]["rows"], views["fit"])
     for part in parts:
@@ -33,7 +31,7 @@ def test_everybody_who_was_there_is_in_every_part(told: dict[str, Any]) -> None:
     assert (told["submitters"], told["tasks"], told["exposed"]) == (8, 80, 60)
 
 
-def test_it_holds_every_test_that_the_scan_makes(told: dict[str, Any]) -> None:
+def test_it_holds_every_test_that_the_scan_makes(told):
     table = play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6))
     made = [(one.tested.kind, one.tested.subject, one.p_value, one.holm) for one in judged(table, 3)]
     assert [(one["kind"], one["subject"], one["p_value"], one["p_adj"]) for one in told["tests"]] == made
@@ -44,18 +42,18 @@ def test_it_holds_every_test_that_the_scan_makes(told: dict[str, Any]) -> None:
     }
 
 
-def test_ordered_z_of_honest_tests_lie_mostly_in_their_band() -> None:
+def test_ordered_z_of_honest_tests_lie_mostly_in_their_band():
     rows = report(play(World(submitters=12, rotations=2, cohort=30, families=30), 8), 2)["quantiles"]["leak"]
     assert [row["z"] for row in rows] == sorted(row["z"] for row in rows)
     assert sum(row["low"] <= row["z"] <= row["high"] for row in rows) >= len(rows) - 2
 
 
-def test_what_came_later_changes_no_byte_of_a_months_report(told: dict[str, Any]) -> None:
+def test_what_came_later_changes_no_byte_of_a_months_report(told):
     table = play(SMALL, 3)
     assert json.dumps(report(table, 2)) == json.dumps(report(table.until(2), 2))
 
 
-def test_below_five_submitters_the_smallest_leak_is_all_that_is_said_of_leaks() -> None:
+def test_below_five_submitters_the_smallest_leak_is_all_that_is_said_of_leaks():
     few = report(play(replace(SMALL, submitters=3), 4), 3)
     assert few["too_few_peers"]
     assert few["tests"]
@@ -64,19 +62,19 @@ def test_below_five_submitters_the_smallest_leak_is_all_that_is_said_of_leaks() 
     assert set(few["smallest"]) == {"who000", "who001", "who002"}
 
 
-def test_in_the_first_month_nothing_is_compared() -> None:
+def test_in_the_first_month_nothing_is_compared():
     first = report(play(SMALL, 5), 1)
     assert (first["tests"], first["jumps"], first["smallest"], first["quantiles"]) == ([], [], {}, {})
     assert first["first"]
     assert len(first["scores"]) >= 8
 
 
-def test_the_visible_leak_is_the_detectors_own_figure() -> None:
+def test_the_visible_leak_is_the_detectors_own_figure():
     table = play(SMALL, 6)
     assert visible(table, 3) == pytest.approx(smallest(table, 3), abs=1e-6)
 
 
-def test_who_submits_several_times_is_shown_with_the_luck_of_the_best(told: dict[str, Any]) -> None:
+def test_who_submits_several_times_is_shown_with_the_luck_of_the_best(told):
     assert told["views"]["best"], "some of this world submit twice"
     for row in told["views"]["best"]:
         assert row["k"] == 2
@@ -87,11 +85,11 @@ def test_who_submits_several_times_is_shown_with_the_luck_of_the_best(told: dict
 
 
 @pytest.mark.slow
-def test_honest_runs_fit_on_the_whole() -> None:
+def test_honest_runs_fit_on_the_whole():
     fits = [row["lz"] for row in report(play(World(submitters=20, rotations=2), 7), 2)["views"]["fit"]]
     assert abs(float(np.mean(fits))) < 1.2
 
 
-def test_it_is_plain_json_and_the_same_twice(told: dict[str, Any]) -> None:
+def test_it_is_plain_json_and_the_same_twice(told):
     again = report(play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6)), 3)
     assert json.dumps(told, allow_nan=False) == json.dumps(again)

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from rotation.anomaly.sums import FEW, dice, reach, set_right
 
 
-def test_a_tail_is_exact() -> None:
+def test_a_tail_is_exact():
     gain, chances, seen = np.array([1.0, 2.0, -0.5]), np.array([[0.3, 0.6, 0.2], [0.5, 0.5, 0.5]]), np.array([1, 0, 0])
     tail = np.zeros(2)
     for outcome in product([0, 1], repeat=3):
@@ -17,14 +17,14 @@ def test_a_tail_is_exact() -> None:
     assert np.allclose(reach(gain, chances, seen == 1), tail)
 
 
-def test_of_many_variables_the_tail_is_near() -> None:
+def test_of_many_variables_the_tail_is_near():
     many = FEW + 100
     seen = np.arange(many) < many * 0.4
     tail = reach(np.ones(many), np.full((1, many), 0.3), seen)[0]
     assert np.isclose(tail, binom.sf(seen.sum() - 1, many, 0.3), rtol=0.5)
 
 
-def test_dice_fall_alike_and_evenly() -> None:
+def test_dice_fall_alike_and_evenly():
     fallen = dice(500, 40)
     assert (fallen == dice(500, 40)).all()
     assert 0 < fallen.min() < 0.001
@@ -33,7 +33,7 @@ def test_dice_fall_alike_and_evenly() -> None:
     assert np.allclose(np.histogram(fallen, 10, (0, 1))[0] / fallen.size, 0.1, atol=0.01)
 
 
-def test_no_z_grows_where_all_are_set_right() -> None:
+def test_no_z_grows_where_all_are_set_right():
     z = np.linspace(-1, 6, 40)
     assert (set_right(z) <= z).all()
     assert set_right(np.empty(0)).shape == (0,)

@@ -4,20 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import World, Wrong, play
+from worlds import World, Wrong, flagged, play
 
-from rotation.anomaly.correction import holm
 from rotation.anomaly.past import expected
 from rotation.anomaly.table import Table
 from rotation.anomaly.task import task
 
 WORLD = World(rotations=3)
-
-
-def flagged(table: Table) -> list[str]:
-    tests = task(table, 3)
-    adjusted = holm(np.array([test.p_value for test in tests]))
-    return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
 
 
 def passed_by(table: Table, share: float) -> int:
@@ -28,37 +21,37 @@ def passed_by(table: Table, share: float) -> int:
 
 
 @pytest.mark.parametrize("seed", [5, 6])
-def test_a_broken_verifier_is_found(seed: int) -> None:
+def test_a_broken_verifier_is_found(seed):
     hard = passed_by(play(WORLD, seed), 0.3)
     broken = play(WORLD, seed, Wrong(broken=hard))
-    assert flagged(broken) == [broken.tasks[hard]]
+    assert flagged(task, broken) == [broken.tasks[hard]]
     assert next(test for test in task(broken, 3) if test.subject == broken.tasks[hard]).effect > 0.5
 
 
 @pytest.mark.parametrize("seed", [7, 8])
-def test_a_broken_task_is_found(seed: int) -> None:
+def test_a_broken_task_is_found(seed):
     honest = play(WORLD, seed)
     easy = passed_by(honest, 0.75)
     broken = honest.passed.copy()
     broken[honest.rotation == 3, easy] = False
-    assert flagged(replace(honest, passed=broken)) == [honest.tasks[easy]]
+    assert flagged(task, replace(honest, passed=broken)) == [honest.tasks[easy]]
 
 
-def test_a_wave_of_better_models_flags_no_task() -> None:
+def test_a_wave_of_better_models_flags_no_task():
     honest = play(WORLD, 9)
     lucky = np.random.default_rng(9).random(honest.passed.shape) < 0.5
     wave = replace(honest, passed=honest.passed | (lucky & (honest.rotation == 3)[:, None]))
-    assert flagged(wave) == flagged(honest) == []
+    assert flagged(task, wave) == flagged(task, honest) == []
 
 
-def test_what_nothing_could_tell_of_is_not_tested() -> None:
+def test_what_nothing_could_tell_of_is_not_tested():
     table = play(World(rotations=3, submitters=3), 4)
     assert len(task(table, 3)) < 10
     fresh = {name for name, first in zip(table.tasks, table.first, strict=True) if first == 3}
     assert not fresh & {test.subject for test in task(play(WORLD, 4), 3)}
 
 
-def test_a_task_that_all_passed_before_has_one_side_only() -> None:
+def test_a_task_that_all_passed_before_has_one_side_only():
     honest = play(WORLD, 10)
     easy = passed_by(honest, 0.95)
     tests = {test.subject: test.p_value for test in task(honest, 3)}

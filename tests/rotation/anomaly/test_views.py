@@ -1,7 +1,5 @@
 """What is shown beside the findings: each figure against simulation, or against a number that can be looked up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -23,17 +21,17 @@ def runs(seed: int, count: int = 2000, tasks: int = 60) -> tuple[Bools, Floats]:
     return passed, expit(estimate[:, None] - difficulty)
 
 
-def test_the_jump_is_the_textbook_z_of_two_proportions() -> None:
+def test_the_jump_is_the_textbook_z_of_two_proportions():
     assert jump_z((40, 60), (100, 100)) == pytest.approx(0.2 / np.sqrt(0.5 * 0.5 * 0.02))
     assert jump_z((60, 40), (100, 100)) == pytest.approx(-2.828427)
 
 
 @pytest.mark.parametrize(("passed", "taken"), [((0, 0), (10, 10)), ((10, 10), (10, 10)), ((0, 5), (0, 10))])
-def test_no_jump_is_told_where_none_can_be(passed: tuple[int, int], taken: tuple[int, int]) -> None:
+def test_no_jump_is_told_where_none_can_be(passed, taken):
     assert jump_z(passed, taken) is None
 
 
-def test_honest_runs_fit_like_a_standard_normal_although_their_ability_was_estimated() -> None:
+def test_honest_runs_fit_like_a_standard_normal_although_their_ability_was_estimated():
     passed, chance = runs(1)
     fit = person_fit(passed, chance, np.ones(passed.shape, dtype=bool), np.ones(passed.shape))
     assert abs(fit.mean()) < 0.1
@@ -41,7 +39,7 @@ def test_honest_runs_fit_like_a_standard_normal_although_their_ability_was_estim
     assert (fit < -2.326).mean() < 0.025
 
 
-def test_who_passes_what_is_hard_and_fails_what_is_easy_fits_badly() -> None:
+def test_who_passes_what_is_hard_and_fails_what_is_easy_fits_badly():
     chance = np.linspace(0.05, 0.95, 40)[None, :]
     backwards, usual = chance < 0.5, chance >= 0.5
     everything = np.ones(chance.shape, dtype=bool)
@@ -49,7 +47,7 @@ def test_who_passes_what_is_hard_and_fails_what_is_easy_fits_badly() -> None:
     assert person_fit(usual, chance, everything, 1.0 * everything)[0] > 2
 
 
-def test_tasks_that_a_run_was_not_given_say_nothing_about_its_fit() -> None:
+def test_tasks_that_a_run_was_not_given_say_nothing_about_its_fit():
     passed, chance = runs(2, count=5)
     taken = np.random.default_rng(3).random(passed.shape) < 0.5
     changed = np.where(taken, passed, ~passed)
@@ -59,11 +57,11 @@ def test_tasks_that_a_run_was_not_given_say_nothing_about_its_fit() -> None:
 
 
 @pytest.mark.parametrize(("k", "mean"), [(1, 0.0), (2, 0.56419), (3, 0.84628), (5, 1.16296), (10, 1.53875)])
-def test_the_largest_of_k_normals_is_as_in_the_tables(k: int, mean: float) -> None:
+def test_the_largest_of_k_normals_is_as_in_the_tables(k, mean):
     assert largest(k) == pytest.approx(mean, abs=1e-5)
 
 
-def test_the_best_of_five_stands_as_far_above_the_mean_as_simulated() -> None:
+def test_the_best_of_five_stands_as_far_above_the_mean_as_simulated():
     dice = np.random.default_rng(5)
     chance = expit(dice.normal(0, 1.3, 200))
     scores = (dice.random((4000, 5, 200)) < chance).mean(2)

@@ -5,15 +5,16 @@ here is what the detectors assume; every knob may be turned. What most worlds la
 such a knob leaves the rest of a world as it was. Not a test: the tests' dice.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from rotation.anomaly.correction import holm
+from rotation.anomaly.scan import Detector
 from rotation.anomaly.table import Bools, Floats, Ints, Table
 
 Dice = np.random.Generator
@@ -191,6 +192,34 @@ def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> Table:
         sequence=np.zeros_like(calls),
         exposed=first < rotation[:, None],
     )
+
+
+def table_of(taken: Bools, passed: Bools, **known: Any) -> Table:
+    """Make a table of results; what is not given is as plain as can be: a run a submitter, one rotation, one family."""
+    runs, tasks = taken.shape
+    names = tuple(f"s{number:02}" for number in range(runs))
+    plain: dict[str, Any] = {
+        "runs": names,
+        "submitter": np.arange(runs),
+        "rotation": np.ones(runs, dtype=np.int64),
+        "submitters": names,
+        "tasks": tuple(f"t{number:03}" for number in range(tasks)),
+        "family": np.zeros(tasks, dtype=np.int64),
+        "families": ("f",),
+        "first": np.ones(tasks, dtype=np.int64),
+        "cap": np.full(tasks, 12),
+        "calls": np.full(taken.shape, 3),
+        "sequence": np.zeros(taken.shape, dtype=np.int64),
+        "exposed": np.zeros(taken.shape, dtype=bool),
+    }
+    return Table(taken=taken, passed=passed, **(plain | known))
+
+
+def flagged(detector: Detector, table: Table, rotation: int = 3) -> list[str]:
+    """Name whom a detector finds at 1 %, corrected for the number of its tests."""
+    tests = detector(table, rotation)
+    adjusted = holm(np.array([test.p_value for test in tests]))
+    return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
 
 
 def lines(table: Table) -> Iterator[str]:
