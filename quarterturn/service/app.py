@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -57,13 +57,13 @@ pages = APIRouter(tags=["description"])
 @pages.get("/openapi.json", response_class=Response, name="openapi")
 def openapi(request: Request) -> Response:
     """Give this description."""
-    return answers.published(request, request.app.state.described)
+    return answers.published(request, described()[0])
 
 
 @pages.get("/docs", response_class=HTMLResponse, name="docs")
-def docs(request: Request) -> Response:
+def docs() -> Response:
     """Show this description; the page loads nothing."""
-    return HTMLResponse(request.app.state.docs, headers={"cache-control": answers.PUBLIC, **html.PAGE})
+    return HTMLResponse(described()[1], headers={"cache-control": answers.PUBLIC, **html.PAGE})
 
 
 def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
@@ -91,6 +91,13 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
     return app
 
 
+@cache
+def described() -> tuple[Document, str]:
+    """Give the description and the page that shows it; both are the same for every house, and made when first read."""
+    document = describe.describe(skeleton())
+    return Document.of(answers.written(document)), describe.page(document)
+
+
 def create(house: House, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
     """Give the application of one house. While it lives, its executor works.
 
@@ -115,8 +122,6 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     state.house, state.executor, state.counts = house, executor, counts
     state.view, state.log = PublicView(house.public), LogView(house.places.log, house.policy)
     state.watchers = Watchers(lambda names: submissions.looks(house, names))
-    document = describe.describe(app)
-    state.described, state.docs = Document.of(answers.written(document)), describe.page(document)
     rate = partial(Rate, limits.requests_per_minute, clock)
     state.rate = rate()
     app.add_middleware(Shelf, folders=state.view.folders)

@@ -24,8 +24,6 @@ KINDS = {
         "fsync home/head",
         "fsync home/public/months",
         "fsync home/public/releases",
-        "rename home/head/.new",
-        "rename home/public/log/.new",
     ),
     "publish": ("fsync home/public/releases", "rename home/public/releases/.Historical-2026-12.new"),
     "keys rotate": ("fsync home/keys", "rename home/keys/.ring.json.*", "write home/keys/.log.key.*"),

@@ -264,7 +264,13 @@ class TestPostgres:
         crowd.nothing_is_lost_or_ended_twice(made + 40)
         assert crowd.troubles(apart) <= crowd.recoveries(apart) + 1, "said once for each trouble"
 
-    @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
+    @pytest.mark.parametrize(
+        "how",
+        [
+            pytest.param(signal.SIGINT, id="stopped", marks=pytest.mark.exhaustive),
+            pytest.param(signal.SIGQUIT, id="crashed"),
+        ],
+    )
     def test_workers_go_on_after_the_database_was_restarted_amid_their_work(self, crowd, postgres, how):
         crowd.submit(100)
         for _ in range(2):
