@@ -1,8 +1,7 @@
 """A home's parts, real ones: a SQLite file, a key ring, a clock that stands where the test puts it."""
 
-from __future__ import annotations
-
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,6 +47,16 @@ class Clock:
     def __call__(self) -> datetime:
         self.now += timedelta(seconds=1)
         return self.now
+
+
+class NoFiles:
+    """What a home without sealed files has."""
+
+    def under(self) -> Counter[str]:
+        return Counter()
+
+    def rewrap(self) -> int:
+        return 0
 
 
 @pytest.fixture

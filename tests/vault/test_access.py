@@ -1,7 +1,5 @@
 """Whoever opens something leaves a line, and a line cannot be taken back without it showing."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Two readers never understand one document differently, and a refusal says where without quoting what."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

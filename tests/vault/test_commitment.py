@@ -1,7 +1,5 @@
 """A commitment hides, binds, and is checkable with tools that are not ours."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

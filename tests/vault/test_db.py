@@ -1,13 +1,12 @@
 """A write is whole, durable and alone; a read takes no lock; an error shows no parameter."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,18 +80,15 @@ def test_two_writers_wait_for_each_other_and_neither_loses(engine, monkeypatch):
     """Both read the highest number first: without a lock taken at the start, both would write the same one."""
     monkeypatch.setattr(db, "WAIT", 300.0)
 
-    def count() -> None:
+    def count(_):
         for _ in range(15):
             with transaction(engine) as session:
                 taken = session.exec(select(LeafRow.number)).all()
                 time.sleep(0.001)
                 session.add(row(len(taken)))
 
-    threads = [threading.Thread(target=count) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(count, range(3)))
     assert sorted(numbers(engine)) == list(range(45))
 
 
@@ -133,16 +129,13 @@ def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, monkeypatch
 def test_many_writers_with_a_look_beside_their_transaction_do_not_wait_for_each_others_connections(engine, monkeypatch):
     monkeypatch.setattr(db, "WAIT", 300.0)
 
-    def write(number: int) -> None:
+    def write(number):
         with transaction(engine) as session:
             assert len(numbers(engine)) < 80
             session.add(row(number))
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(80)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(80) as threads:
+        list(threads.map(write, range(80)))
     assert sorted(numbers(engine)) == list(range(80))
 
 

@@ -4,8 +4,6 @@ The bad inputs are those of Wycheproof's AES-GCM tests by kind: tags with one bi
 lengths, swapped associated data; and what a vault adds to them: keys of another row, another ring, another use.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import itertools
@@ -23,6 +21,8 @@ from vault.errors import Broken, Locked, Malformed, VaultError
 from vault.keys import Cost, FileKeyRing
 from vault.seal import NONCE_SIZE, TAG_SIZE, Sealed, seal, unseal
 from vault.tables import BlobRow, TaskRow
+
+from .builders import turned
 
 KEY, NONCE, CONTEXT, TEXT = bytes(range(32)), bytes(range(80, 92)), b"a context", b"a heron by the weir"
 
@@ -128,13 +128,6 @@ BITS = (0, 1, 7, 8, 31, 32, 33, 63, 64, 71, 77, 80, 96, 97, 103, 120, 121, 126, 
 """Bits of a tag that Wycheproof turns, one at a time."""
 
 
-def turned(data: bytes, *bits: int) -> bytes:
-    changed = bytearray(data)
-    for bit in bits:
-        changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
-
-
 TAGS = {
     **{f"bit {bit} turned": lambda tag, bit=bit: turned(tag, bit) for bit in BITS},
     "bits 0 and 64 turned": lambda tag: turned(tag, 0, 64),
@@ -191,30 +184,22 @@ def test_other_associated_data_opens_neither_the_key_nor_the_text(rings, sealed,
 
 @pytest.mark.parametrize("size", [0, 1, 16, 24, 31, 33, 64])
 def test_a_data_key_of_another_length_is_none(size):
-    with refused(Broken, Malformed):
+    with refused(Broken, Malformed) as caught:
         unseal(Sealed("test-bare", bytes(size), NONCE, bytes(16)), CONTEXT, Bare())
+    assert not size or f"{size} bytes instead of 32" in str(caught.value)
 
 
 # -- keys of another row, ring and use --------------------------------------------------------------------------------
 
 
 def test_a_key_of_another_ring_is_not_tried_under_ours(rings, sealed):
-    with refused(Locked):
+    with refused(Locked) as caught:
         unseal(sealed, CONTEXT, rings[1])
+    assert rings[0].key_id in str(caught.value)
     foreign, own = sealed.wrapped_key, rings[1].wrap(KEY, CONTEXT)
     for border in (1, 8, 12, 20, len(own) - 16):  # the name of our key in front of what another wrapped, and so on
         with refused(Broken, Locked, Malformed):
             rings[1].unwrap(own[:border] + foreign[border:], CONTEXT)
-
-
-def test_what_was_wrapped_under_a_dropped_key_says_which_it_was(tmp_path, clock):
-    ring = FileKeyRing.create(tmp_path / "ring", None)
-    old, sealed = ring.key_id, seal(TEXT, CONTEXT, ring)
-    ring.add_key(clock())
-    ring.drop_key(old)
-    with refused(Locked) as caught:
-        unseal(sealed, CONTEXT, FileKeyRing.open(tmp_path / "ring", None))
-    assert old in str(caught.value)
 
 
 def test_a_wrapped_key_of_any_other_length_is_refused(rings, sealed):

@@ -1,7 +1,5 @@
 """A promise is a row first; the public log follows the rows and never contradicts what was signed."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import suppress
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A task's life is what the table says, and nothing else."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Nothing of a process becomes a file, however it ends, nor of what it starts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

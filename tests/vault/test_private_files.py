@@ -1,13 +1,11 @@
 """Files of keys: a failed write leaves what was there, and what a dead writer left is swept by the next one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -103,21 +101,12 @@ def test_what_a_living_writer_is_writing_is_not_swept(path, tmp_path):
 
 
 def test_many_writers_of_one_name_and_sweepers_leave_one_whole_file(path):
-    errors: list[BaseException] = []
+    def write(number):
+        for _ in range(40):
+            replace(path, b"%d" % number * 1000, "key")
 
-    def write(number: int) -> None:
-        try:
-            for _ in range(40):
-                replace(path, b"%d" % number * 1000, "key")
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(write, range(6)))
     assert len(set(path.read_bytes())) == 1
     assert hidden(path.parent) == []
 

@@ -1,11 +1,8 @@
 """The ring's key is changed while others write, is broken off anywhere, and nothing stays under a key that is gone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,19 +18,11 @@ from vault.seal import unseal
 from vault.store import Vault
 from vault.tables import BlobRow, TaskRow
 
+from .conftest import NoFiles
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-
-
-class NoFiles:
-    """What a home without sealed files has."""
-
-    def under(self):
-        return Counter()
-
-    def rewrap(self):
-        return 0
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What is asked of the database does not grow with the tasks that it is not about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -43,9 +41,7 @@ def admitted(vault: Vault, add: Callable[..., Any], numbers: range) -> list[Any]
     return [vault.advance(add(number).id, "admit") for number in numbers]
 
 
-def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(
-    vault: Vault, engine: Engine, add: Callable[..., Any]
-) -> None:
+def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(vault, engine, add):
     def ask() -> list[str]:
         with closing(vault.by_commitment(State.ADMITTED, leaf="commit/")) as found:
             return [task.id for task in found]
@@ -63,9 +59,7 @@ def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(
 
 
 @pytest.mark.slow
-def test_the_first_in_order_are_found_without_a_look_at_the_rest(
-    vault: Vault, engine: Engine, add: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_in_order_are_found_without_a_look_at_the_rest(vault, engine, add, monkeypatch):
     def ask() -> list[bytes]:
         with closing(vault.by_commitment(State.ADMITTED)) as found:
             return [task.commitment for task in islice(found, FEW)]

@@ -1,18 +1,14 @@
 """What is sealed opens under its own key and context, and otherwise not at all."""
 
-from __future__ import annotations
-
 import base64
-import dataclasses
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault.errors import Broken, Locked, Malformed
+from vault.errors import Malformed
 from vault.keys import FileKeyRing
 from vault.seal import Sealed, seal, unseal
 
@@ -61,42 +57,6 @@ def test_the_same_thing_sealed_twice_shares_no_byte_of_key_nonce_or_text(rings):
     assert one.ciphertext != two.ciphertext
 
 
-@pytest.mark.parametrize("name", ["wrapped_key", "nonce", "ciphertext"])
-def test_one_changed_bit_anywhere_and_it_does_not_open(rings, sealed, name):
-    good = getattr(sealed, name)
-    for place in range(len(good)):
-        bad = good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :]
-        with pytest.raises((Broken, Locked)):
-            unseal(dataclasses.replace(sealed, **{name: bad}), b"context", rings[0])
-
-
-def test_another_context_does_not_open_it(rings, sealed):
-    for context in (b"", b"Context", b"context "):
-        with pytest.raises(Broken, match="was changed"):
-            unseal(sealed, context, rings[0])
-
-
-def test_another_ring_says_which_key_it_lacks(rings, sealed):
-    with pytest.raises(Locked, match=rings[0].key_id):
-        unseal(sealed, b"context", rings[1])
-
-
-def test_the_parts_of_two_sealed_things_do_not_mix(rings, sealed):
-    other = seal(b"another", b"context", rings[0])
-    with pytest.raises(Broken):
-        unseal(dataclasses.replace(sealed, wrapped_key=other.wrapped_key), b"context", rings[0])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("nonce", b"x" * 11), ("nonce", b"x" * 16), ("nonce", b""), ("ciphertext", b"x" * 15), ("wrapped_key", b""),
-     ("wrapped_key", b"x" * 5000), ("key_id", "")],
-)  # fmt: skip
-def test_parts_of_a_wrong_length_are_refused_before_any_key_is_touched(sealed, name, value):
-    with pytest.raises(Malformed):
-        dataclasses.replace(sealed, **{name: value})
-
-
 def test_a_repr_shows_no_byte(sealed):
     assert repr(sealed) == f"Sealed(key_id={sealed.key_id!r}, 35 bytes)"
 
@@ -135,25 +95,7 @@ def test_a_file_that_is_not_exactly_one_is_refused(sealed, spoil):
         Sealed.from_json(spoil(sealed), "the file")
 
 
-class CrookedRing:
-    """A ring that hands out a key of another length."""
-
-    key_id = "crooked"
-
-    def wrap(self, data_key: bytes, context: bytes) -> bytes:
-        return data_key[:16]
-
-    def unwrap(self, blob: bytes, context: bytes) -> bytes:
-        return blob
-
-
-def test_a_data_key_of_another_length_is_not_used():
-    ring = CrookedRing()
-    with pytest.raises(Broken, match="16 bytes instead of 32"):
-        unseal(seal(b"x", b"c", ring), b"c", ring)
-
-
-def test_the_dice_are_arguments(tmp_path: Path):
+def test_the_dice_are_arguments(tmp_path):
     ring = FileKeyRing.create(tmp_path / "ring", None, entropy=lambda size: b"\x05" * size)
     one, two = (seal(b"x", b"c", ring, lambda size: b"\x09" * size) for _ in range(2))
     assert one == two

@@ -1,13 +1,10 @@
 """Canaries: words of a private task that must be found nowhere that is not sealed."""
 
-from __future__ import annotations
-
 import base64
 import logging
 import traceback
 
 import pytest
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from vault.errors import VaultError
@@ -86,7 +83,7 @@ def test_no_word_of_a_private_task_is_logged_however_much_is(vault, private, eng
     assert [canary for canary in CANARIES if canary in caplog.text] == []
 
 
-def test_no_word_of_a_private_task_is_in_a_repr(kept, engine: Engine, private):
+def test_no_word_of_a_private_task_is_in_a_repr(kept, engine, private):
     opened = kept.open(private.id, who="ada", why="review")
     with Session(engine) as session:
         row = session.exec(select(TaskRow)).one()

@@ -1,7 +1,5 @@
 """What was never promised can be destroyed; what was promised cannot, and what is destroyed is in no file any more."""
 
-from __future__ import annotations
-
 import base64
 from datetime import UTC, datetime
 
@@ -14,6 +12,8 @@ from vault.lifecycle import State
 from vault.rewrap import Protects, Rewrapping
 from vault.shredding import erase, require_shreddable, shred
 from vault.tables import LeafRow, TaskRow
+
+from .conftest import NoFiles
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -136,13 +136,6 @@ def test_postgresql_promises_nothing_about_old_versions_of_a_row(vault, engine, 
 
 
 def test_a_rotation_passes_over_what_was_shredded(vault, engine, add, ring, clock):
-    class NoFiles:
-        def under(self):
-            return {}
-
-        def rewrap(self):
-            return 0
-
     add(0)
     shredded(engine, add(1).id)
     rotation = Rewrapping(engine, ring, NoFiles(), "ada", clock)

@@ -1,7 +1,5 @@
 """The log's signing key is a file that is useless without the ring."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

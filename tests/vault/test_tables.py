@@ -1,7 +1,5 @@
 """The tables can be migrated on both databases, and have no column that could hold a word of a task."""
 
-from __future__ import annotations
-
 import pytest
 from alembic.autogenerate import compare_metadata, produce_migrations, render_python_code
 from alembic.migration import MigrationContext
@@ -10,9 +8,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlmodel import SQLModel
 
-from vault.tables import AccessRow, BlobRow, LeafRow, TaskRow
+from vault.db import open_engine
+from vault.tables import TaskRow
 
-TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow, LeafRow)]
+from .conftest import TABLES
 
 
 @pytest.mark.parametrize("table", TABLES, ids=str)
@@ -27,21 +26,21 @@ def test_both_databases_can_have_every_table_with_every_constraint_named(table, 
         assert f"ix_{table.name}_" in str(CreateIndex(index).compile(dialect=dialect))
 
 
-def test_a_database_made_from_the_tables_has_nothing_left_to_migrate(engine):
+@pytest.fixture
+def wanted():
     wanted = MetaData(naming_convention=SQLModel.metadata.naming_convention)
     for table in TABLES:
         table.to_metadata(wanted)
+    return wanted
+
+
+def test_a_database_made_from_the_tables_has_nothing_left_to_migrate(engine, wanted):
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, wanted) == []
 
 
-def test_a_first_migration_can_be_written_from_the_tables(url):
-    from vault.db import open_engine
-
-    wanted = MetaData(naming_convention=SQLModel.metadata.naming_convention)
-    for table in TABLES:
-        table.to_metadata(wanted)
+def test_a_first_migration_can_be_written_from_the_tables(url, wanted):
     fresh = open_engine(url)
     with fresh.connect() as connection:
         context = MigrationContext.configure(connection, opts={"render_as_batch": True})

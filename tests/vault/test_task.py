@@ -1,7 +1,5 @@
 """A task document is taken as a whole or refused with the place that is wrong."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

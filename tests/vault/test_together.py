@@ -1,7 +1,5 @@
 """Several processes on one home, and processes that are killed: nothing is lost, doubled or half-written."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Who is shown which variant: fixed bytes, no bias, and nothing to learn from one task about another."""
 
-from __future__ import annotations
-
 import hmac
 import json
 from collections import Counter

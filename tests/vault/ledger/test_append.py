@@ -9,22 +9,29 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Malformed, Refused, Unavailable
 from vault.ledger.append import LogWriter
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.merkle import leaf_hash, root, verify_consistency, verify_inclusion
-from vault.ledger.note import Signer
 
-ORIGIN = "bench.example/log"
+from ..builders import ORIGIN, signer
+
 CRASHER = Path(__file__).with_name("crasher.py")
 
 
 @pytest.fixture
 def new_writer(tmp_path):
-    signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
-    return lambda **other: LogWriter(tmp_path / "log", tmp_path / "head" / "signed", signer, ORIGIN, **other)
+    places = tmp_path / "log", tmp_path / "head" / "signed"
+    return lambda **other: LogWriter(*places, signer(), ORIGIN, **other)
+
+
+@pytest.fixture
+def five(new_writer):
+    """A log of five leaves."""
+    writer = new_writer()
+    writer.append(rows(5), 0)
+    return writer
 
 
 def rows(count):
@@ -54,9 +61,8 @@ def test_the_first_head_over_a_leaf_stays_the_same_bytes_under_witnesses_lines_a
     assert [writer.covering(leaf) for leaf in (0, 2, 3, 4, 8)] == [notes[size] for size in (3, 3, 5, 5, 9)]
     writer.put_under(notes[5], "\u2014 witness.example AAAAAAAAAAAA\n")
     assert writer.covering(4) == notes[5]
-    later = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
     head = tmp_path / "head" / "signed"
-    assert LogWriter(tmp_path / "log", head, later, ORIGIN, former=[writer.verifier]).covering(4) == notes[5]
+    assert LogWriter(tmp_path / "log", head, signer(1), ORIGIN, former=[writer.verifier]).covering(4) == notes[5]
     with pytest.raises(Refused, match="no head over leaf 9 was published"):
         writer.covering(9)
 
@@ -96,53 +102,43 @@ def test_an_empty_log_is_no_file(new_writer, tmp_path):
     assert not (tmp_path / "log/checkpoint").exists()
 
 
-def test_the_same_leaves_again_change_nothing(new_writer, tmp_path):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_the_same_leaves_again_change_nothing(five, tmp_path):
     before = (tmp_path / "log/checkpoint").read_bytes()
-    writer.append(rows(5), 0)
-    writer.append(rows(5)[3:], 3)
+    five.append(rows(5), 0)
+    five.append(rows(5)[3:], 3)
     assert (tmp_path / "log/checkpoint").read_bytes() == before
 
 
-def test_rows_that_were_changed_or_put_back_are_refused(new_writer):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_rows_that_were_changed_or_put_back_are_refused(five):
     with pytest.raises(Refused, match="leaf 3"):
-        writer.append([*rows(3), b"another", b"row"], 0)
+        five.append([*rows(3), b"another", b"row"], 0)
     with pytest.raises(Refused, match="gap"):
-        writer.append([b"leaf 6"], 6)
-    assert writer.size == 5
-    assert writer.fsck() == []
+        five.append([b"leaf 6"], 6)
+    assert five.size == 5
+    assert five.fsck() == []
 
 
-def test_a_public_folder_that_was_put_back_is_refused(new_writer, tmp_path):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_a_public_folder_that_was_put_back_is_refused(five, tmp_path):
     tile = tmp_path / "log/tile/0/000.p/5"
     tile.write_bytes(tile.read_bytes()[:-1] + b"x")
     with pytest.raises(Refused, match="nothing was signed"):
-        writer.append(rows(6), 0)
+        five.append(rows(6), 0)
 
 
-def test_an_entry_bundle_that_was_changed_is_refused(new_writer, tmp_path):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_an_entry_bundle_that_was_changed_is_refused(five, tmp_path):
     bundle = tmp_path / "log/tile/entries/000.p/5"
     bundle.write_bytes(bundle.read_bytes().replace(b"leaf 2", b"leaf x"))
     with pytest.raises(Refused, match="entry 2"):
-        writer.append(rows(6)[5:], 5)
-    assert any("root" in problem for problem in writer.fsck())
+        five.append(rows(6)[5:], 5)
+    assert any("root" in problem for problem in five.fsck())
 
 
-def test_a_head_that_was_put_back_is_refused(new_writer, tmp_path):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_a_head_that_was_put_back_is_refused(five, tmp_path):
     old = (tmp_path / "head/signed").read_bytes()
-    writer.append(rows(6), 0)
+    five.append(rows(6), 0)
     (tmp_path / "head/signed").write_bytes(old)
     with pytest.raises(Refused, match="backup"):
-        writer.append([*rows(5), b"another"], 0)
+        five.append([*rows(5), b"another"], 0)
 
 
 def test_a_file_that_the_disk_does_not_give_is_no_log_that_was_put_back(new_writer, tmp_path):
@@ -157,27 +153,21 @@ def test_a_file_that_the_disk_does_not_give_is_no_log_that_was_put_back(new_writ
     assert new_writer().append(rows(4), 0).size == 4
 
 
-def test_a_public_head_of_another_tree_is_refused_though_it_is_older(new_writer, tmp_path):
-    signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
-    new_writer().append(rows(5), 0)
-    (tmp_path / "log/checkpoint").write_text(Checkpoint(ORIGIN, 3, leaf_hash(b"another")).sign(signer))
+def test_a_public_head_of_another_tree_is_refused_though_it_is_older(five, new_writer, tmp_path):
+    (tmp_path / "log/checkpoint").write_text(Checkpoint(ORIGIN, 3, leaf_hash(b"another")).sign(signer()))
     with pytest.raises(Refused, match="not the beginning of the signed tree"):
         new_writer().append(rows(6), 0)
 
 
-def test_a_log_is_not_started_anew_where_one_was_published(new_writer, tmp_path):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_a_log_is_not_started_anew_where_one_was_published(five, new_writer, tmp_path):
     (tmp_path / "head/signed").unlink()
     with pytest.raises(Refused, match="never started anew"):
         new_writer().append(rows(1), 0)
 
 
-def test_publishing_is_finished_at_the_next_start(new_writer, tmp_path):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_publishing_is_finished_at_the_next_start(five, new_writer, tmp_path):
     old = (tmp_path / "log/checkpoint").read_bytes()
-    writer.append(rows(6), 0)
+    five.append(rows(6), 0)
     signed = (tmp_path / "log/checkpoint").read_bytes()
     (tmp_path / "log/checkpoint").write_bytes(old)
     assert new_writer().recover().size == 6
@@ -207,14 +197,12 @@ def test_the_name_of_a_public_head_is_forced_to_the_disk_by_whoever_comes_next(n
 
 
 @pytest.mark.parametrize("garbage", ["x", "x\n", "\n\n", "\u2014 w.example AAA=\n"])
-def test_what_is_no_signature_line_under_the_public_head_is_put_right(new_writer, tmp_path, garbage):
-    writer = new_writer()
-    writer.append(rows(5), 0)
+def test_what_is_no_signature_line_under_the_public_head_is_put_right(five, tmp_path, garbage):
     for path in ("checkpoint", "checkpoints/5"):
-        (tmp_path / "log" / path).write_text(writer.note() + garbage)
-    writer.recover()
-    assert (tmp_path / "log/checkpoint").read_text() == writer.note()
-    assert (tmp_path / "log/checkpoints/5").read_text() == writer.note()
+        (tmp_path / "log" / path).write_text(five.note() + garbage)
+    five.recover()
+    assert (tmp_path / "log/checkpoint").read_text() == five.note()
+    assert (tmp_path / "log/checkpoints/5").read_text() == five.note()
 
 
 def test_a_leaf_that_is_too_long(new_writer):
@@ -255,11 +243,11 @@ def test_two_processes_that_append_take_turns(new_writer, tmp_path):
 
 
 def test_key_and_places_must_fit(tmp_path):
-    signer = Signer("other", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    other = signer(name="other")
     with pytest.raises(Malformed, match="key of its name"):
-        LogWriter(tmp_path / "log", tmp_path / "head", signer, ORIGIN)
+        LogWriter(tmp_path / "log", tmp_path / "head", other, ORIGIN)
     with pytest.raises(Malformed, match="outside"):
-        LogWriter(tmp_path / "log", tmp_path / "log/head", signer, "other")
+        LogWriter(tmp_path / "log", tmp_path / "log/head", other, "other")
 
 
 @pytest.fixture

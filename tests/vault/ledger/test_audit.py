@@ -14,7 +14,42 @@ from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.jcs import canonical
 from vault.ledger.note import Signer, Verifier
 
+from ..builders import turned
+
 RETIRED = "cohort-2026-12"
+
+
+@pytest.fixture
+def live(month):
+    """A month whose set is live."""
+    return begun(month)
+
+
+@pytest.fixture
+def played(month):
+    """A month up to its turn, honestly."""
+    return month.play()
+
+
+def begun(month):
+    month.commit_all()
+    month.state_set()
+    return month
+
+
+def without_reserve(month):
+    month.spares = []
+    return begun(month)
+
+
+def rewrite(name, change):
+    """Edit each line of a file, and let the operator bind the outcome as if it were true."""
+
+    def edit(files):
+        rows = [json.loads(line) for line in files[name].splitlines()]
+        files[name] = b"".join(canonical(row) + b"\n" for row in change(rows) or rows)
+
+    return edit
 
 
 def refused(report, step, *words):
@@ -28,8 +63,8 @@ def refused(report, step, *words):
 # -- the honest month -------------------------------------------------------------------------------------------------
 
 
-def test_an_honest_month_is_proved_and_its_full_score_is_pending(month):
-    report = audit(month.play().retire(), month.keys)
+def test_an_honest_month_is_proved_and_its_full_score_is_pending(played):
+    report = audit(played.retire(), played.keys)
     assert report.ok, report.failed
     assert [step.name for step in report.steps] == list(STEPS)
     assert report.steps[-1].state == "pending"
@@ -39,44 +74,35 @@ def test_an_honest_month_is_proved_and_its_full_score_is_pending(month):
     assert json.loads(json.dumps(report.as_json()))["failed"] is None
 
 
-def test_the_report_ends_with_what_an_audit_does_not_prove(month):
-    lines = list(audit(month.play().retire(), month.keys).lines())
+def test_the_report_ends_with_what_an_audit_does_not_prove(played):
+    lines = list(audit(played.retire(), played.keys).lines())
     assert "yes" in lines
     assert lines.index("yes") < lines.index("What this audit does not prove:")
     assert any("operator's word" in line for line in lines)
 
 
-def test_a_checkpoint_that_was_kept_from_any_moment_is_extended(month):
-    month.play()
-    folder = month.retire()
-    for kept in sorted((month.folder / "log/checkpoints").iterdir()):
-        report = audit(folder, month.keys, kept.read_text())
+def test_a_checkpoint_that_was_kept_from_any_moment_is_extended(played):
+    folder = played.retire()
+    for kept in sorted((played.folder / "log/checkpoints").iterdir()):
+        report = audit(folder, played.keys, kept.read_text())
         assert report.ok
         assert f"older checkpoint of size {kept.name}" in report.steps[-2].proved
 
 
-def test_a_withdrawn_task_is_refilled_with_the_next_of_its_reserve(month):
-    month.commit_all()
-    month.state_set()
-    month.open_run(1)
-    served_before = {name: list(tasks) for name, tasks in month.cohorts.items()}
-    gone = month.cohorts[RETIRED][0]
-    month.withdraw(gone, month.spares[0])
-    month.score(1, served_before)
-    month.state_set()
-    month.open_run(2)
-    month.score(2)
-    report = audit(month.retire(), month.keys)
+def test_a_withdrawn_task_is_refilled_with_the_next_of_its_reserve(live):
+    live.open_run(1)
+    served_before = {name: list(tasks) for name, tasks in live.cohorts.items()}
+    gone = live.cohorts[RETIRED][0]
+    live.withdraw(gone, live.spares[0])
+    live.score(1, served_before)
+    live.state_set()
+    live.open_run(2)
+    live.score(2)
+    report = audit(live.retire(), live.keys)
     assert report.ok, report.failed
     promise = report.steps[list(STEPS).index("promise")]
     assert "1 were withdrawn" in promise.proved
     assert "review" in promise.proved
-
-
-def without_reserve(month):
-    month.spares = []
-    month.commit_all()
-    month.state_set()
 
 
 def test_a_withdrawn_task_is_opened_and_counts_in_no_figure(month):
@@ -110,27 +136,23 @@ def test_gaps_are_counted_as_what_was_promised(month):
     assert "3 were withdrawn; more than 5 % were withdrawn: review" in report.steps[7].proved
 
 
-def test_what_left_the_reserve_is_opened_with_the_next_cohort_and_is_no_ones_turn(month):
-    month.commit_all()
-    month.state_set()
-    spare, after = month.spares
-    month.withdraw(spare, None)
-    month.withdraw(month.cohorts[RETIRED][0], after)
-    report = audit(month.retire(), month.keys)
+def test_what_left_the_reserve_is_opened_with_the_next_cohort_and_is_no_ones_turn(live):
+    spare, after = live.spares
+    live.withdraw(spare, None)
+    live.withdraw(live.cohorts[RETIRED][0], after)
+    report = audit(live.retire(), live.keys)
     assert report.ok, report.failed
     assert "2 of them left early" in report.steps[6].proved
     assert "1 were withdrawn" in report.steps[7].proved
 
 
-def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(month):
-    month.commit_all()
-    month.state_set()
-    month.open_run(1, cohorts=[RETIRED], track="endpoint")
-    alone = {RETIRED: month.cohorts[RETIRED]}
-    kept, month.cohorts = month.cohorts, alone
-    month.score(1, track="endpoint")
-    month.cohorts = kept
-    report = audit(month.retire(), month.keys)
+def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(live):
+    live.open_run(1, cohorts=[RETIRED], track="endpoint")
+    alone = {RETIRED: live.cohorts[RETIRED]}
+    kept, live.cohorts = live.cohorts, alone
+    live.score(1, track="endpoint")
+    live.cohorts = kept
+    report = audit(live.retire(), live.keys)
     assert report.ok, report.failed
     assert report.pending is None
 
@@ -138,38 +160,38 @@ def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(month
 # -- files and keys ---------------------------------------------------------------------------------------------------
 
 
-def test_a_bundle_is_judged_only_by_the_callers_keys(month):
-    folder = month.play().retire()
+def test_a_bundle_is_judged_only_by_the_callers_keys(played):
+    folder = played.retire()
     stranger = Verifier("bench.example/log", bytes(32))
     refused(audit(folder, []), "checkpoint", "no key")
     refused(audit(folder, [stranger.vkey]), "checkpoint", "no given key")
     refused(audit(folder, ["nonsense"]), "checkpoint", "verifier key")
-    elsewhere = Signer("other.example/log", month.signer.key)
+    elsewhere = Signer("other.example/log", played.signer.key)
     refused(audit(folder, [elsewhere.verifier.vkey]), "checkpoint")
 
 
 @pytest.mark.parametrize("name", ["log.vkey", "log/notes", "log/tile/0/001", "log/checkpoints/3", "extra/deep/file"])
-def test_unlisted_file(month, name):
-    folder = month.play().retire()
+def test_unlisted_file(played, name):
+    folder = played.retire()
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(month.keys[0])
-    report = audit(folder, month.keys)
+    (folder / name).write_text(played.keys[0])
+    report = audit(folder, played.keys)
     assert report.failed
     assert name.removeprefix("log/") in report.failed.detail
 
 
-def test_link_in_place_of_a_file(month):
-    folder = month.play().retire()
+def test_link_in_place_of_a_file(played):
+    folder = played.retire()
     (folder / "tasks.jsonl").rename(folder.parent / "tasks.jsonl")
     (folder / "tasks.jsonl").symlink_to(folder.parent / "tasks.jsonl")
-    refused(audit(folder, month.keys), "files", "tasks.jsonl")
+    refused(audit(folder, played.keys), "files", "tasks.jsonl")
 
 
 @pytest.mark.parametrize("name", ["tasks.jsonl", "manifest.json", "log/checkpoint", "log/tile/entries/000.p/16"])
-def test_missing_file(month, name):
-    folder = month.play().retire()
+def test_missing_file(played, name):
+    folder = played.retire()
     (folder / name).unlink()
-    assert audit(folder, month.keys).failed
+    assert audit(folder, played.keys).failed
 
 
 def test_a_folder_that_is_no_bundle(tmp_path, month):
@@ -179,21 +201,19 @@ def test_a_folder_that_is_no_bundle(tmp_path, month):
 
 
 @pytest.mark.slow
-def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(month):
-    folder = month.play().retire()
+def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(played):
+    folder = played.retire()
     draw = random.Random(8785)
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         data = path.read_bytes()
         places = {0, len(data) // 2, len(data) - 1, *(draw.randrange(len(data)) for _ in range(6))}
         for place in places:
-            flipped = bytearray(data)
-            flipped[place] ^= 1 << draw.randrange(8)
-            path.write_bytes(flipped)
-            assert audit(folder, month.keys).failed, (path.name, place)
+            path.write_bytes(turned(data, 8 * place + draw.randrange(8)))
+            assert audit(folder, played.keys).failed, (path.name, place)
             path.write_bytes(data[:place])
-            assert audit(folder, month.keys).failed, (path.name, place)
+            assert audit(folder, played.keys).failed, (path.name, place)
         path.write_bytes(data)
-    assert audit(folder, month.keys).ok
+    assert audit(folder, played.keys).ok
 
 
 # -- the log ----------------------------------------------------------------------------------------------------------
@@ -212,32 +232,30 @@ def cut(data: bytes) -> list[bytes]:
     return found
 
 
-def test_reordered_leaves(month):
-    folder = month.play().retire()
+def test_reordered_leaves(played):
+    folder = played.retire()
     parts = cut(entries(folder).read_bytes())
     parts[0], parts[1] = parts[1], parts[0]
     entries(folder).write_bytes(b"".join(parts))
-    refused(audit(folder, month.keys), "root", "leaf 0")
+    refused(audit(folder, played.keys), "root", "leaf 0")
 
 
-def test_missing_leaf(month):
-    folder = month.play().retire()
+def test_missing_leaf(played):
+    folder = played.retire()
     parts = cut(entries(folder).read_bytes())
     entries(folder).write_bytes(b"".join(parts[:3] + parts[4:]))
-    refused(audit(folder, month.keys), "root")
+    refused(audit(folder, played.keys), "root")
 
 
-def test_leaf_in_other_bytes_of_the_same_json(month):
-    month.play()
-    month.log("strange", json.dumps(json.loads(month.leaves[0])).encode())
-    refused(audit(month.retire(by_hand=True), month.keys), "statements", "not canonical")
+def test_leaf_in_other_bytes_of_the_same_json(played):
+    played.log("strange", json.dumps(json.loads(played.leaves[0])).encode())
+    refused(audit(played.retire(by_hand=True), played.keys), "statements", "not canonical")
 
 
 @pytest.mark.parametrize("bytes_", [b"", b"{}", b"\xff", b"[" * 4000, b'{"a":NaN}', b'{"a":1,"a":1}', b'"\\ud800"'])
-def test_leaf_that_is_no_statement(month, bytes_):
-    month.play()
-    month.log("strange", bytes_)
-    refused(audit(month.retire(by_hand=True), month.keys), "statements", "leaf 15")
+def test_leaf_that_is_no_statement(played, bytes_):
+    played.log("strange", bytes_)
+    refused(audit(played.retire(by_hand=True), played.keys), "statements", "leaf 15")
 
 
 def test_task_committed_to_in_two_versions(month):
@@ -251,28 +269,16 @@ def test_task_committed_to_in_two_versions(month):
     refused(audit(month.retire(), month.keys), "statements", task, "twice")
 
 
-def test_promise_that_changes_from_one_set_to_the_next(month):
-    month.commit_all()
-    month.state_set()
-    month.cohorts[RETIRED].reverse()
-    month.state_set()
-    refused(audit(month.retire(), month.keys), "statements", "other tasks", RETIRED)
+def test_promise_that_changes_from_one_set_to_the_next(live):
+    live.cohorts[RETIRED].reverse()
+    live.state_set()
+    refused(audit(live.retire(), live.keys), "statements", "other tasks", RETIRED)
 
 
-def test_cohort_that_is_quietly_forgotten(month):
-    month.commit_all()
-    month.state_set()
-    month.cohorts.pop("cohort-2027-02")
-    month.state_set()
-    refused(audit(month.retire(), month.keys), "statements", "cohort-2027-02")
-
-
-def test_checkpoint_that_a_run_names_and_nobody_published(month):
-    month.commit_all()
-    month.state_set()
-    month.open_run(1, root=bytes(32))
-    month.score(1)
-    refused(audit(month.retire(), month.keys), "named checkpoints", "00" * 32)
+def test_cohort_that_is_quietly_forgotten(live):
+    live.cohorts.pop("cohort-2027-02")
+    live.state_set()
+    refused(audit(live.retire(), live.keys), "statements", "cohort-2027-02")
 
 
 def test_checkpoint_of_a_fork_beside_the_log(month, new_month):
@@ -287,49 +293,47 @@ def test_checkpoint_of_a_fork_beside_the_log(month, new_month):
     refused(audit(folder, month.keys), "named checkpoints", "states the root")
 
 
-def test_retirement_of_another_manifest(month):
-    month.play()
-    content = month.content()
-    month.log_retirement(content, content.files(), manifest="00" * 32)
-    month.write(month.folder / "bundle", content.files())
-    refused(audit(month.folder / "bundle", month.keys), "retirement", "00" * 32)
+def test_retirement_of_another_manifest(played):
+    content = played.content()
+    played.log_retirement(content, content.files(), manifest="00" * 32)
+    played.write(played.folder / "bundle", content.files())
+    refused(audit(played.folder / "bundle", played.keys), "retirement", "00" * 32)
 
 
-def test_cohort_that_retires_twice(month):
-    month.play()
-    content = month.content()
-    month.log_retirement(content, content.files())
-    month.log_retirement(content, content.files())
-    month.write(month.folder / "bundle", content.files())
-    refused(audit(month.folder / "bundle", month.keys), "statements", "not live")
+def test_cohort_that_retires_twice(played):
+    content = played.content()
+    played.log_retirement(content, content.files())
+    played.log_retirement(content, content.files())
+    played.write(played.folder / "bundle", content.files())
+    refused(audit(played.folder / "bundle", played.keys), "statements", "not live")
 
 
-def test_history_that_was_rewritten_since(month, new_month):
-    folder = month.play().retire()
+def test_history_that_was_rewritten_since(played, new_month):
+    folder = played.retire()
     fork = new_month("fork")
     fork.spares.reverse()
     fork.play().retire()
     kept = (fork.folder / "log/checkpoints/11").read_text()
-    refused(audit(folder, month.keys, kept), "consistency", "older checkpoint")
+    refused(audit(folder, played.keys, kept), "consistency", "older checkpoint")
 
 
-def test_bundle_that_is_older_than_what_was_kept(month):
-    folder = month.play().retire()
-    month.open_run(3)
-    refused(audit(folder, month.keys, month.writer.note()), "consistency", "newer bundle")
-    refused(audit(folder, month.keys, "no note"), "consistency")
+def test_bundle_that_is_older_than_what_was_kept(played):
+    folder = played.retire()
+    played.open_run(3)
+    refused(audit(folder, played.keys, played.writer.note()), "consistency", "newer bundle")
+    refused(audit(folder, played.keys, "no note"), "consistency")
 
 
-def test_a_signed_head_of_absurd_size_is_refused_at_once(month):
-    folder = month.play().retire()
-    (folder / "log/checkpoint").write_text(Checkpoint("bench.example/log", 2**62, bytes(32)).sign(month.signer))
-    refused(audit(folder, month.keys), "root", "more files")
+def test_a_signed_head_of_absurd_size_is_refused_at_once(played):
+    folder = played.retire()
+    (folder / "log/checkpoint").write_text(Checkpoint("bench.example/log", 2**62, bytes(32)).sign(played.signer))
+    refused(audit(folder, played.keys), "root", "more files")
 
 
-def test_names_that_could_write_to_a_terminal_are_escaped(month):
-    folder = month.play().retire()
+def test_names_that_could_write_to_a_terminal_are_escaped(played):
+    folder = played.retire()
     (folder / "log" / "\x1b[2J\udcff").write_text("x")
-    detail = audit(folder, month.keys).failed.detail
+    detail = audit(folder, played.keys).failed.detail
     assert "\x1b" not in detail
     assert detail.encode()
 
@@ -337,51 +341,116 @@ def test_names_that_could_write_to_a_terminal_are_escaped(month):
 # -- the tasks --------------------------------------------------------------------------------------------------------
 
 
-def test_task_swapped_after_the_scores(month):
-    month.play()
-    task = month.cohorts[RETIRED][0]
-
-    def swap(content):
-        first, *rest = content.tasks
-        return replace(content, tasks=[replace(first, document=first.document | {"max_steps": 14}), *rest])
-
-    refused(audit(month.retire(swap), month.keys), "commitments", task)
+def result(**fields):
+    return rewrite(contents.RESULTS, lambda rows: rows[0]["result"].update(fields))
 
 
-def test_swapped_tasks(month):
-    month.play()
+def opening(**fields):
+    return rewrite(contents.OPENINGS, lambda rows: rows[0].update(fields))
+
+
+def run(part=None, **fields):
+    return rewrite(contents.RUNS, lambda rows: (rows[0][part] if part else rows[0]).update(fields))
+
+
+EDITED = {
+    "another salt": (opening(salt="11" * 32), "commitments", "do not open"),
+    "another provenance": (opening(provenance={"grammar": "kinder"}), "commitments", "provenance"),
+    "a provenance opened by half": (opening(provenance_salt=None), "commitments", "by half"),
+    "a run opened to somebody else": (run("opening", submitter="a-friend"), "runs", "does not open"),
+    "fewer calls": (result(calls=1), "results", "not under the results root"),
+    "a pass that was none": (result(passed=True, verdict="false"), "results", "verdict"),
+    "a result of another cohort": (result(cohort="cohort-2027-01"), "results", "cohort-2027-01"),
+    "a result of another run": (result(run=2), "results", "run 2"),
+    "more steps": (result(max_steps=14), "results", "14 steps"),
+    "a result of another task": (result(task="t-" + "a" * 16), "results", "one result for each task"),
+    "a result left out": (rewrite(contents.RESULTS, lambda rows: rows[:1]), "results", "one result for each task"),
+    "another position": (rewrite(contents.RESULTS, lambda rows: rows[0].update(position=7)), "results", ""),
+    "totals that do not follow": (run("totals", passed=2), "results", "passed = 1"),
+    "totals that were not bound": (run(totals_salt="22" * 32), "results", "totals of run 1 do not open"),
+}
+
+
+@pytest.mark.parametrize("what", EDITED)
+def test_file_that_was_edited_before_it_was_bound(played, what):
+    edit, step, words = EDITED[what]
+    refused(audit(played.retire(edit=edit), played.keys), step, words)
+
+
+def swapped(*fields):
+    """Give each of the two tasks these parts of the other."""
 
     def swap(content):
         one, two = content.tasks
-        return replace(content, tasks=[replace(one, document=two.document), replace(two, document=one.document)])
+        parts = [{name: getattr(task, name) for name in fields} for task in (two, one)]
+        return replace(content, tasks=[replace(one, **parts[0]), replace(two, **parts[1])])
 
-    refused(audit(month.retire(swap), month.keys), "commitments", "leaf")
-
-
-def test_swapped_salts(month):
-    month.play()
-
-    def swap(content):
-        one, two = content.tasks
-        return replace(content, tasks=[replace(one, salt=two.salt), replace(two, salt=one.salt)])
-
-    refused(audit(month.retire(swap), month.keys), "commitments", "commitment")
+    return swap
 
 
-def rewrite(name, change):
-    """Edit each line of a file, and let the operator bind the outcome as if it were true."""
-
-    def edit(files):
-        rows = [json.loads(line) for line in files[name].splitlines()]
-        files[name] = b"".join(canonical(row) + b"\n" for row in change(rows) or rows)
-
-    return edit
+def later_version(content):
+    first, *rest = content.tasks
+    return replace(content, tasks=[replace(first, document=first.document | {"max_steps": 14}), *rest])
 
 
-def test_salt_that_is_not_the_one(month):
-    month.play()
-    other = rewrite(contents.OPENINGS, lambda rows: rows[0].update(salt="11" * 32))
-    refused(audit(month.retire(edit=other), month.keys), "commitments", "do not open")
+OPENED = {
+    "a task swapped after the scores": (later_version, "commitments", "{0}"),
+    "two tasks swapped": (swapped("document"), "commitments", "leaf"),
+    "two salts swapped": (swapped("salt"), "commitments", "commitment"),
+    "tasks in another order": (lambda c: replace(c, tasks=c.tasks[::-1]), "promise", "task 1"),
+    "a task left out": (lambda c: replace(c, tasks=c.tasks[:1]), "promise", "{1}"),
+    "a task that counts opened as withdrawn": (
+        lambda c: replace(c, tasks=c.tasks[:1], withdrawn=c.tasks[1:]),
+        "commitments",
+        "by the log that is none",
+    ),
+    "a bad run dropped": (lambda c: replace(c, runs=c.runs[1:]), "runs", "[1, 2]"),
+}
+
+
+@pytest.mark.parametrize("what", OPENED)
+def test_other_things_opened_than_were_promised(played, what):
+    change, step, words = OPENED[what]
+    refused(audit(played.retire(change), played.keys), step, words.format(*played.cohorts[RETIRED]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: replace(content, withdrawn=()),
+        lambda content: replace(content, withdrawn=[replace(content.withdrawn[0], salt=bytes(32))]),
+    ],
+    ids=["not opened", "swapped"],
+)
+def test_withdrawn_task_that_is_not_the_one(month, change):
+    without_reserve(month).withdraw(month.cohorts[RETIRED][0], None)
+    refused(audit(month.retire(change), month.keys), "commitments", month.gone[0])
+
+
+@pytest.mark.parametrize(
+    ("place", "refill", "words"),
+    [
+        (0, lambda month: month.spares[1], "not next"),  # out of turn
+        (0, lambda month: month.cohorts["cohort-2027-02"][0], "not next"),  # from nowhere
+        (1, lambda month: month.spares[0], "not next in the reserve of git/recovery/hard"),  # from another reserve
+    ],
+)
+def test_withdrawn_task_that_is_refilled_falsely(live, place, refill, words):
+    live.withdraw(live.cohorts[RETIRED][place], refill(live))
+    refused(audit(live.retire(), live.keys), "promise", words)
+
+
+def test_set_root_over_other_tasks(month):
+    month.commit_all()
+    month.state_set(root=bytes(32))
+    refused(audit(month.retire(), month.keys), "promise", "00" * 32)
+
+
+@pytest.mark.parametrize(("field", "step"), [("set_root", "order"), ("root", "named checkpoints")])
+def test_run_that_names_another_set_or_a_head_that_nobody_published(live, field, step):
+    live.open_run(1, **{field: bytes(32)})
+    live.score(1)
+    refused(audit(live.retire(), live.keys), step, "00" * 32)
 
 
 @pytest.mark.parametrize(
@@ -397,52 +466,12 @@ def test_salt_that_is_not_the_one(month):
         (b"out.txt", b"\\ud800"),
     ],
 )
-def test_twins_of_a_task_in_other_bytes(month, old, new):
-    month.play()
-
+def test_twins_of_a_task_in_other_bytes(played, old, new):
     def edit(files):
         assert old in files[contents.TASKS]
         files[contents.TASKS] = files[contents.TASKS].replace(old, new, 1)
 
-    refused(audit(month.retire(edit=edit), month.keys), "commitments")
-
-
-def test_provenance_that_is_not_what_was_promised(month):
-    month.play()
-    other = rewrite(contents.OPENINGS, lambda rows: rows[0].update(provenance={"grammar": "kinder"}))
-    refused(audit(month.retire(edit=other), month.keys), "commitments", "provenance")
-
-
-def test_provenance_opened_by_half(month):
-    month.play()
-    other = rewrite(contents.OPENINGS, lambda rows: rows[0].update(provenance_salt=None))
-    refused(audit(month.retire(edit=other), month.keys), "commitments", "by half")
-
-
-def test_tasks_in_another_order_than_promised(month, other_content):
-    month.play()
-    backwards = other_content(tasks=lambda content: content.tasks[::-1])
-    refused(audit(month.retire(backwards), month.keys), "promise", "task 1")
-
-
-def test_task_that_is_left_out(month, other_content):
-    month.play()
-    fewer = other_content(tasks=lambda content: content.tasks[:1])
-    refused(audit(month.retire(fewer), month.keys), "promise", month.cohorts[RETIRED][1])
-
-
-def test_withdrawn_task_refilled_out_of_turn(month):
-    month.commit_all()
-    month.state_set()
-    month.withdraw(month.cohorts[RETIRED][0], month.spares[1])
-    refused(audit(month.retire(), month.keys), "promise", "not next")
-
-
-def test_withdrawn_task_refilled_from_nowhere(month):
-    month.commit_all()
-    month.state_set()
-    month.withdraw(month.cohorts[RETIRED][0], month.cohorts["cohort-2027-02"][0])
-    refused(audit(month.retire(), month.keys), "promise", "not next")
+    refused(audit(played.retire(edit=edit), played.keys), "commitments")
 
 
 @pytest.mark.parametrize("left", [1, 2])
@@ -454,41 +483,12 @@ def test_withdrawn_task_whose_place_stays_empty_though_somebody_is_next(month, l
     refused(audit(month.retire(), month.keys), "promise", "with nobody", f"{left} left")
 
 
-def test_withdrawn_task_refilled_from_another_reserve(month):
-    month.commit_all()
-    month.state_set()
-    month.withdraw(month.cohorts[RETIRED][1], month.spares[0])
-    refused(audit(month.retire(), month.keys), "promise", "not next in the reserve of git/recovery/hard")
-
-
-def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(month):
-    month.commit_all()
-    month.state_set()
-    stranger = month.invent("stranger", 0)
-    month.commit(stranger)
-    month.withdraw(stranger, month.spares[0])
-    month.withdraw(month.cohorts[RETIRED][0], month.spares[1])
-    refused(audit(month.retire(), month.keys), "promise", stranger, "not being served")
-
-
-def test_withdrawn_task_that_is_not_opened(month, other_content):
-    without_reserve(month)
-    month.withdraw(month.cohorts[RETIRED][0], None)
-    closed = other_content(withdrawn=lambda content: ())
-    refused(audit(month.retire(closed), month.keys), "commitments", month.gone[0])
-
-
-def test_withdrawn_task_that_is_swapped(month, other_content):
-    without_reserve(month)
-    month.withdraw(month.cohorts[RETIRED][0], None)
-    swapped = other_content(withdrawn=lambda content: [replace(content.withdrawn[0], salt=bytes(32))])
-    refused(audit(month.retire(swapped), month.keys), "commitments", month.gone[0])
-
-
-def test_task_that_counts_and_is_opened_as_withdrawn(month, other_content):
-    month.play()
-    moved = other_content(tasks=lambda content: content.tasks[:1], withdrawn=lambda content: content.tasks[1:])
-    refused(audit(month.retire(moved), month.keys), "commitments", "by the log that is none")
+def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(live):
+    stranger = live.invent("stranger", 0)
+    live.commit(stranger)
+    live.withdraw(stranger, live.spares[0])
+    live.withdraw(live.cohorts[RETIRED][0], live.spares[1])
+    refused(audit(live.retire(), live.keys), "promise", stranger, "not being served")
 
 
 def test_figures_that_count_a_withdrawn_task(month):
@@ -518,12 +518,6 @@ def test_cohort_that_is_no_quarter(month):
     refused(audit(month.retire(), month.keys), "promise", "quarter")
 
 
-def test_set_root_over_other_tasks(month):
-    month.commit_all()
-    month.state_set(root=bytes(32))
-    refused(audit(month.retire(), month.keys), "promise", "00" * 32)
-
-
 def test_task_committed_to_after_the_run_that_used_it(month):
     late = month.cohorts[RETIRED][1]
     early = [task for tasks in month.cohorts.values() for task in tasks if task != late]
@@ -546,103 +540,32 @@ def test_run_under_a_checkpoint_that_ends_right_before_its_set(month):
     refused(audit(month.retire(), month.keys), "order", f"size {head.size}, which does not cover its set")
 
 
-def test_run_that_names_another_set(month):
-    month.commit_all()
-    month.state_set()
-    month.open_run(1, set_root=bytes(32))
-    month.score(1)
-    refused(audit(month.retire(), month.keys), "order", "00" * 32)
-
-
 # -- the runs ---------------------------------------------------------------------------------------------------------
 
 
-def test_run_that_is_never_closed(month):
-    month.play()
-    month.open_run(3)
-    refused(audit(month.retire(), month.keys), "runs", "run 3", "neither score nor abort")
+def test_run_that_is_never_closed(played):
+    played.open_run(3)
+    refused(audit(played.retire(), played.keys), "runs", "run 3", "neither score nor abort")
 
 
-def test_bad_run_that_is_dropped(month, other_content):
-    month.play()
-    fewer = other_content(runs=lambda content: content.runs[1:])
-    refused(audit(month.retire(fewer), month.keys), "runs", "[1, 2]")
+def test_run_that_is_scored_twice(live):
+    live.open_run(1)
+    live.score(1)
+    live.score(1)
+    live.runs.pop()
+    refused(audit(live.retire(), live.keys), "statements", "run 1", "twice")
 
 
-def test_run_that_is_opened_to_somebody_else(month):
-    month.play()
-    other = rewrite(contents.RUNS, lambda rows: rows[0]["opening"].update(submitter="a-friend"))
-    refused(audit(month.retire(edit=other), month.keys), "runs", "does not open")
-
-
-def test_run_that_is_scored_twice(month):
-    month.commit_all()
-    month.state_set()
-    month.open_run(1)
-    month.score(1)
-    month.score(1)
-    month.runs.pop()
-    refused(audit(month.retire(), month.keys), "statements", "run 1", "twice")
-
-
-def edited_result(**fields):
-    return rewrite(contents.RESULTS, lambda rows: rows[0]["result"].update(fields))
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"calls": 1}, "not under the results root"),
-        ({"passed": True, "verdict": "false"}, "verdict"),
-        ({"cohort": "cohort-2027-01"}, "cohort-2027-01"),
-        ({"run": 2}, "run 2"),
-        ({"max_steps": 14}, "14 steps"),
-        ({"task": "t-" + "a" * 16}, "one result for each task"),
-    ],
-)
-def test_altered_result(month, fields, words):
-    month.play()
-    refused(audit(month.retire(edit=edited_result(**fields)), month.keys), "results", words)
-
-
-def test_result_that_is_left_out(month):
-    month.play()
-    fewer = rewrite(contents.RESULTS, lambda rows: rows[:1])
-    refused(audit(month.retire(edit=fewer), month.keys), "results", "one result for each task")
-
-
-def test_score_over_fewer_tasks_than_were_served(month):
-    month.commit_all()
-    month.state_set()
-    month.open_run(1)
-    fewer = month.cohorts | {"cohort-2027-03": month.cohorts["cohort-2027-03"][:1]}
-    month.score(1, fewer)
-    refused(audit(month.retire(), month.keys), "results", "8 tasks", "7 results")
-
-
-def test_result_under_another_position_or_proof(month):
-    month.play()
-    moved = rewrite(contents.RESULTS, lambda rows: rows[0].update(position=7))
-    assert audit(month.retire(edit=moved), month.keys).failed.name == "results"
-
-
-def test_totals_that_do_not_follow(month):
-    month.play()
-    other = rewrite(contents.RUNS, lambda rows: rows[0]["totals"].update(passed=2))
-    refused(audit(month.retire(edit=other), month.keys), "results", "passed = 1")
-
-
-def test_totals_that_were_not_bound(month):
-    month.play()
-    other = rewrite(contents.RUNS, lambda rows: rows[0].update(totals_salt="22" * 32))
-    refused(audit(month.retire(edit=other), month.keys), "results", "totals of run 1 do not open")
+def test_score_over_fewer_tasks_than_were_served(live):
+    live.open_run(1)
+    fewer = live.cohorts | {"cohort-2027-03": live.cohorts["cohort-2027-03"][:1]}
+    live.score(1, fewer)
+    refused(audit(live.retire(), live.keys), "results", "8 tasks", "7 results")
 
 
 @pytest.mark.parametrize("name", [contents.AGGREGATE, contents.ATTESTATION, contents.README])
-def test_figures_that_nobody_measured(month, name):
-    month.play()
-
+def test_figures_that_nobody_measured(played, name):
     def edit(files):
         files[name] = files[name].replace(b"0.5000", b"0.9000").replace(b"sha256", b"sha512").replace(b"6f1f", b"6f1e")
 
-    refused(audit(month.retire(edit=edit), month.keys), "figures", name)
+    refused(audit(played.retire(edit=edit), played.keys), "figures", name)

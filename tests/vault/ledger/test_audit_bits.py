@@ -2,10 +2,8 @@
 
 import random
 import shutil
-from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import VaultError
 from vault.ledger import contents
@@ -17,8 +15,8 @@ from vault.ledger.leaf import sha256_hex
 from vault.ledger.note import take_apart
 
 from ...sampling import sample
+from ..builders import RELEASE, VECTORS, edwards
 
-VECTORS = next(parent for parent in Path(__file__).parents if parent.name == "tests") / "vectors" / "ledger"
 KEY = (VECTORS / "log.vkey").read_text()
 ON_STEPS = list(STEPS)
 READ_IN = {
@@ -31,7 +29,7 @@ READ_IN = {
 
 @pytest.fixture
 def folder(tmp_path):
-    return shutil.copytree(VECTORS / "good" / "Historical-2026-12", tmp_path / "bundle")
+    return shutil.copytree(VECTORS / "good" / RELEASE, tmp_path / "bundle")
 
 
 def case_before(folder, step):
@@ -84,7 +82,7 @@ def test_each_bit_of_a_release_counts(folder, bits):
 def test_lines_by_keys_that_nobody_named_are_the_exception_and_are_listed(folder):
     path = folder / "log" / "checkpoint"
     kept = path.read_bytes()
-    cosigner = Cosigner("w.example/one", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    cosigner = Cosigner("w.example/one", edwards())
     line = cosigner.cosign(Checkpoint.parse(take_apart(kept)[0]), 1_796_083_200).encode()
     proved = 0
     for place, byte in enumerate(line):

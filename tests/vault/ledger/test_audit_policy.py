@@ -1,7 +1,5 @@
 """An audit with a policy asks who cosigned the heads; without one it says that it did not ask."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -9,33 +7,26 @@ import sys
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from vault.ledger.audit import audit
 from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.note import Signer, take_apart
+from vault.ledger.note import take_apart
 from vault.ledger.policy import Policy
 from vault.ledger.report import CAVEATS
 
+from ..builders import RELEASE, VECTORS, WITNESSES, signer
+
 ROOT = Path(__file__).resolve().parents[3]
-VECTORS = ROOT / "tests" / "vectors" / "ledger"
 KEY = (VECTORS / "log.vkey").read_text().strip()
-KEYS = {
-    "A": Cosigner("a.example/w", Ed25519PrivateKey.from_private_bytes(b"\1" * 32)),
-    "B": Cosigner("b.example/w", Ed25519PrivateKey.from_private_bytes(b"\2" * 32)),
-    "C": Cosigner("c.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
-}
-KNOWN = "".join(f"witness {name} {one.witness.vkey}\n" for name, one in KEYS.items())
+KNOWN = "".join(f"witness {name} {one.witness.vkey}\n" for name, one in WITNESSES.items())
 TWO_OF_THREE = f"{KNOWN}group any-two 2 A B C\nquorum any-two\n"
-ELSEWHERE = Signer("else.example", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+ELSEWHERE = signer(name="else.example")
 NOW = 1_796_083_200  # 2026-12-01
 
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    return shutil.copytree(VECTORS / "good" / "Historical-2026-12", tmp_path / "bundle")
+    return shutil.copytree(VECTORS / "good" / RELEASE, tmp_path / "bundle")
 
 
 def cosign(bundle: Path, *names: str, all_heads: bool = True) -> None:
@@ -43,10 +34,10 @@ def cosign(bundle: Path, *names: str, all_heads: bool = True) -> None:
     kept = sorted((bundle / "log" / "checkpoints").iterdir()) if all_heads else []
     for path in (bundle / "log" / "checkpoint", *kept):
         head = Checkpoint.parse(take_apart(path.read_bytes())[0])
-        path.write_text(path.read_text() + "".join(KEYS[name].cosign(head, NOW) for name in names))
+        path.write_text(path.read_text() + "".join(WITNESSES[name].cosign(head, NOW) for name in names))
 
 
-def test_a_head_that_the_quorum_cosigned_is_proved_and_the_witnesses_are_named(bundle: Path) -> None:
+def test_a_head_that_the_quorum_cosigned_is_proved_and_the_witnesses_are_named(bundle):
     cosign(bundle, "A", "C")
     report = audit(bundle, [KEY], policy=Policy.parse(TWO_OF_THREE))
     assert report.ok
@@ -69,14 +60,14 @@ def test_a_head_that_the_quorum_cosigned_is_proved_and_the_witnesses_are_named(b
         ),
     ],
 )
-def test_fewer_are_not_enough_nor_is_another_log(bundle: Path, names: str, policy: str, says: str) -> None:
+def test_fewer_are_not_enough_nor_is_another_log(bundle, names, policy, says):
     cosign(bundle, *names)
     report = audit(bundle, [KEY], policy=Policy.parse(policy))
     assert report.failed
     assert (report.failed.number, says in report.failed.detail) == (2, True), report.failed.detail
 
 
-def test_a_run_under_a_head_that_the_quorum_never_saw_is_refused_by_its_name(bundle: Path) -> None:
+def test_a_run_under_a_head_that_the_quorum_never_saw_is_refused_by_its_name(bundle):
     cosign(bundle, "A")
     cosign(bundle, "B", all_heads=False)
     failed = audit(bundle, [KEY], policy=Policy.parse(TWO_OF_THREE)).failed
@@ -87,17 +78,17 @@ def test_a_run_under_a_head_that_the_quorum_never_saw_is_refused_by_its_name(bun
     )
 
 
-def test_a_cosignature_of_another_head_fails_the_whole_note(bundle: Path) -> None:
+def test_a_cosignature_of_another_head_fails_the_whole_note(bundle):
     path = bundle / "log" / "checkpoint"
     head = Checkpoint.parse(take_apart(path.read_bytes())[0])
     other = Checkpoint(head.origin, head.size, bytes(32))
-    path.write_text(path.read_text() + KEYS["A"].cosign(other, NOW) + KEYS["B"].cosign(head, NOW))
+    path.write_text(path.read_text() + WITNESSES["A"].cosign(other, NOW) + WITNESSES["B"].cosign(head, NOW))
     failed = audit(bundle, [KEY], policy=Policy.parse(f"{KNOWN}quorum B\n")).failed
     assert failed
     assert "does not verify" in failed.detail
 
 
-def test_without_a_policy_nobody_is_believed_and_that_is_said(bundle: Path) -> None:
+def test_without_a_policy_nobody_is_believed_and_that_is_said(bundle):
     assert audit(bundle, [KEY]).caveats == CAVEATS
     assert "no witness cosigned" in CAVEATS[3]
     cosign(bundle, "A", "B")
@@ -108,7 +99,7 @@ def test_without_a_policy_nobody_is_believed_and_that_is_said(bundle: Path) -> N
 
 
 @pytest.mark.parametrize("python", [("-I",), ("-I", "-S")], ids=["with the package", "with none"])
-def test_the_single_file_asks_too_and_needs_the_package_for_ml_dsa(bundle: Path, python: tuple[str, ...]) -> None:
+def test_the_single_file_asks_too_and_needs_the_package_for_ml_dsa(bundle, python):
     policy = bundle.parent / "policy"
     policy.write_text(TWO_OF_THREE)
     command = [sys.executable, *python, ROOT / "docs" / "audit.py", bundle, "--key", VECTORS / "log.vkey"]

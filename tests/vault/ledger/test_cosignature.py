@@ -4,18 +4,19 @@ import base64
 import hashlib
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from vault.errors import Broken, Malformed, VaultError
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.cosignature import Cosigner, Witness, parse_key, times
-from vault.ledger.note import Signer, Verifier, open_note, read_line, read_vkey, write_vkey
+from vault.ledger.note import Verifier, open_note, read_line, read_vkey, write_vkey
+
+from ..builders import edwards, flips, signer
 
 NOW = 1_679_315_147
 HEAD = Checkpoint("bench.example/log", 42, hashlib.sha256(b"root").digest())
-LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
-EDWARDS = Cosigner("witness.example/w1", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+LOG = signer(3)
+EDWARDS = Cosigner("witness.example/w1", edwards())
 LATTICE = Cosigner("witness.example/w2", MLDSA44PrivateKey.from_seed_bytes(bytes(32)))
 BOTH = pytest.mark.parametrize("cosigner", [EDWARDS, LATTICE], ids=["ed25519", "ml-dsa-44"])
 
@@ -25,7 +26,7 @@ def cosigned(cosigner: Cosigner, head: Checkpoint = HEAD) -> str:
 
 
 @BOTH
-def test_a_cosigned_checkpoint_opens_with_both_keys_and_tells_the_time(cosigner: Cosigner) -> None:
+def test_a_cosigned_checkpoint_opens_with_both_keys_and_tells_the_time(cosigner):
     note, witness = cosigned(cosigner), cosigner.witness
     opened = open_note(note, [LOG.verifier, witness])
     assert opened.verified == (LOG.verifier.vkey, witness.vkey)
@@ -33,7 +34,7 @@ def test_a_cosigned_checkpoint_opens_with_both_keys_and_tells_the_time(cosigner:
     assert open_note(note, [LOG.verifier]).ignored == (cosigner.name,)
 
 
-def test_an_ed25519_witness_signs_a_header_the_time_and_the_whole_text() -> None:
+def test_an_ed25519_witness_signs_a_header_the_time_and_the_whole_text():
     head = Checkpoint(HEAD.origin, HEAD.size, HEAD.root, extensions=("more",))
     name, identity, signed = read_line(EDWARDS.cosign(head, NOW).removesuffix("\n"))
     public = EDWARDS.key.public_key().public_bytes_raw()
@@ -42,7 +43,7 @@ def test_an_ed25519_witness_signs_a_header_the_time_and_the_whole_text() -> None
     EDWARDS.key.public_key().verify(signed[8:], b"cosignature/v1\ntime 1679315147\n" + head.format().encode())
 
 
-def test_an_ml_dsa_witness_signs_its_name_the_time_and_the_tree() -> None:
+def test_an_ml_dsa_witness_signs_its_name_the_time_and_the_tree():
     name, identity, signed = read_line(LATTICE.cosign(HEAD, NOW).removesuffix("\n"))
     public = LATTICE.key.public_key().public_bytes_raw()
     assert (name, identity) == (LATTICE.name, hashlib.sha256(LATTICE.name.encode() + b"\n\x06" + public).digest()[:4])
@@ -52,14 +53,12 @@ def test_an_ml_dsa_witness_signs_its_name_the_time_and_the_tree() -> None:
 
 
 @BOTH
-def test_every_flipped_bit_of_a_cosignature_is_noticed(cosigner: Cosigner) -> None:
+def test_every_flipped_bit_of_a_cosignature_is_noticed(cosigner):
     name, identity, signed = read_line(cosigner.cosign(HEAD, NOW).removesuffix("\n"))
     text = HEAD.format().encode()
     assert cosigner.witness.accepts(text, signed)
-    for place in range(0, 8 * len(signed), 1 if len(signed) < 100 else 41):
-        bad = bytearray(signed)
-        bad[place // 8] ^= 1 << place % 8
-        assert not cosigner.witness.accepts(text, bytes(bad)), place
+    for place, bad in enumerate(flips(signed, 1 if len(signed) < 100 else 41)):
+        assert not cosigner.witness.accepts(text, bad), place
     for length in (0, 7, 8, len(signed) - 1):
         assert not cosigner.witness.accepts(text, signed[:length])
     assert not cosigner.witness.accepts(text, signed + b"\0")
@@ -67,14 +66,14 @@ def test_every_flipped_bit_of_a_cosignature_is_noticed(cosigner: Cosigner) -> No
     assert (name, identity) == (cosigner.name, cosigner.witness.key_id)
 
 
-def test_a_cosignature_over_another_head_fails_the_whole_note() -> None:
+def test_a_cosignature_over_another_head_fails_the_whole_note():
     other = Checkpoint(HEAD.origin, 43, HEAD.root)
     with pytest.raises(Broken, match="does not verify"):
         open_note(other.sign(LOG) + EDWARDS.cosign(HEAD, NOW), [LOG.verifier, EDWARDS.witness])
 
 
 @BOTH
-def test_a_witness_key_comes_back_from_its_text(cosigner: Cosigner) -> None:
+def test_a_witness_key_comes_back_from_its_text(cosigner):
     assert Witness.parse(cosigner.witness.vkey) == cosigner.witness
     assert parse_key(cosigner.witness.vkey) == cosigner.witness
     assert parse_key(LOG.verifier.vkey) == LOG.verifier
@@ -93,23 +92,23 @@ def test_a_witness_key_comes_back_from_its_text(cosigner: Cosigner) -> None:
         ("", "NAME"),
     ],
 )
-def test_witness_keys_that_are_none(vkey: str, says: str) -> None:
+def test_witness_keys_that_are_none(vkey, says):
     with pytest.raises(Malformed, match=says):
         Witness.parse(vkey)
 
 
-def test_a_witness_key_is_no_log_key() -> None:
+def test_a_witness_key_is_no_log_key():
     with pytest.raises(Malformed, match="not of type"):
         Verifier.parse(EDWARDS.witness.vkey)
 
 
 @pytest.mark.parametrize("seconds", [-1, 2**63])
-def test_a_time_beyond_all_times_is_refused(seconds: int) -> None:
+def test_a_time_beyond_all_times_is_refused(seconds):
     with pytest.raises(VaultError, match="seconds from 1970"):
         EDWARDS.cosign(HEAD, seconds)
 
 
-def test_no_private_key_is_in_a_repr() -> None:
+def test_no_private_key_is_in_a_repr():
     assert "key" not in repr(EDWARDS).lower().replace("vkey", "")
     assert base64.b64decode(EDWARDS.witness.vkey.rpartition("+")[2])[:1] == b"\x04"
     assert read_vkey(LATTICE.witness.vkey)[1] == b"\x06"

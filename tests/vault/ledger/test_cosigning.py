@@ -1,38 +1,29 @@
 """A head counts once enough witnesses cosigned it, whatever the others do, and no start takes a line away."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from vault.errors import Unavailable
 from vault.ledger.append import LogWriter
-from vault.ledger.cosignature import Cosigner
 from vault.ledger.cosigning import Witnesses
-from vault.ledger.note import Signer
 from vault.ledger.policy import Policy
 from vault.ledger.witness import SIZE, TEXT, LocalWitness, Reply
 
 from ...patience import PATIENCE
+from ..builders import ORIGIN, WITNESSES, signer
 
-ORIGIN = "bench.example/log"
-LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
-KEYS = {
-    "A": Cosigner("a.example/w", Ed25519PrivateKey.from_private_bytes(b"\1" * 32)),
-    "B": Cosigner("b.example/w", Ed25519PrivateKey.from_private_bytes(b"\2" * 32)),
-    "C": Cosigner("c.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
-}
+LOG = signer()
+
 TWO_OF_THREE = (
-    "".join(f"witness {name} {one.witness.vkey} https://{name.lower()}.example/\n" for name, one in KEYS.items())
+    "".join(f"witness {name} {one.witness.vkey} https://{name.lower()}.example/\n" for name, one in WITNESSES.items())
     + "group any-two 2 A B C\nquorum any-two\n"
 )
 
@@ -46,7 +37,7 @@ class Stage:
         self.folder, clock = folder, count(1_700_000_000)
         self.witnesses = {
             name: LocalWitness(folder / name, [LOG.verifier], [key], lambda: next(clock), patience=PATIENCE)
-            for name, key in KEYS.items()
+            for name, key in WITNESSES.items()
         }
         self.parts: dict[str, Play] = {name: one.add_checkpoint for name, one in self.witnesses.items()}
         self.asked: list[tuple[str, bytes]] = []
@@ -87,7 +78,7 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def test_every_head_is_cosigned_by_all_who_are_there(stage: Stage) -> None:
+def test_every_head_is_cosigned_by_all_who_are_there(stage):
     client = stage.client()
     assert client.require().size == 0
     for size in (1, 2, 300):
@@ -100,7 +91,7 @@ def test_every_head_is_cosigned_by_all_who_are_there(stage: Stage) -> None:
     assert not stage.told
 
 
-def test_who_is_asked_once_is_not_asked_again(stage: Stage) -> None:
+def test_who_is_asked_once_is_not_asked_again(stage):
     stage.grow(3)
     client = stage.client()
     client.require()
@@ -113,7 +104,7 @@ def test_who_is_asked_once_is_not_asked_again(stage: Stage) -> None:
     assert sorted(stage.asked[3:]) == [("A", b"old 3"), ("B", b"old 3"), ("C", b"old 3")]
 
 
-def test_one_may_be_out_and_catches_up_by_itself(stage: Stage) -> None:
+def test_one_may_be_out_and_catches_up_by_itself(stage):
     client = stage.client()
     stage.grow(3)
     client.require()
@@ -133,7 +124,7 @@ def test_one_may_be_out_and_catches_up_by_itself(stage: Stage) -> None:
     assert [old for name, old in stage.asked[-4:] if name == "A"] == [b"old 9", b"old 0"]
 
 
-def test_too_few_are_named_and_nothing_counts_until_they_are_back(stage: Stage) -> None:
+def test_too_few_are_named_and_nothing_counts_until_they_are_back(stage):
     client = stage.client()
     stage.grow(3)
     client.require()
@@ -150,7 +141,7 @@ def test_too_few_are_named_and_nothing_counts_until_they_are_back(stage: Stage) 
     assert client.require().size == client.head().size == 5
 
 
-def test_a_restart_strips_nothing_and_finishes_what_was_begun(stage: Stage) -> None:
+def test_a_restart_strips_nothing_and_finishes_what_was_begun(stage):
     stage.grow(3)
     stage.client().require()
     whole = stage.shown()
@@ -163,7 +154,7 @@ def test_a_restart_strips_nothing_and_finishes_what_was_begun(stage: Stage) -> N
     assert stage.shown() == whole
 
 
-def test_lines_that_were_damaged_are_asked_for_again(stage: Stage) -> None:
+def test_lines_that_were_damaged_are_asked_for_again(stage):
     stage.grow(3)
     client = stage.client()
     client.require()
@@ -188,7 +179,7 @@ def test_lines_that_were_damaged_are_asked_for_again(stage: Stage) -> None:
         (Reply(500, "text/html", b"\x1b[2J" * 99), r"A gave no cosignature \(500\)"),
     ],
 )
-def test_who_answers_nonsense_is_named(stage: Stage, reply: Reply, says: str) -> None:
+def test_who_answers_nonsense_is_named(stage, reply, says):
     stage.grow(3)
     stage.parts["A"] = lambda _: reply
     assert stage.client().require().size == 3
@@ -200,7 +191,7 @@ def test_who_answers_nonsense_is_named(stage: Stage, reply: Reply, says: str) ->
         stage.client().require()
 
 
-def test_a_size_that_changes_each_time_is_nonsense_too(stage: Stage) -> None:
+def test_a_size_that_changes_each_time_is_nonsense_too(stage):
     stage.grow(3)
     sizes = count(1)
     stage.parts["A"] = lambda _: Reply(409, SIZE, b"%d\n" % (next(sizes) % 3))
@@ -208,7 +199,7 @@ def test_a_size_that_changes_each_time_is_nonsense_too(stage: Stage) -> None:
     assert stage.told == ["witness A named a new size each time that it was asked; the others were enough"]
 
 
-def test_a_size_that_was_nonsense_is_not_held_against_who_named_it(stage: Stage) -> None:
+def test_a_size_that_was_nonsense_is_not_held_against_who_named_it(stage):
     stage.grow(3)
     client = stage.client()
     stage.parts["A"] = lambda _: Reply(409, f"{SIZE}; charset=utf-8", b"77\n")
@@ -219,7 +210,7 @@ def test_a_size_that_was_nonsense_is_not_held_against_who_named_it(stage: Stage)
     assert "a.example" in stage.shown()
 
 
-def test_a_line_that_does_not_verify_is_not_put_anywhere(stage: Stage) -> None:
+def test_a_line_that_does_not_verify_is_not_put_anywhere(stage):
     stage.grow(2)
     stage.client().require()
     old = stage.shown().splitlines(keepends=True)
@@ -230,36 +221,33 @@ def test_a_line_that_does_not_verify_is_not_put_anywhere(stage: Stage) -> None:
     assert "a.example" not in stage.shown()
 
 
-def test_a_log_that_forked_is_shown(stage: Stage) -> None:
+def test_a_log_that_forked_is_shown(stage):
     stage.grow(5)
     stage.client().require()
     fork = stage.open("fork")
     stage.grow(5, fork, "another")
     with pytest.raises(Unavailable) as same:
         stage.client(writer=fork).require()
-    for name in KEYS:
+    for name in WITNESSES:
         assert f"{name} has seen another tree of this size (409: size 5 was cosigned with the root" in str(same.value)
     stage.grow(7, fork, "another")
     with pytest.raises(Unavailable) as longer:
         stage.client(writer=fork).require()
-    for name in KEYS:
+    for name in WITNESSES:
         assert f"{name} has seen another history of this log (422" in str(longer.value)
     assert all(one.last(ORIGIN) == stage.writer.checkpoint() for one in stage.witnesses.values())
 
 
-def test_a_server_with_two_keys_is_asked_once_and_counts_for_both(stage: Stage, tmp_path: Path) -> None:
-    both = LocalWitness(tmp_path / "both", [LOG.verifier], [KEYS["A"], KEYS["C"]], lambda: 1)
+def test_a_server_with_two_keys_is_asked_once_and_counts_for_both(stage, tmp_path):
+    both = LocalWitness(tmp_path / "both", [LOG.verifier], [WITNESSES["A"], WITNESSES["C"]], lambda: 1)
     stage.parts["A"] = both.add_checkpoint
-    at = "https://a.example"
-    policy = (
-        f"witness A {KEYS['A'].witness.vkey} {at}\nwitness C {KEYS['C'].witness.vkey} {at}\ngroup G all A C\nquorum G\n"
-    )
+    keys = "".join(f"witness {name} {WITNESSES[name].witness.vkey} https://a.example\n" for name in "AC")
     stage.grow(3)
-    stage.client(policy).require()
+    stage.client(f"{keys}group G all A C\nquorum G\n").require()
     assert [name for name, _ in stage.asked] == ["A"]
 
 
-def test_a_witness_that_hangs_is_not_waited_for_longer_than_it_takes(stage: Stage) -> None:
+def test_a_witness_that_hangs_is_not_waited_for_longer_than_it_takes(stage):
     stage.grow(3)
     free = threading.Event()
 
@@ -279,52 +267,42 @@ def test_a_witness_that_hangs_is_not_waited_for_longer_than_it_takes(stage: Stag
         free.set()
 
 
-def test_a_witness_without_a_url_is_missing(stage: Stage) -> None:
+def test_a_witness_without_a_url_is_missing(stage):
     stage.grow(1)
     with pytest.raises(Unavailable, match="A has no URL in the policy"):
-        stage.client(f"witness A {KEYS['A'].witness.vkey}\nquorum A\n").require()
+        stage.client(f"witness A {WITNESSES['A'].witness.vkey}\nquorum A\n").require()
 
 
-def test_where_nobody_has_to_cosign_nobody_is_asked(stage: Stage) -> None:
+def test_where_nobody_has_to_cosign_nobody_is_asked(stage):
     stage.grow(1)
     assert stage.client("quorum none\n").require().size == 1
     assert not stage.asked
 
 
 @pytest.mark.slow
-def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage: Stage) -> None:
+def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage):
     numbers: Iterator[int] = iter(range(1, 41))
     lock = threading.Lock()
-    failed: list[BaseException] = []
 
-    def publish() -> None:
-        try:
-            client = stage.client()
-            while True:
-                with lock:
-                    size = next(numbers, None)
-                    if size is None:
-                        return
-                    stage.grow(size)
-                assert client.require().size >= size
-        except BaseException as error:
-            failed.append(error)
+    def publish(_):
+        client = stage.client()
+        while True:
+            with lock:
+                size = next(numbers, None)
+                if size is None:
+                    return
+                stage.grow(size)
+            assert client.require().size >= size
 
-    threads = [threading.Thread(target=publish) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(publish, range(4)))
     assert stage.client().head().size == 40
     assert stage.writer.fsck() == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["kill", "fail"])
-def test_killed_or_failing_at_a_call_of_the_logs_or_the_witnesss_it_finishes_after_a_restart(
-    way: str, tmp_path: Path
-) -> None:
+def test_killed_or_failing_at_a_call_of_the_logs_or_the_witnesss_it_finishes_after_a_restart(way, tmp_path):
     crasher = Path(__file__).with_name("crasher.py")
     done = subprocess.run(
         [sys.executable, crasher, "cosign", way, tmp_path, "5"], capture_output=True, text=True, check=False

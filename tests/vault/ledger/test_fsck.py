@@ -1,20 +1,17 @@
 """Re-hashing a log finds whatever was changed in it."""
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Broken, Malformed
 from vault.ledger.append import LogWriter
 from vault.ledger.fsck import fsck
-from vault.ledger.note import Signer
 
-ORIGIN = "bench.example/log"
+from ..builders import ORIGIN, signer, turned
 
 
 @pytest.fixture
 def log(tmp_path):
-    signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
-    writer = LogWriter(tmp_path / "log", tmp_path / "head", signer, ORIGIN)
+    writer = LogWriter(tmp_path / "log", tmp_path / "head", signer(), ORIGIN)
     for size in (3, 200, 300, 600):
         writer.append([b"leaf %d" % n for n in range(size)], 0)
     return writer
@@ -22,7 +19,7 @@ def log(tmp_path):
 
 @pytest.fixture
 def keys():
-    return [Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32))).verifier]
+    return [signer().verifier]
 
 
 def test_a_whole_log_is_clean(log, keys):
@@ -40,9 +37,8 @@ def test_a_whole_log_is_clean(log, keys):
 )  # fmt: skip
 def test_a_flipped_bit_in_any_file_is_found(log, keys, name):
     path = log.folder / name
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
+    data = path.read_bytes()
+    path.write_bytes(turned(data, 8 * (len(data) // 2) + 2))
     _, problems = fsck(log.folder, keys)
     assert problems
     assert all(isinstance(item, str) for item in problems)

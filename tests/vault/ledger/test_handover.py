@@ -5,7 +5,6 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Broken, Refused
 from vault.ledger import leaf
@@ -19,9 +18,10 @@ from vault.ledger.policy import Policy
 from vault.ledger.tiles import folder_reader
 from vault.ledger.witness import LocalWitness
 
+from ..builders import edwards, signer
+
 NOW = datetime(2026, 12, 20, tzinfo=UTC)
-NEW = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
-THIRD = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(b"\x08" * 32))
+NEW, THIRD = signer(7), signer(8)
 
 
 def statement(month, old=None, new=NEW, size=None):
@@ -102,7 +102,7 @@ def test_a_monitor_follows_the_log_across_the_change(month, old):
 
 
 def test_witnesses_that_know_both_keys_cosign_across_the_change(month, old, tmp_path):
-    one = Cosigner("w.example/one", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    one = Cosigner("w.example/one", edwards())
     witness = LocalWitness(tmp_path / "witness", [old.verifier, NEW.verifier], [one], lambda: 1)
     policy = Policy.parse(f"witness one {one.witness.vkey} http://127.0.0.1:1/\nquorum one\n")
 

@@ -5,15 +5,15 @@ import json
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 
 from vault.errors import Malformed
 from vault.ledger import leaf
 from vault.ledger.jcs import canonical
-from vault.ledger.note import Signer
 from vault.ledger.schemas import files
 from vault.ledger.statement import schema
+
+from ..builders import signer
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "statements"
 TASK = "t-abcdefghijklmnop"
@@ -52,8 +52,7 @@ def a_score(**other):
 
 
 def keys():
-    old, new = (Signer("o", Ed25519PrivateKey.from_private_bytes(bytes([n] * 32))) for n in (1, 2))
-    return leaf.key(old=old, new=new, size=9)
+    return leaf.key(old=signer(1, "o"), new=signer(2, "o"), size=9)
 
 
 GOOD = {

@@ -1,7 +1,5 @@
 """One at a time, on a file or a folder: who waits learns who is at it, and not for ever."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

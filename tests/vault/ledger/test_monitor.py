@@ -30,7 +30,7 @@ def begun(month):
     return month
 
 
-def test_a_log_that_keeps_its_promises_raises_no_alarm(begun) -> None:
+def test_a_log_that_keeps_its_promises_raises_no_alarm(begun):
     first = glance(begun)
     assert (first.alarms, first.news, first.size) == ([], [], len(begun.leaves))
     begun.score(1)
@@ -40,7 +40,7 @@ def test_a_log_that_keeps_its_promises_raises_no_alarm(begun) -> None:
     assert again.seen.open_since == {}
 
 
-def test_a_run_that_nobody_closes_is_named_after_a_week(begun) -> None:
+def test_a_run_that_nobody_closes_is_named_after_a_week(begun):
     first = glance(begun)
     assert glance(begun, first.seen, DECEMBER + WEEK).alarms == []
     later = glance(begun, first.seen, DECEMBER + WEEK + timedelta(seconds=1))
@@ -48,7 +48,7 @@ def test_a_run_that_nobody_closes_is_named_after_a_week(begun) -> None:
     assert later.seen.open_since == first.seen.open_since
 
 
-def test_a_cohort_that_nobody_opens_is_named_a_week_after_its_month(begun) -> None:
+def test_a_cohort_that_nobody_opens_is_named_a_week_after_its_month(begun):
     begun.abort(1)
     begun.publish()
     assert glance(begun, now=datetime(2027, 1, 7, tzinfo=UTC)).alarms == []
@@ -57,12 +57,12 @@ def test_a_cohort_that_nobody_opens_is_named_a_week_after_its_month(begun) -> No
     ]
 
 
-def test_a_cohort_that_was_opened_is_not_overdue(month) -> None:
+def test_a_cohort_that_was_opened_is_not_overdue(month):
     month.play().retire()
     assert glance(month, now=datetime(2027, 1, 20, tzinfo=UTC)).alarms == []
 
 
-def test_withdrawn_tasks_are_news_once(begun) -> None:
+def test_withdrawn_tasks_are_news_once(begun):
     first = glance(begun)
     gone = begun.cohorts["cohort-2027-01"][0]
     begun.withdraw(gone, None)
@@ -72,7 +72,7 @@ def test_withdrawn_tasks_are_news_once(begun) -> None:
     assert glance(begun, second.seen).news == []
 
 
-def test_a_second_history_is_an_alarm_with_both_heads(begun, new_month) -> None:
+def test_a_second_history_is_an_alarm_with_both_heads(begun, new_month):
     first = glance(begun)
     other = new_month("other")
     other.commit_all()
@@ -89,14 +89,14 @@ def test_a_second_history_is_an_alarm_with_both_heads(begun, new_month) -> None:
     assert found.seen == first.seen
 
 
-def test_a_log_that_went_back_is_an_alarm(begun, tmp_path) -> None:
+def test_a_log_that_went_back_is_an_alarm(begun, tmp_path):
     old = shutil.copytree(begun.folder / "log", tmp_path / "old")
     begun.score(1)
     begun.publish()
     assert glance(begun, glance(begun).seen, folder=old).alarms[0].startswith("the log went back from")
 
 
-def test_leaves_that_are_not_what_was_signed_are_refused(begun) -> None:
+def test_leaves_that_are_not_what_was_signed_are_refused(begun):
     (bundle,) = (begun.folder / "log" / "tile" / "entries").rglob(f"{len(begun.leaves)}")
     assert bundle == begun.folder / "log" / entries_path(0, len(begun.leaves))
     bundle.write_bytes(bundle.read_bytes().replace(b"docker", b"dorker"))

@@ -11,13 +11,13 @@ import pytest
 from vault.ledger.audit import audit
 from vault.ledger.single_file import write
 
+from ..builders import BAD, RELEASE, VECTORS, bad_release
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "docs" / "audit.py"
-VECTORS = ROOT / "tests" / "vectors" / "ledger"
-GOOD, CHANGED = (VECTORS / name / "Historical-2026-12" for name in ("good", "key-changed"))
-BAD = json.loads((VECTORS / "bad.json").read_text())
+GOOD, CHANGED = (VECTORS / name / RELEASE for name in ("good", "key-changed"))
 KEY, OLDER = VECTORS / "log.vkey", VECTORS / "older-checkpoint"
 ALONE = ("-I", "-S")  # of what is installed nothing is found
 BOTH = pytest.mark.parametrize("python", [("-I",), ALONE], ids=["with the package", "with none"])
@@ -28,17 +28,17 @@ def run(python: tuple[str, ...], *arguments: object) -> subprocess.CompletedProc
     return subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False)
 
 
-def test_the_file_is_what_the_modules_make() -> None:
+def test_the_file_is_what_the_modules_make():
     assert FILE.read_text() == write(), "python -m vault.ledger.single_file > docs/audit.py"
 
 
-def test_without_what_is_installed_there_is_no_package() -> None:
+def test_without_what_is_installed_there_is_no_package():
     command = [sys.executable, *ALONE, "-c", "import cryptography"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 1
 
 
 @BOTH
-def test_it_says_of_a_good_release_what_the_modules_say(python: tuple[str, ...]) -> None:
+def test_it_says_of_a_good_release_what_the_modules_say(python):
     said = run(python, GOOD, "--key", KEY, "--previous", OLDER, "--json")
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout) == audit(GOOD, [KEY.read_text().strip()], OLDER.read_text()).as_json()
@@ -47,19 +47,14 @@ def test_it_says_of_a_good_release_what_the_modules_say(python: tuple[str, ...])
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_it_says_of_a_bad_release_what_the_modules_say(name: str, tmp_path: Path) -> None:
-    base = VECTORS / BAD[name].get("of", "good")
-    folder, key = shutil.copytree(base / GOOD.name, tmp_path / "bundle"), base / "log.vkey"
-    key = key if key.exists() else KEY
-    shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
-    for path in BAD[name]["without"]:
-        (folder / path).unlink()
+def test_it_says_of_a_bad_release_what_the_modules_say(name, tmp_path):
+    folder, key = bad_release(name, tmp_path / "bundle")
     said = run(ALONE, folder, "--key", key, "--json")
     assert said.returncode == 1
     assert json.loads(said.stdout) == audit(folder, key.read_text().split()).as_json()
 
 
-def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path: Path) -> None:
+def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path):
     folder = shutil.copytree(GOOD, tmp_path / "bundle")
     checkpoint = folder / "log" / "checkpoint"
     name, _, signature = checkpoint.read_text().rpartition(" ")
@@ -80,7 +75,7 @@ def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path: Path) -> No
         ((GOOD, "--key", KEY, "--previous", KEY), 2, "holds no checkpoint"),
     ],
 )
-def test_what_it_cannot_use_is_named(arguments: tuple[object, ...], code: int, says: str) -> None:
+def test_what_it_cannot_use_is_named(arguments, code, says):
     said = run(ALONE, *arguments)
     assert (said.returncode, said.stdout) == (code, "")
     assert says in said.stderr

@@ -13,21 +13,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vault.ledger import jcs
 from vault.ledger.append import LogWriter
-from vault.ledger.note import Signer
 from vault.ledger.proof import Proof
+
+from ..builders import ORIGIN, signer, turned
 
 pytestmark = pytest.mark.slow
 
 STRANGERS = Path(__file__).with_name("strangers")
 NODE = Path(sys.prefix, "world", "node", "bin", "node")
 CANONICALIZE = Path(sys.prefix, "tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
-ORIGIN = "bench.example/log"
 OLD, SIZE = 300, 65_800  # three levels of tiles, each with a last one that is not full
 INDEX = 65_790
 
@@ -50,9 +49,8 @@ class Log:
     """A log on disk, an older head of it, and a proof of each kind."""
 
     def __init__(self, folder, size, old, index):
-        signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
-        self.folder, self.key = folder, signer.verifier.vkey
-        writer = LogWriter(folder / "log", folder / "head" / "signed", signer, ORIGIN)
+        self.folder, self.key = folder, signer().verifier.vkey
+        writer = LogWriter(folder / "log", folder / "head" / "signed", signer(), ORIGIN)
         leaves = [b"leaf %d" % number for number in range(size)]
         writer.append(leaves[:old], 0)
         (folder / "old").write_text(writer.note())
@@ -98,9 +96,9 @@ def test_go_reads_checkpoint_tiles_and_both_proofs(tlog, tmp_path):
 def test_go_refuses_what_was_changed(tlog, tmp_path, name, says):
     log = Log(tmp_path, 300, 200, 7)
     assert tlog(*log.arguments()).returncode == 0
-    data = bytearray((tmp_path / name).read_bytes())
-    data[2 if "entries" in name else data.find(b"\n", 40) - 4] ^= 1  # no length, and in a text the last hash
-    (tmp_path / name).write_bytes(data)
+    data = (tmp_path / name).read_bytes()
+    place = 2 if "entries" in name else data.find(b"\n", 40) - 4  # no length, and in a text the last hash
+    (tmp_path / name).write_bytes(turned(data, 8 * place % (8 * len(data))))
     done = tlog(*log.arguments())
     assert done.returncode == 1
     assert any(word in done.stderr for word in says.split("|")), done.stderr
@@ -108,7 +106,7 @@ def test_go_refuses_what_was_changed(tlog, tmp_path, name, says):
 
 def test_go_refuses_a_key_that_was_not_named(tlog, tmp_path):
     log = Log(tmp_path, 3, 2, 1)
-    log.key = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"\1" * 32)).verifier.vkey
+    log.key = signer(1).verifier.vkey
     done = tlog(*log.arguments())
     assert (done.returncode, "no verifiable signatures" in done.stderr) == (1, True)
 

@@ -1,7 +1,5 @@
 """A witness signs one history of a log, answers as tlog-witness says, and is not raced into signing another."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
@@ -56,7 +54,7 @@ def witness(new_witness: Callable[..., LocalWitness]) -> LocalWitness:
     return new_witness()
 
 
-def test_a_log_that_grows_is_cosigned_with_every_key(witness: LocalWitness) -> None:
+def test_a_log_that_grows_is_cosigned_with_every_key(witness):
     old = 0
     for size in (3, 7, 7, 256, 300, 600):
         reply = witness.add_checkpoint(asked(old, size))
@@ -68,9 +66,7 @@ def test_a_log_that_grows_is_cosigned_with_every_key(witness: LocalWitness) -> N
         old = size
 
 
-def test_what_was_cosigned_is_on_disk_and_outlives_a_restart(
-    new_witness: Callable[..., LocalWitness], tmp_path: Path
-) -> None:
+def test_what_was_cosigned_is_on_disk_and_outlives_a_restart(new_witness, tmp_path):
     stranger = "\u2014 elsewhere.example AAAAAAAA\n"
     reply = new_witness().add_checkpoint(asked(0, 5) + stranger.encode())
     kept = tmp_path / "state" / hashlib.sha256(ORIGIN.encode()).hexdigest()
@@ -111,7 +107,7 @@ def test_what_was_cosigned_is_on_disk_and_outlives_a_restart(
         (asked(3, 3, tree=OTHER), 409, "size 3 was cosigned with the root"),
     ],
 )
-def test_every_answer(witness: LocalWitness, body: bytes, status: int, says: str) -> None:
+def test_every_answer(witness, body, status, says):
     assert witness.add_checkpoint(asked(0, 3)).status == 200
     reply = witness.add_checkpoint(body)
     assert reply.status == status, reply.body
@@ -120,13 +116,13 @@ def test_every_answer(witness: LocalWitness, body: bytes, status: int, says: str
     assert witness.last(ORIGIN).size == (7 if body == asked(3, 7) else 3)
 
 
-def test_from_nothing_a_proof_is_empty(witness: LocalWitness) -> None:
+def test_from_nothing_a_proof_is_empty(witness):
     assert witness.add_checkpoint(asked(0, 3, proof=[bytes(32)])).status == 422
     assert witness.add_checkpoint(asked(0, 0)).status == 200
     assert witness.add_checkpoint(asked(0, 3)).status == 200
 
 
-def test_a_log_may_have_two_keys_and_the_key_of_another_log_is_a_strangers(tmp_path: Path) -> None:
+def test_a_log_may_have_two_keys_and_the_key_of_another_log_is_a_strangers(tmp_path):
     other = Signer("other.example/log", THIEF.key)
     witness = LocalWitness(tmp_path, [LOG.verifier, THIEF.verifier, other.verifier], KEYS[:1], lambda: NOW)
     assert witness.add_checkpoint(asked(0, 3, signer=THIEF)).status == 200
@@ -136,7 +132,7 @@ def test_a_log_may_have_two_keys_and_the_key_of_another_log_is_a_strangers(tmp_p
     assert witness.last(other.name).size == 0
 
 
-def test_no_byte_can_change_and_another_tree_be_signed(tmp_path: Path) -> None:
+def test_no_byte_can_change_and_another_tree_be_signed(tmp_path):
     witness = LocalWitness(tmp_path, [LOG.verifier], KEYS[:1], lambda: NOW)
     witness.add_checkpoint(asked(0, 3))
     good = asked(3, 7)
@@ -147,7 +143,7 @@ def test_no_byte_can_change_and_another_tree_be_signed(tmp_path: Path) -> None:
     assert witness.last(ORIGIN) == head(3)
 
 
-def test_a_state_that_was_damaged_signs_nothing(witness: LocalWitness, tmp_path: Path) -> None:
+def test_a_state_that_was_damaged_signs_nothing(witness, tmp_path):
     witness.add_checkpoint(asked(0, 3))
     kept = next(path for path in (tmp_path / "state").iterdir() if not path.suffix)
     kept.write_bytes(kept.read_bytes().replace(b"\n3\n", b"\n2\n"))
@@ -155,7 +151,7 @@ def test_a_state_that_was_damaged_signs_nothing(witness: LocalWitness, tmp_path:
         witness.add_checkpoint(asked(2, 7))
 
 
-def test_threads_that_race_get_one_cosignature_a_size(witness: LocalWitness) -> None:
+def test_threads_that_race_get_one_cosignature_a_size(witness):
     witness.add_checkpoint(asked(0, 3))
     bodies = [asked(3, size) for size in range(4, 40)] * 2
     with ThreadPoolExecutor(8) as pool:
@@ -167,9 +163,7 @@ def test_threads_that_race_get_one_cosignature_a_size(witness: LocalWitness) -> 
 
 
 @pytest.mark.slow
-def test_processes_that_race_never_roll_a_witness_back(
-    new_witness: Callable[..., LocalWitness], tmp_path: Path
-) -> None:
+def test_processes_that_race_never_roll_a_witness_back(new_witness, tmp_path):
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
         "from test_witness import *\n"
@@ -188,6 +182,6 @@ def test_processes_that_race_never_roll_a_witness_back(
 
 
 @pytest.mark.parametrize(("logs", "keys"), [([], KEYS), ([LOG.verifier], [])])
-def test_a_witness_has_a_key_and_a_log(tmp_path: Path, logs: list, keys: list) -> None:
+def test_a_witness_has_a_key_and_a_log(tmp_path, logs, keys):
     with pytest.raises(Malformed, match="name both"):
         LocalWitness(tmp_path, logs, keys, lambda: NOW)

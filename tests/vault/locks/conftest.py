@@ -1,7 +1,5 @@
 """Secrets of every kind, with what really keeps them: a SoftHSM token, age and SSH keys, a key service of our own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A command in front of a key service is believed in what can be checked, and told nothing that it need not know."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

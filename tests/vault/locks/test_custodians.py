@@ -1,7 +1,5 @@
 """Any two of three open the ring with ordinary files; whatever else they bring is refused in one clear sentence."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from itertools import permutations

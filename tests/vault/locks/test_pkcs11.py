@@ -1,7 +1,5 @@
 """The token keeps its key: it is asked to encrypt and to decrypt, and gives nothing else away."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path

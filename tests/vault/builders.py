@@ -1,0 +1,55 @@
+"""Keys, turned bits and frozen releases, for the tests of the vault and of its ledger."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+
+from vault.ledger.cosignature import Cosigner
+from vault.ledger.note import Signer
+
+ORIGIN = "bench.example/log"
+VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
+RELEASE = "Historical-2026-12"
+BAD = json.loads((VECTORS / "bad.json").read_text())
+
+
+def edwards(seed: int = 0) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(bytes([seed] * 32))
+
+
+def signer(seed: int = 0, name: str = ORIGIN) -> Signer:
+    return Signer(name, edwards(seed))
+
+
+WITNESSES = {
+    "A": Cosigner("a.example/w", edwards(1)),
+    "B": Cosigner("b.example/w", edwards(2)),
+    "C": Cosigner("c.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
+}
+
+
+def turned(data: bytes, *bits: int) -> bytes:
+    """Turn some of the bits of data."""
+    changed = bytearray(data)
+    for bit in bits:
+        changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def flips(data: bytes, step: int = 1) -> Iterator[bytes]:
+    """Give the data with one bit turned, for every bit or for each of so many."""
+    return (turned(data, bit) for bit in range(0, 8 * len(data), step))
+
+
+def bad_release(name: str, to: Path) -> tuple[Path, Path]:
+    """Copy one of the frozen bad releases; give its folder and the file of the keys that it is held against."""
+    base = VECTORS / BAD[name].get("of", "good")
+    folder, keys = shutil.copytree(base / RELEASE, to), base / "log.vkey"
+    shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
+    for path in BAD[name]["without"]:
+        (folder / path).unlink()
+    return folder, keys if keys.exists() else VECTORS / "log.vkey"
