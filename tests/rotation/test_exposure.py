@@ -32,14 +32,6 @@ def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home):
     assert len(begun_home.books.exposures.servings()) == 2 * len(run.tasks)
 
 
-@pytest.mark.slow
-def test_what_a_run_that_broke_off_was_served_stays_in_the_ledger(begun_home):
-    run = begun_home.open("gone")
-    begun_home.official.serve(run)
-    begun_home.official.abort(run.record.number, "interrupted")
-    assert len(begun_home.books.exposures.servings()) == len(run.tasks)
-
-
 def test_a_burn_counts_servings_submitters_and_readers_and_nobody_twice():
     ledger = [
         served("t", "ada", times=2),

@@ -1,16 +1,13 @@
 """Leaks of tasks drawn from the shipped grammars, in a small sample; `./run bench tracing` makes the large one."""
 
-import sys
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
 
 from rotation.tracing import trace
 
-sys.path.insert(0, str(Path(__file__).parent))
-import leaking
+from . import leaking
 
 CASES = 20
 pytestmark = pytest.mark.slow
@@ -34,7 +31,6 @@ def outcomes(among, by, spoil, **what):
     return count
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spoil", leaking.SPOILT)
 def test_the_right_run_is_named_also_after_rewording_and_with_a_third_missing(among, spoil):
     said = outcomes(among, 1, spoil, world=True)
@@ -42,14 +38,12 @@ def test_the_right_run_is_named_also_after_rewording_and_with_a_third_missing(am
     assert said["false"] == 0
 
 
-@pytest.mark.slow
 def test_of_a_goal_alone_a_part_mostly_suffices(among):
     said = outcomes(among, 1, "a third missing")
     assert said["right"] >= 8
     assert said["false"] == 0
 
 
-@pytest.mark.slow
 def test_two_who_mixed_their_texts_are_said_to_be_two_and_no_third_is_named(among):
     said = outcomes(among, 2, "as it was", world=True)
     assert said["two"] >= 15
@@ -57,7 +51,6 @@ def test_two_who_mixed_their_texts_are_said_to_be_two_and_no_third_is_named(amon
     assert said["false"] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("world", [False, True])
 def test_what_nobody_on_record_was_shown_accuses_nobody(among, world):
     said = outcomes(among, 0, "as it was", world=world)

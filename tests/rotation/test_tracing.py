@@ -8,6 +8,8 @@ import pytest
 from rotation.tracing import Recipient, Served, Trace, trace
 from vault import variant
 
+from .leaking import cut
+
 pytestmark = pytest.mark.slow
 
 GOAL = (
@@ -48,14 +50,6 @@ def reworded(text: str, dice: random.Random) -> str:
         word if "-" in word or dice.random() > 0.125 else dice.choice(["", "some", "thing"]) for word in text.split()
     ]
     return "  ".join(word for word in words if word).upper().replace("-", "_")
-
-
-def cut(text: str, dice: random.Random) -> str:
-    """A third is missing, wherever it is."""
-    words = text.split()
-    start = dice.randrange(len(words))
-    gone = {(start + n) % len(words) for n in range(len(words) // 3)}
-    return " ".join(word for n, word in enumerate(words) if n not in gone)
 
 
 def mixed(one: str, other: str, dice: random.Random) -> str:

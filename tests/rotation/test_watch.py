@@ -205,7 +205,6 @@ def live(home: Benchmark) -> set[str]:
     return {task for cohort in home.books.months.cohorts("live") for task in cohort.tasks}
 
 
-@pytest.mark.slow
 def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(benchmark_home):
     from rotation.anomaly.scan import judged
 

@@ -62,6 +62,11 @@ def gone(home: Benchmark, *tasks: str, why: str = "it leaked") -> list[withdrawa
     return [one for one in withdrawal.listed(home.books) if one.task in tasks]
 
 
+def broken_off(home: Benchmark, task: str, on_step: Any = killed) -> None:
+    with pytest.raises(Killed):
+        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=on_step)
+
+
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / name).read_text().splitlines()]
 
@@ -141,7 +146,6 @@ def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home):
     turned(home, FIRST)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("finisher", ["a run", "a turn"])  # the verb: tests/quarterturn/test_withdrawing.py
 @pytest.mark.parametrize("step", withdrawal.STEPS[:2])
 def test_killed_after_any_step_it_is_finished_once_by_whoever_comes_next(home, step, finisher):
@@ -152,8 +156,7 @@ def test_killed_after_any_step_it_is_finished_once_by_whoever_comes_next(home, s
         if done == step:
             raise Killed
 
-    with pytest.raises(Killed):
-        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=after)
+    broken_off(home, task, after)
     assert state(home, refill) is State.REVIEWED
     home.reopen()
     if finisher == "a run":
@@ -168,8 +171,7 @@ def test_a_gap_that_nobody_published_is_opened_by_the_turn_that_comes_next(home)
     task = members(home)[0]
     gone(home, spare(home, task))
 
-    with pytest.raises(Killed):
-        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=killed)
+    broken_off(home, task)
     home.reopen()
     assert task in {line["id"] for line in lines(turned(home, FIRST), "withdrawn.jsonl")}
 
@@ -188,8 +190,7 @@ def test_killed_inside_the_first_step_nothing_has_happened(home, monkeypatch, ca
     before = members(home)
     with monkeypatch.context() as patch:
         patch.setattr(target, call, after)
-        with pytest.raises(Killed):
-            withdrawal.withdraw(books, [task], "it leaked", who="ada")
+        broken_off(home, task, None)
     assert (members(home), state(home, task), withdrawal.listed(books)) == (before, State.LIVE, [])
     assert not withdrawal.is_withdrawn(books, task)
 

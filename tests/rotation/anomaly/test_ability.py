@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
-from worlds import table_of
 
 from rotation.anomaly.ability import apart, fit, without
 from rotation.anomaly.table import Floats, Table
+
+from .worlds import table_of
 
 RUNS, TASKS = 20, 120
 

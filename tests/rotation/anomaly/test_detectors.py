@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from worlds import World, Wrong, flagged, play
 
 from rotation.anomaly.copying import _Month, _powers, copying
 from rotation.anomaly.correction import holm
 from rotation.anomaly.family import family
 from rotation.anomaly.scan import judged, scan
 from rotation.anomaly.task import task
+
+from .worlds import World, Wrong, flagged, play
 
 SMALL = World(submitters=10, rotations=3, cohort=15, families=12)
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from worlds import table_of
 
 from rotation.anomaly.effort import fit, truncated
 from rotation.anomaly.table import Floats, Table
+
+from .worlds import table_of
 
 SUBMITTERS, TASKS, MONTHS = 16, 90, 3
 NOISE, OWN = 0.25, 0.3

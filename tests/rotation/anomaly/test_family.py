@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit
-from worlds import World, flagged, play
 
 from rotation.anomaly import family as room
 from rotation.anomaly.family import family
 from rotation.anomaly.past import expected
 from rotation.anomaly.table import Bools, Table
+
+from .worlds import World, flagged, play
 
 WORLD = World(rotations=3, families=20, cohort=20)
 

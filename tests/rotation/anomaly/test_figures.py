@@ -3,10 +3,11 @@ import json
 import numpy as np
 import pytest
 from scipy.special import expit
-from worlds import table_of
 
 from rotation.anomaly import figures
 from rotation.anomaly.linking import Line, link
+
+from .worlds import table_of
 
 KNOWING, SUBMITTERS, MONTHS, COHORT = 1, 10, 3, 40
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import World, play
 
 from rotation.anomaly.habit import Habit, habit
 from rotation.anomaly.table import Floats, Table
+
+from .worlds import World, play
 
 TABLE = play(World(submitters=12, rotations=3, absence=0.0, again=0.0, cohort=4), 1)
 SURE = np.full(len(TABLE.runs), 25.0)

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import World, Wrong, flagged, play
 
 from rotation.anomaly.leak import Study, contrasts, leak, smallest, window
+
+from .worlds import World, Wrong, flagged, play
 
 pytestmark = pytest.mark.slow
 

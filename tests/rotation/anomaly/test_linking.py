@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit
-from worlds import table_of
 
 from rotation.anomaly.linking import FEWEST, Line, groups, link
 from rotation.anomaly.table import Table
+
+from .worlds import table_of
 
 LIFE, COHORT, FAMILIES = 4, 50, 40
 HARDER = 0.6  # half a standard deviation of difficulties

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from worlds import World, play
 
 from rotation.anomaly.past import expected
 from rotation.anomaly.table import Table
+
+from .worlds import World, play
 
 WORLD = World(rotations=3, submitters=20)
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worlds import World, Wrong, play, write
 
 from rotation.anomaly import records
 from rotation.anomaly.table import Table
 from rotation.errors import Malformed
+
+from .worlds import World, Wrong, play, write
 
 ROW: dict[str, Any] = {
     "rotation": 1,

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worlds import World, Wrong, play
 
 from rotation.anomaly.leak import smallest
 from rotation.anomaly.report import report, visible
 from rotation.anomaly.scan import judged
+
+from .worlds import World, Wrong, play
 
 SMALL = World(submitters=8, rotations=3, cohort=20, families=16, absence=0, again=0.3)
 NAMES = [f"who{number:03}" for number in range(8)]

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import World, Wrong, flagged, play
 
 from rotation.anomaly.past import expected
 from rotation.anomaly.table import Table
 from rotation.anomaly.task import task
+
+from .worlds import World, Wrong, flagged, play
 
 WORLD = World(rotations=3)
 

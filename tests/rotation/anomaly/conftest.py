@@ -1,6 +1,0 @@
-"""The tests' made-up worlds, for all that are in this folder."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
