@@ -16,6 +16,20 @@ VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
 RELEASE = "Historical-2026-12"
 BAD = json.loads((VECTORS / "bad.json").read_text())
 
+RESULT_ROW = {
+    "run": 1,
+    "task": "t-" + "a" * 16,
+    "cohort": "cohort-2026-12",
+    "category": "recovery",
+    "verdict": "true",
+    "passed": True,
+    "calls": 7,
+    "max_steps": 12,
+    "unlisted": 1,
+    "saw_error": True,
+    "skeleton": "ab",
+}
+
 
 def edwards(seed: int = 0) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(bytes([seed] * 32))

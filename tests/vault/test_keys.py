@@ -3,9 +3,6 @@
 import base64
 import json
 import os
-import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -284,44 +281,6 @@ def two_keys(tmp_path_factory):
     ring = FileKeyRing.create(path, None)
     ring.add_key(NOW)
     return path, path.read_bytes(), ring.key_ids
-
-
-BREAK = """
-import os, signal, sys
-from datetime import UTC, datetime
-from pathlib import Path
-from vault.keys import FileKeyRing
-
-step, path = sys.argv[1], Path(sys.argv[2])
-ring = FileKeyRing.open(path, None)
-real, calls = getattr(os, step), 0
-
-def killed(*arguments, **named):
-    global calls
-    calls += 1
-    if calls == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return real(*arguments, **named)
-
-setattr(os, step, killed)
-ring.add_key(datetime.now(UTC))
-print("done")
-"""
-
-
-@pytest.mark.parametrize(("step", "call", "keys"), [("fsync", 1, 1), ("rename", 1, 1), ("fsync", 2, 2)])
-def test_a_kill_in_the_middle_of_a_change_leaves_the_old_file_or_the_new(path, step, call, keys):
-    ring = FileKeyRing.create(path, None)
-    blob = ring.wrap(KEY, b"c")
-    done = subprocess.run(
-        [sys.executable, "-c", BREAK, step, str(path), str(call)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    again = FileKeyRing.open(path, None)
-    assert len(again.key_ids) == keys
-    assert again.unwrap(blob, b"c") == KEY
-    again.add_key(NOW)
-    assert len(ring.key_ids) == keys + 1
 
 
 def test_a_disk_that_fails_leaves_the_old_file(path, monkeypatch):

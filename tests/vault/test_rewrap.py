@@ -39,6 +39,13 @@ def filled(vault, add):
     return vault
 
 
+def rotated(rotation):
+    """Change the key, from its beginning to its end."""
+    rotation.begin()
+    rotation.rewrap()
+    rotation.finish()
+
+
 def counted(engine, ring):
     with Session(engine) as session:
         return protected_by(session, ring, NoFiles())
@@ -91,9 +98,7 @@ def test_a_part_is_small_in_bytes_too(filled, rotation, monkeypatch):
 
 def test_who_did_it_to_which_key_stands_in_the_access_log(filled, ring, rotation):
     old = ring.key_id
-    rotation.begin()
-    rotation.rewrap()
-    rotation.finish()
+    rotated(rotation)
     entries = [(entry.who, entry.what, entry.why) for entry in filled.access_log()]
     assert entries == [
         ("ada", f"ring/{old}", "keys rotate: a new key takes its place"),
@@ -175,9 +180,7 @@ def test_what_was_read_just_before_it_was_wrapped_again_opens(engine, filled, ri
     service = FileKeyRing.open(ring.path, None)
     with Session(engine) as session:
         row = session.get(BlobRow, "trace/1")
-    rotation.begin()
-    rotation.rewrap()
-    rotation.finish()
+    rotated(rotation)
     service.wrap(b"k" * 32, b"somebody else's, in another thread")
     context = blobs.context(row.name, row.created_at)
     assert unseal(row.sealed(), context, service) == b"what happened 1"
@@ -305,7 +308,6 @@ print(json.dumps({"steps": Counter(os.read(reading, 4096).decode().split()), "ke
 
 
 @pytest.mark.both_databases
-@pytest.mark.slow
 def test_a_rotation_that_is_killed_at_any_step_goes_on_from_there(engine, filled, start):
     """Before the first key is in place nothing has begun, and after the last is dropped nothing is left to do."""
     engine.dispose()
@@ -346,7 +348,6 @@ print(json.dumps(turned))
 
 
 @pytest.mark.both_databases
-@pytest.mark.slow
 def test_nothing_is_lost_while_two_write_and_two_change_the_key(engine, filled, ring, rotation, start):
     writers = [start(WRITER) for _ in range(2)]
     for writer in writers:
@@ -354,8 +355,6 @@ def test_nothing_is_lost_while_two_write_and_two_change_the_key(engine, filled, 
     turned = sum(finished(turner) for turner in [start(TURNER) for _ in range(2)])
     assert turned >= 4
     sealed = sum(finished(writer) for writer in writers)
-    rotation.begin()
-    rotation.rewrap()
-    rotation.finish()
+    rotated(rotation)
     assert counted(engine, ring) == {ring.key_id: Protects(5, 6 + sealed)}
     assert len(opens(filled)[1]) == 5 + sealed

@@ -16,33 +16,35 @@ def key():
     return Ed25519PrivateKey.generate()
 
 
-def test_a_stored_key_signs_again(tmp_path, ring, key):
+@pytest.fixture
+def path(tmp_path, ring, key):
+    """Where the key is stored."""
     signing.store(tmp_path / "log.key", key, ring)
-    again = signing.load(tmp_path / "log.key", ring)
+    return tmp_path / "log.key"
+
+
+def test_a_stored_key_signs_again(path, ring, key):
+    again = signing.load(path, ring)
     key.public_key().verify(again.sign(b"head"), b"head")
 
 
-def test_the_file_shows_no_byte_of_the_key_and_belongs_to_its_owner(tmp_path, ring, key):
-    path = tmp_path / "log.key"
-    signing.store(path, key, ring)
+def test_the_file_shows_no_byte_of_the_key_and_belongs_to_its_owner(path, key):
     assert path.stat().st_mode & 0o777 == 0o600
     raw = key.private_bytes_raw()
     assert raw not in path.read_bytes()
     assert raw.hex().encode() not in path.read_bytes()
 
 
-def test_without_its_ring_it_is_locked(tmp_path, ring, key):
-    signing.store(tmp_path / "log.key", key, ring)
+def test_without_its_ring_it_is_locked(path, tmp_path):
     other = FileKeyRing.create(tmp_path / "other.json", None)
     with pytest.raises(Locked, match="does not hold"):
-        signing.load(tmp_path / "log.key", other)
+        signing.load(path, other)
 
 
-def test_a_key_is_never_stored_over_another(tmp_path, ring, key):
-    signing.store(tmp_path / "log.key", key, ring)
+def test_a_key_is_never_stored_over_another(path, ring, key):
     with pytest.raises(Refused):
-        signing.store(tmp_path / "log.key", Ed25519PrivateKey.generate(), ring)
-    assert signing.load(tmp_path / "log.key", ring).private_bytes_raw() == key.private_bytes_raw()
+        signing.store(path, Ed25519PrivateKey.generate(), ring)
+    assert signing.load(path, ring).private_bytes_raw() == key.private_bytes_raw()
 
 
 def test_another_sealed_thing_in_its_place_does_not_become_a_key(tmp_path, ring):

@@ -22,11 +22,8 @@ def glance(month, kept: Seen | None = None, now: datetime = DECEMBER, folder: Pa
 def begun(month):
     """A month that was committed to, with a run under way."""
     month.commit_all()
-    month.publish()
     month.state_set()
-    month.publish()
     month.open_run(1)
-    month.publish()
     return month
 
 
@@ -66,7 +63,6 @@ def test_withdrawn_tasks_are_news_once(begun):
     first = glance(begun)
     gone = begun.cohorts["cohort-2027-01"][0]
     begun.withdraw(gone, None)
-    begun.publish()
     second = glance(begun, first.seen)
     assert [line.split(":")[0] for line in second.news] == [f"{gone} was withdrawn at leaf {len(begun.leaves) - 1}"]
     assert glance(begun, second.seen).news == []
@@ -76,7 +72,6 @@ def test_a_second_history_is_an_alarm_with_both_heads(begun, new_month):
     first = glance(begun)
     other = new_month("other")
     other.commit_all()
-    other.publish()
     other.state_set()
     other.open_run(1, track="endpoint")
     other.abort(1)

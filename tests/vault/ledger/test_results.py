@@ -5,18 +5,15 @@ import pytest
 from vault.errors import Malformed
 from vault.ledger import results
 
-ROW = {
-    "run": 1, "task": "t-" + "a" * 16, "cohort": "cohort-2026-12", "category": "recovery", "verdict": "true",
-    "passed": True, "calls": 7, "max_steps": 12, "unlisted": 1, "saw_error": True, "skeleton": "ab",
-}  # fmt: skip
+from ..builders import RESULT_ROW
 
 
 def test_totals_add_up_exactly():
     rows = [
-        ROW,
-        ROW | {"max_steps": 9, "saw_error": False},
-        ROW | {"passed": False, "verdict": "false"},
-        ROW | {"passed": False, "verdict": "unknown", "category": "composition"},
+        RESULT_ROW,
+        RESULT_ROW | {"max_steps": 9, "saw_error": False},
+        RESULT_ROW | {"passed": False, "verdict": "false"},
+        RESULT_ROW | {"passed": False, "verdict": "unknown", "category": "composition"},
     ]
     totals = results.totals_of(1, "cohort-2026-12", rows)
     assert totals == {
@@ -45,6 +42,6 @@ def test_results_are_ordered_by_their_tasks_commitments():
 
 @pytest.mark.parametrize("change", [{"passed": 1}, {"calls": -1}, {"calls": True}, {"verdict": "maybe"}, {"more": 1}])
 def test_results_of_another_shape(change):
-    results.RESULT(ROW, "$")
+    results.RESULT(RESULT_ROW, "$")
     with pytest.raises(Malformed):
-        results.RESULT(ROW | change, "$")
+        results.RESULT(RESULT_ROW | change, "$")

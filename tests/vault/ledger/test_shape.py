@@ -13,7 +13,7 @@ from vault.ledger.jcs import canonical, parse_canonical
 from vault.ledger.shape import anything, list_of, matching, natural, one_of, record, sha256, text
 from vault.ledger.statement import KINDS
 
-from ..builders import flips
+from ..builders import RESULT_ROW, flips
 
 pytestmark = pytest.mark.slow
 
@@ -23,19 +23,7 @@ SHAPES = LINES | STATEMENTS
 RESULT = {
     "position": 3,
     "proof": ["ab" * 32, "cd" * 32],
-    "result": {
-        "run": 1,
-        "task": "t-" + "a" * 16,
-        "cohort": "cohort-2026-12",
-        "category": "recovery",
-        "verdict": "true",
-        "passed": True,
-        "calls": 7,
-        "max_steps": 12,
-        "unlisted": 0,
-        "saw_error": False,
-        "skeleton": "0f",
-    },
+    "result": RESULT_ROW,
     "run": 1,
     "salt": "ef" * 32,
 }

@@ -66,7 +66,6 @@ class Log:
         return *(word for pair in named for word in pair), self.folder / "log", self.key
 
 
-@pytest.mark.slow
 def test_go_reads_checkpoint_tiles_and_both_proofs(tlog, tmp_path):
     done = tlog(*Log(tmp_path, SIZE, OLD, INDEX).arguments())
     assert done.returncode == 0, done.stderr

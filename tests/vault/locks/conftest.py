@@ -50,6 +50,10 @@ class Post:
     def public(self, name: str) -> str:
         return (self.folder / f"{name}.pub").read_text().strip()
 
+    def split(self, threshold: int = 2, **public: str) -> Split:
+        """Split for the three people, or for others or with other keys."""
+        return Split(threshold, {name: self.public(name) for name in PEOPLE} | public, self.deliver)
+
 
 @pytest.fixture(scope="session")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -119,8 +123,7 @@ def custodians(request: pytest.FixtureRequest) -> Kept:
     def brought(*names: str) -> Custodians:
         return Custodians([post.share(name) for name in names])
 
-    maker = Split(2, {name: post.public(name) for name in PEOPLE}, post.deliver)
-    return Kept(maker, lambda: brought("ada", "cyd"), lambda: brought("bob"), ())
+    return Kept(post.split(), lambda: brought("ada", "cyd"), lambda: brought("bob"), ())
 
 
 def command(request: pytest.FixtureRequest) -> Kept:

@@ -21,7 +21,7 @@ def path(tmp_path):
 @pytest.fixture
 def ring(path, post):
     ring = FileKeyRing.create(path, None)
-    ring.add_lock(Split(2, {name: post.public(name) for name in PEOPLE}, post.deliver))
+    ring.add_lock(post.split())
     return ring
 
 
@@ -77,21 +77,19 @@ def test_too_few_repeated_and_changed_shares_are_each_named(path, ring, post):
 def test_shares_of_another_ring_and_another_split_do_not_mix(path, ring, post, tmp_path):
     ada = post.share("ada")
     again = Post(post.folder)
-    ring.add_lock(Split(2, {name: post.public(name) for name in PEOPLE}, again.deliver))
+    ring.add_lock(again.split())
     assert brought(path, again.share("ada"), again.share("bob")).key_id == ring.key_id
     refused(path, ada, again.share("bob"), match="belongs to another split")
     passed_off = replace(again.share("bob"), split=ada.split)
     refused(path, ada, passed_off, match="do not go together")
 
     other = Post(post.folder)
-    FileKeyRing.create(tmp_path / "other", None).add_lock(
-        Split(2, {name: post.public(name) for name in PEOPLE}, other.deliver)
-    )
+    FileKeyRing.create(tmp_path / "other", None).add_lock(other.split())
     refused(path, ada, other.share("bob"), match="share of bob belongs to another key ring, ring:")
 
 
 def test_after_the_lock_is_removed_the_shares_open_nothing(path, ring, post):
-    ring.add_lock(Split(3, {name: post.public(name) for name in PEOPLE}, Post(post.folder).deliver), "next")
+    ring.add_lock(Post(post.folder).split(3), "next")
     ring.remove_lock("custodians")
     with pytest.raises(Locked, match="another split"):
         brought(path, post.share("ada"), post.share("bob"))
@@ -113,7 +111,7 @@ def test_after_the_lock_is_removed_the_shares_open_nothing(path, ring, post):
 def test_a_split_that_could_not_be_joined_is_not_made(path, post, threshold, public, sentence):
     ring = FileKeyRing.create(path, None)
     with pytest.raises(Malformed, match=sentence):
-        ring.add_lock(Split(threshold, {name: post.public(name) for name in PEOPLE} | public, post.deliver))
+        ring.add_lock(post.split(threshold, **public))
     assert not post.files
     assert [lock["kind"] for lock in ring.locks] == ["file-mode"]
 
@@ -123,7 +121,7 @@ def test_nobody_holds_two_shares_under_two_names(path, post):
     public = {name: " ".join(post.public(name).split()[:2]) for name in PEOPLE}
     for twice in (public["ada"], f"{public['cyd']} cyd@another-machine"):
         with pytest.raises(Malformed, match="two custodians have one key"):
-            ring.add_lock(Split(2, {**public, "eve": twice}, post.deliver))
+            ring.add_lock(post.split(eve=twice))
     assert not post.files
 
 
