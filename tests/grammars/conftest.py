@@ -1,7 +1,5 @@
 """A small grammar to break, and a prover that plays filesystem calls on a tree in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random

@@ -1,6 +1,7 @@
 import json
 import re
-from threading import Barrier, Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -138,18 +139,15 @@ def test_goals_are_compared_as_they_were_drawn_with_their_free_values_open(draft
 
 
 def test_of_two_that_are_told_alike_at_the_same_moment_one_gets_in(draft, changed):
-    around, start, said = Around(), Barrier(8), []
+    around, start = Around(), Barrier(8)
     twins = [changed(draft, {"id": f"t-{number}"}, {}) for number in range(8)]
 
     def asks(twin):
         start.wait()
-        said.append(around.told(twin))
+        return around.told(twin)
 
-    threads = [Thread(target=asks, args=(twin,)) for twin in twins]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as threads:
+        said = list(threads.map(asks, twins))
     assert said.count(None) == 1
 
 

@@ -1,8 +1,9 @@
 """Which tasks are nearly one and the same."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from threading import Barrier, Thread
+from threading import Barrier
 
 import pytest
 
@@ -44,18 +45,15 @@ def test_what_is_near_does_not_join_and_nothing_is_near_itself(task):
 
 
 def test_of_two_twins_at_the_same_moment_one_gets_in(task):
-    neighbours, start, said = Neighbours(), Barrier(8), []
+    neighbours, start = Neighbours(), Barrier(8)
 
     def joins(name):
         sketch = Sketch.of(task)
         start.wait()
-        said.append(neighbours.join(name, sketch))
+        return neighbours.join(name, sketch)
 
-    threads = [Thread(target=joins, args=(str(number),)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as threads:
+        said = list(threads.map(joins, "abcdefgh"))
     assert said.count(None) == 1
 
 

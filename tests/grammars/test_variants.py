@@ -1,7 +1,5 @@
 """A draft with free parameters: its base stands among the others, and three variants more must hold."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
