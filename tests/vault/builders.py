@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from vault.ledger.cosignature import Cosigner
 from vault.ledger.note import Signer
+from vault.ledger.report import Report
 
 ORIGIN = "bench.example/log"
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
@@ -57,6 +58,14 @@ def turned(data: bytes, *bits: int) -> bytes:
 def flips(data: bytes, step: int = 1) -> Iterator[bytes]:
     """Give the data with one bit turned, for every bit or for each of so many."""
     return (turned(data, bit) for bit in range(0, 8 * len(data), step))
+
+
+def refused(report: Report, step: str, *words: str) -> None:
+    """Expect that an audit stopped at a step, and that these words are in its sentence."""
+    assert report.failed is not None, [one.detail for one in report.steps]
+    assert report.failed.name == step, (report.failed.name, report.failed.detail)
+    for word in words:
+        assert word in report.failed.detail, report.failed.detail
 
 
 def bad_release(name: str, to: Path) -> tuple[Path, Path]:

@@ -244,13 +244,23 @@ class Month:
         self.sign_with(new, careless=careless)
         self.publish()
 
-    def play_across(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> "Month":
-        """The whole month up to the turn, with a change of the key between its two runs."""
+    def begin(self) -> "Month":
+        """Commit to everything and state the set."""
         self.commit_all()
         self.state_set()
+        return self
+
+    def play_half(self) -> "Month":
+        """The month up to the end of its first run, all of it published."""
+        self.begin()
         self.open_run(1)
         self.score(1)
         self.publish()
+        return self
+
+    def play_across(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> "Month":
+        """The whole month up to the turn, with a change of the key between its two runs."""
+        self.play_half()
         self.hand_over(new, data, careless=careless)
         self.open_run(2)
         self.abort(2)
@@ -264,8 +274,7 @@ class Month:
 
     def play(self) -> "Month":
         """The whole month up to the turn, honestly."""
-        self.commit_all()
-        self.state_set()
+        self.begin()
         self.open_run(1)
         self.score(1)
         self.open_run(2)
@@ -277,8 +286,7 @@ class Month:
 
         Then its rest is withdrawn, and the cohort's other task, whose stratum has none.
         """
-        self.commit_all()
-        self.state_set()
+        self.begin()
         self.open_run(1)
         before = {name: list(tasks) for name, tasks in self.cohorts.items()}
         first, second = self.cohorts[RETIRED]

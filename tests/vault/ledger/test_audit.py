@@ -1,10 +1,9 @@
-"""An honest month is proved; every dishonest one is refused at the step that stops it, with a sentence."""
+"""An honest month is proved; a dishonest one is refused at its step, with a sentence. `test_vectors.py` has more."""
 
 import json
 import random
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.jcs import canonical
 from vault.ledger.note import Signer, Verifier
 
-from ..builders import turned
+from ..builders import refused, turned
 
 RETIRED = "cohort-2026-12"
 
@@ -22,7 +21,7 @@ RETIRED = "cohort-2026-12"
 @pytest.fixture
 def live(month):
     """A month whose set is live."""
-    return begun(month)
+    return month.begin()
 
 
 @pytest.fixture
@@ -31,15 +30,9 @@ def played(month):
     return month.play()
 
 
-def begun(month):
-    month.commit_all()
-    month.state_set()
-    return month
-
-
 def without_reserve(month):
     month.spares = []
-    return begun(month)
+    return month.begin()
 
 
 def rewrite(name, change):
@@ -50,14 +43,6 @@ def rewrite(name, change):
         files[name] = b"".join(canonical(row) + b"\n" for row in change(rows) or rows)
 
     return edit
-
-
-def refused(report, step, *words):
-    assert not report.ok
-    assert report.failed is not None, [s.detail for s in report.steps]
-    assert report.failed.name == step, (report.failed.name, report.failed.detail)
-    for word in words:
-        assert word in report.failed.detail, report.failed.detail
 
 
 # -- the honest month -------------------------------------------------------------------------------------------------
@@ -219,34 +204,6 @@ def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(played):
 # -- the log ----------------------------------------------------------------------------------------------------------
 
 
-def entries(folder: Path) -> Path:
-    return next((folder / "log/tile/entries/000.p").iterdir())
-
-
-def cut(data: bytes) -> list[bytes]:
-    found = []
-    while data:
-        length = 2 + int.from_bytes(data[:2], "big")
-        found.append(data[:length])
-        data = data[length:]
-    return found
-
-
-def test_reordered_leaves(played):
-    folder = played.retire()
-    parts = cut(entries(folder).read_bytes())
-    parts[0], parts[1] = parts[1], parts[0]
-    entries(folder).write_bytes(b"".join(parts))
-    refused(audit(folder, played.keys), "root", "leaf 0")
-
-
-def test_missing_leaf(played):
-    folder = played.retire()
-    parts = cut(entries(folder).read_bytes())
-    entries(folder).write_bytes(b"".join(parts[:3] + parts[4:]))
-    refused(audit(folder, played.keys), "root")
-
-
 def test_leaf_in_other_bytes_of_the_same_json(played):
     played.log("strange", json.dumps(json.loads(played.leaves[0])).encode())
     refused(audit(played.retire(by_hand=True), played.keys), "statements", "not canonical")
@@ -267,12 +224,6 @@ def test_task_committed_to_in_two_versions(month):
     month.tasks[task] = kept
     month.state_set()
     refused(audit(month.retire(), month.keys), "statements", task, "twice")
-
-
-def test_promise_that_changes_from_one_set_to_the_next(live):
-    live.cohorts[RETIRED].reverse()
-    live.state_set()
-    refused(audit(live.retire(), live.keys), "statements", "other tasks", RETIRED)
 
 
 def test_cohort_that_is_quietly_forgotten(live):
@@ -377,60 +328,32 @@ def test_file_that_was_edited_before_it_was_bound(played, what):
     refused(audit(played.retire(edit=edit), played.keys), step, words)
 
 
-def swapped(*fields):
-    """Give each of the two tasks these parts of the other."""
-
+def test_task_swapped_after_the_scores(played):
     def swap(content):
-        one, two = content.tasks
-        parts = [{name: getattr(task, name) for name in fields} for task in (two, one)]
-        return replace(content, tasks=[replace(one, **parts[0]), replace(two, **parts[1])])
+        first, *rest = content.tasks
+        return replace(content, tasks=[replace(first, document=first.document | {"max_steps": 14}), *rest])
 
-    return swap
-
-
-def later_version(content):
-    first, *rest = content.tasks
-    return replace(content, tasks=[replace(first, document=first.document | {"max_steps": 14}), *rest])
+    refused(audit(played.retire(swap), played.keys), "commitments", played.cohorts[RETIRED][0])
 
 
-OPENED = {
-    "a task swapped after the scores": (later_version, "commitments", "{0}"),
-    "two tasks swapped": (swapped("document"), "commitments", "leaf"),
-    "two salts swapped": (swapped("salt"), "commitments", "commitment"),
-    "tasks in another order": (lambda c: replace(c, tasks=c.tasks[::-1]), "promise", "task 1"),
-    "a task left out": (lambda c: replace(c, tasks=c.tasks[:1]), "promise", "{1}"),
-    "a task that counts opened as withdrawn": (
-        lambda c: replace(c, tasks=c.tasks[:1], withdrawn=c.tasks[1:]),
-        "commitments",
-        "by the log that is none",
-    ),
-    "a bad run dropped": (lambda c: replace(c, runs=c.runs[1:]), "runs", "[1, 2]"),
-}
+def test_task_that_counts_and_is_opened_as_withdrawn(played):
+    def moved(content):
+        return replace(content, tasks=content.tasks[:1], withdrawn=content.tasks[1:])
+
+    refused(audit(played.retire(moved), played.keys), "commitments", "by the log that is none")
 
 
-@pytest.mark.parametrize("what", OPENED)
-def test_other_things_opened_than_were_promised(played, what):
-    change, step, words = OPENED[what]
-    refused(audit(played.retire(change), played.keys), step, words.format(*played.cohorts[RETIRED]))
+def test_withdrawn_task_that_is_swapped(month):
+    def swapped(content):
+        return replace(content, withdrawn=[replace(content.withdrawn[0], salt=bytes(32))])
 
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda content: replace(content, withdrawn=()),
-        lambda content: replace(content, withdrawn=[replace(content.withdrawn[0], salt=bytes(32))]),
-    ],
-    ids=["not opened", "swapped"],
-)
-def test_withdrawn_task_that_is_not_the_one(month, change):
     without_reserve(month).withdraw(month.cohorts[RETIRED][0], None)
-    refused(audit(month.retire(change), month.keys), "commitments", month.gone[0])
+    refused(audit(month.retire(swapped), month.keys), "commitments", month.gone[0])
 
 
 @pytest.mark.parametrize(
     ("place", "refill", "words"),
     [
-        (0, lambda month: month.spares[1], "not next"),  # out of turn
         (0, lambda month: month.cohorts["cohort-2027-02"][0], "not next"),  # from nowhere
         (1, lambda month: month.spares[0], "not next in the reserve of git/recovery/hard"),  # from another reserve
     ],
@@ -456,7 +379,6 @@ def test_run_that_names_another_set_or_a_head_that_nobody_published(live, field,
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("café".encode(), b"cafe\xcc\x81"),  # the same letters to the eye: NFC and NFD
         (b'"max_steps":12', b'"max_steps":12.0'),
         (b'"max_steps":12', b'"max_steps":-0'),
         (b'"goal"', b'"go\\u0061l"'),
@@ -489,18 +411,6 @@ def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(live):
     live.withdraw(stranger, live.spares[0])
     live.withdraw(live.cohorts[RETIRED][0], live.spares[1])
     refused(audit(live.retire(), live.keys), "promise", stranger, "not being served")
-
-
-def test_figures_that_count_a_withdrawn_task(month):
-    without_reserve(month)
-    month.open_run(1)
-    served_before = {name: list(tasks) for name, tasks in month.cohorts.items()}
-    month.withdraw(month.cohorts[RETIRED][0], None)
-    month.score(1, served_before)
-    bound = [(dict(month.runs[0].opening), month.runs[0].totals)]
-    counted = b"".join(contents.aggregate("2026-12", RETIRED, bound))
-    folder = month.retire(edit=lambda files: files.update({contents.AGGREGATE: counted}))
-    refused(audit(folder, month.keys), "figures", "aggregate.json")
 
 
 def test_refill_of_another_kind_than_its_reserve(month):
@@ -543,11 +453,6 @@ def test_run_under_a_checkpoint_that_ends_right_before_its_set(month):
 # -- the runs ---------------------------------------------------------------------------------------------------------
 
 
-def test_run_that_is_never_closed(played):
-    played.open_run(3)
-    refused(audit(played.retire(), played.keys), "runs", "run 3", "neither score nor abort")
-
-
 def test_run_that_is_scored_twice(live):
     live.open_run(1)
     live.score(1)
@@ -563,7 +468,7 @@ def test_score_over_fewer_tasks_than_were_served(live):
     refused(audit(live.retire(), live.keys), "results", "8 tasks", "7 results")
 
 
-@pytest.mark.parametrize("name", [contents.AGGREGATE, contents.ATTESTATION, contents.README])
+@pytest.mark.parametrize("name", [contents.ATTESTATION, contents.README])
 def test_figures_that_nobody_measured(played, name):
     def edit(files):
         files[name] = files[name].replace(b"0.5000", b"0.9000").replace(b"sha256", b"sha512").replace(b"6f1f", b"6f1e")

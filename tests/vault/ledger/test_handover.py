@@ -1,7 +1,5 @@
 """The log's key changes once both keys have said so, and each head counts under the key of its size alone."""
 
-import base64
-import json
 from datetime import UTC, datetime
 
 import pytest
@@ -11,14 +9,12 @@ from vault.ledger import leaf
 from vault.ledger.audit import audit
 from vault.ledger.cosignature import Cosigner
 from vault.ledger.cosigning import Witnesses
-from vault.ledger.jcs import canonical
 from vault.ledger.monitor import look
-from vault.ledger.note import Signer
 from vault.ledger.policy import Policy
 from vault.ledger.tiles import folder_reader
 from vault.ledger.witness import LocalWitness
 
-from ..builders import edwards, signer
+from ..builders import edwards, refused, signer
 
 NOW = datetime(2026, 12, 20, tzinfo=UTC)
 NEW, THIRD = signer(7), signer(8)
@@ -28,13 +24,10 @@ def statement(month, old=None, new=NEW, size=None):
     return leaf.key(old=old or month.signer, new=new, size=len(month.leaves) if size is None else size)
 
 
-def half_played(month):
-    month.commit_all()
-    month.state_set()
-    month.open_run(1)
-    month.score(1)
-    month.publish()
-    return month
+@pytest.fixture
+def half(month):
+    """A month up to the change of its key."""
+    return month.play_half()
 
 
 @pytest.fixture
@@ -45,13 +38,6 @@ def old(month):
 @pytest.fixture
 def both(old):
     return [old.verifier.vkey, NEW.verifier.vkey]
-
-
-def refused(report, step, *words):
-    assert report.failed is not None
-    assert report.failed.name == step, (report.failed.name, report.failed.detail)
-    for word in words:
-        assert word in report.failed.detail, report.failed.detail
 
 
 # -- the honest change ------------------------------------------------------------------------------------------------
@@ -89,11 +75,10 @@ def test_a_log_may_be_handed_over_more_than_once(month, both):
     refused(audit(month.folder / "Historical-2026-12", both), "checkpoint", f"from {both[1]} to {THIRD.verifier.vkey}")
 
 
-def test_a_monitor_follows_the_log_across_the_change(month, old):
-    half_played(month)
-    read, keys = folder_reader(month.folder / "log"), [old.verifier, NEW.verifier]
+def test_a_monitor_follows_the_log_across_the_change(half, old):
+    read, keys = folder_reader(half.folder / "log"), [old.verifier, NEW.verifier]
     kept = look(read, keys[:1], None, NOW).seen
-    month.hand_over(NEW)
+    half.hand_over(NEW)
     assert look(read, keys, kept, NOW).news == [
         f"the log was handed over at leaf 13 to {NEW.verifier.vkey}, as both keys say"
     ]
@@ -101,17 +86,16 @@ def test_a_monitor_follows_the_log_across_the_change(month, old):
         look(read, keys[:1], kept, NOW)
 
 
-def test_witnesses_that_know_both_keys_cosign_across_the_change(month, old, tmp_path):
+def test_witnesses_that_know_both_keys_cosign_across_the_change(half, old, tmp_path):
     one = Cosigner("w.example/one", edwards())
     witness = LocalWitness(tmp_path / "witness", [old.verifier, NEW.verifier], [one], lambda: 1)
     policy = Policy.parse(f"witness one {one.witness.vkey} http://127.0.0.1:1/\nquorum one\n")
 
     def witnesses():
-        return Witnesses(month.writer, policy, lambda _url, body: witness.add_checkpoint(body))
+        return Witnesses(half.writer, policy, lambda _url, body: witness.add_checkpoint(body))
 
-    half_played(month)
     assert witnesses().require().size == 13
-    month.hand_over(NEW)
+    half.hand_over(NEW)
     assert witnesses().head().size == 13
     assert witnesses().require().size == 14
 
@@ -119,48 +103,28 @@ def test_witnesses_that_know_both_keys_cosign_across_the_change(month, old, tmp_
 # -- the writer -------------------------------------------------------------------------------------------------------
 
 
-def test_the_old_key_signs_nothing_any_more(month, old):
-    half_played(month)
-    month.log("key", statement(month))
+def test_the_old_key_signs_nothing_any_more(half, old):
+    half.log("key", statement(half))
     with pytest.raises(Refused, match="it signed nothing"):
-        month.publish()
-    assert month.writer.size == 13
-    month.sign_with(NEW)
-    month.publish()
-    month.log("more", month.leaves[0])
-    month.sign_with(old)
+        half.publish()
+    assert half.writer.size == 13
+    half.sign_with(NEW)
+    half.publish()
+    half.log("more", half.leaves[0])
+    half.sign_with(old)
     with pytest.raises(Refused, match="it signed nothing"):
-        month.publish()
-    assert month.writer.size == 14
+        half.publish()
+    assert half.writer.size == 14
 
 
-def test_the_new_key_signs_nothing_before(month):
-    half_played(month)
-    month.log("more", month.leaves[0])
-    month.sign_with(NEW)
+def test_the_new_key_signs_nothing_before(half):
+    half.log("more", half.leaves[0])
+    half.sign_with(NEW)
     with pytest.raises(Refused, match="it signed nothing"):
-        month.publish()
+        half.publish()
 
 
 # -- dishonest changes ------------------------------------------------------------------------------------------------
-
-
-def test_heads_by_the_new_key_before_the_change_are_refused(month, both, old):
-    month.commit_all()
-    month.sign_with(NEW, careless=True)
-    month.state_set()
-    month.open_run(1)
-    month.abort(1)
-    month.sign_with(old, careless=True)
-    month.publish()
-    month.hand_over(NEW)
-    refused(audit(month.retire(), both), "named checkpoints", "log/checkpoints/11 covers 11 leaves", both[0])
-
-
-def test_heads_by_the_old_key_after_the_change_are_refused(month, both, old):
-    month.play_across(NEW)
-    month.sign_with(old, careless=True)
-    refused(audit(month.retire(), both), "statements", "log/checkpoint covers 17 leaves", both[1])
 
 
 def test_a_head_that_both_keys_signed_is_refused(month, both, old):
@@ -170,42 +134,20 @@ def test_a_head_that_both_keys_signed_is_refused(month, both, old):
     refused(audit(folder, both), "statements", "but it is signed by")
 
 
-def test_two_keys_without_a_statement_are_refused(month, both):
-    half_played(month)
-    month.sign_with(NEW, careless=True)
-    refused(audit(month.retire(), both), "named checkpoints", "leaves that change it: none")
+def test_two_keys_without_a_statement_are_refused(half, both):
+    half.sign_with(NEW, careless=True)
+    refused(audit(half.retire(), both), "named checkpoints", "leaves that change it: none")
 
 
-@pytest.mark.parametrize("word", ["old", "new"])
-def test_a_change_that_only_one_key_signed_is_refused(month, both, word):
-    half_played(month)
-    said = json.loads(statement(month))
-    said["predicate"]["signatures"][word] = base64.b64encode(THIRD.key.sign(b"x")).decode()
-    month.hand_over(NEW, canonical(said), careless=True)
-    refused(
-        audit(month.retire(), both),
-        "statements",
-        f"leaf 13 hands the log over to {both[1]}, and the {word} key did not",
-    )
+def test_a_change_at_another_place_is_refused(half, both):
+    half.hand_over(NEW, statement(half, size=3), careless=True)
+    words = "leaf 13 hands the log over at leaf 3, which is not where it stands"
+    refused(audit(half.retire(), both), "statements", words)
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ({"size": 3}, "leaf 13 hands the log over at leaf 3, which is not where it stands"),
-        ({"new": Signer("other.example/log", NEW.key)}, "leaf 13 hands over the log other.example/log"),
-    ],
-)
-def test_a_change_at_another_place_or_of_another_log_is_refused(month, both, said, words):
-    half_played(month)
-    month.hand_over(NEW, statement(month, **said), careless=True)
-    refused(audit(month.retire(), both), "statements", words)
-
-
-def test_a_change_from_a_key_that_was_not_the_logs_is_refused(month, both, old):
-    half_played(month)
-    month.hand_over(NEW, statement(month, old=THIRD), careless=True)
-    refused(audit(month.retire(), both), "named checkpoints", THIRD.verifier.vkey)
+def test_a_change_from_a_key_that_was_not_the_logs_is_refused(half, both, old):
+    half.hand_over(NEW, statement(half, old=THIRD), careless=True)
+    refused(audit(half.retire(), both), "named checkpoints", THIRD.verifier.vkey)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,7 @@ def glance(month, kept: Seen | None = None, now: datetime = DECEMBER, folder: Pa
 @pytest.fixture
 def begun(month):
     """A month that was committed to, with a run under way."""
-    month.commit_all()
-    month.state_set()
-    month.open_run(1)
+    month.begin().open_run(1)
     return month
 
 
@@ -71,9 +69,7 @@ def test_withdrawn_tasks_are_news_once(begun):
 def test_a_second_history_is_an_alarm_with_both_heads(begun, new_month):
     first = glance(begun)
     other = new_month("other")
-    other.commit_all()
-    other.state_set()
-    other.open_run(1, track="endpoint")
+    other.begin().open_run(1, track="endpoint")
     other.abort(1)
     other.publish()
     found = glance(begun, first.seen, folder=other.folder / "log")
