@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import weakref
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,7 +55,8 @@ class Scope:
         self._paths: Mapping[str, Path] = {}
         self._kept: dict[Expression, Any] = {}
         self._context = _context()
-        self._context.set_variable_resolver(self._resolve)
+        scope = weakref.ref(self)  # the collector does not see through CEL's context: a circle would never be freed
+        self._context.set_variable_resolver(lambda name: _resolve(scope, name))
 
     def __getitem__(self, name: str) -> Any:
         return self._blocks[name] if name in self._blocks else self._values[name]
@@ -95,13 +97,18 @@ class Scope:
         self._paths = paths
         return program.execute(self._context)
 
-    def _resolve(self, name: str) -> Any:
+    def resolve(self, name: str) -> Any:
         """Give CEL a name's value; None where it has it already, or where there is none."""
         if name in self._paths:
             return _look_up(self._paths[name], self)
         if name in self._blocks:
             return self._blocks[name]
         return None if name in self._converted else self._values.get(name)
+
+
+def _resolve(scope: weakref.ref[Scope], name: str) -> Any:
+    there = scope()
+    return None if there is None else there.resolve(name)
 
 
 def _context() -> Any:

@@ -1,3 +1,4 @@
+import gc
 import json
 from collections import Counter
 from random import Random
@@ -5,6 +6,7 @@ from random import Random
 import pytest
 
 from grammars.errors import Exhausted, Malformed
+from grammars.expressions import Scope
 from grammars.load import parse
 from grammars.sample import draw, sample, skeletons
 from vault.task import Task
@@ -95,3 +97,13 @@ def test_two_pieces_of_state_that_contradict_each_other_are_refused(small):
     )
     with pytest.raises(Malformed, match=r"state: two pieces give 'in/\w+\.txt'"):
         sample(parse({"small.yaml": doubled}, {}), Random(1))
+
+
+def test_a_draw_leaves_nothing_behind(grammar):
+    def scopes():
+        gc.collect()
+        return sum(isinstance(one, Scope) for one in gc.get_objects())
+
+    before = scopes()
+    sample(grammar, Random(1))
+    assert scopes() == before
