@@ -1,16 +1,21 @@
-"""Keys, turned bits and frozen releases, for the tests of the vault and of its ledger."""
+"""Keys, changed files, turned bits and frozen releases, for the tests of the vault and of its ledger."""
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+from sqlalchemy import Engine
 
+from vault.db import transaction
 from vault.ledger.cosignature import Cosigner
 from vault.ledger.note import Signer
 from vault.ledger.report import Report
+from vault.locks.passphrase import Cost
 
 ORIGIN = "bench.example/log"
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
@@ -30,6 +35,22 @@ RESULT_ROW = {
     "saw_error": True,
     "skeleton": "ab",
 }
+
+CHEAP = Cost(memory=8 * 1024, iterations=1, lanes=1)
+KEY = bytes(range(32))
+NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
+
+
+def sql(engine: Engine, statement: str) -> None:
+    with transaction(engine) as session:
+        session.connection().exec_driver_sql(statement)
+
+
+def rewrite(path: Path, change: Callable[[Any], object]) -> None:
+    """Change the document of a ring's file in place."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
 
 
 def edwards(seed: int = 0) -> Ed25519PrivateKey:

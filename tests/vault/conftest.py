@@ -94,6 +94,13 @@ def ring(tmp_path: Path) -> FileKeyRing:
     return FileKeyRing.create(tmp_path / "keys" / "ring.json", None)
 
 
+@pytest.fixture(scope="session")
+def rings(tmp_path_factory: pytest.TempPathFactory) -> tuple[FileKeyRing, FileKeyRing]:
+    """Two rings that no test changes."""
+    folder = tmp_path_factory.mktemp("rings")
+    return FileKeyRing.create(folder / "one", None), FileKeyRing.create(folder / "two", None)
+
+
 @pytest.fixture
 def vault(engine: Engine, ring: FileKeyRing, clock: Clock) -> Vault:
     return Vault(engine, ring, clock)

@@ -27,6 +27,11 @@ def row(number: int, leaf: bytes = b"x") -> LeafRow:
     return LeafRow(number=number, key=f"key {number}", leaf=leaf, recorded_at=datetime(2026, 12, 1, tzinfo=UTC))
 
 
+def put(engine, number):
+    with transaction(engine) as session:
+        session.add(row(number))
+
+
 def numbers(engine) -> list[int]:
     with Session(engine) as session:
         return list(session.exec(select(LeafRow.number)).all())
@@ -50,8 +55,7 @@ def test_every_connection_is_durable_and_strict(engine, pragma, value):
 
 
 def test_a_new_database_and_its_journals_belong_to_their_owner(engine, tmp_path):
-    with transaction(engine) as session:
-        session.add(row(0))
+    put(engine, 0)
     files = list(tmp_path.glob("quarterturn.db*"))
     assert len(files) == 3
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
@@ -68,8 +72,7 @@ def test_a_block_that_fails_leaves_nothing(engine):
 
 @pytest.mark.both_databases
 def test_a_block_that_ends_is_there_for_another_engine(engine, url):
-    with transaction(engine) as session:
-        session.add(row(0))
+    put(engine, 0)
     other = open_engine(url)
     assert numbers(other) == [0]
     other.dispose()
@@ -120,8 +123,7 @@ def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, monkeypatch
             pass
     done.set()
     somebody.join()
-    with transaction(impatient) as session:
-        session.add(row(0))
+    put(impatient, 0)
     impatient.dispose()
 
 
@@ -226,8 +228,7 @@ def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_long_wait(eng
         with pytest.raises(RuntimeError, match="pass its session on"), transaction(engine):
             pass
         session.add(row(0))
-    with transaction(engine) as session:
-        session.add(row(1))
+    put(engine, 1)
     assert numbers(engine) == [0, 1]
 
 
@@ -244,8 +245,7 @@ def test_whoever_joins_a_transaction_shares_its_end(engine):
 
 @pytest.mark.both_databases
 def test_a_refused_row_is_not_quoted(engine):
-    with transaction(engine) as session:
-        session.add(row(0))
+    put(engine, 0)
     with pytest.raises(IntegrityError) as refusal, transaction(engine) as session:
         session.add(row(0, b"a heron by the weir"))
     assert "heron" not in str(refusal.value)
@@ -278,8 +278,7 @@ def test_a_password_in_an_address_is_not_shown():
 
 
 def test_a_committed_row_survives_without_the_journal_being_folded_in(engine, tmp_path):
-    with transaction(engine) as session:
-        session.add(row(0))
+    put(engine, 0)
     copy = tmp_path / "copy.db"
     for suffix in ("", "-wal"):
         (tmp_path / f"copy.db{suffix}").write_bytes((tmp_path / f"quarterturn.db{suffix}").read_bytes())

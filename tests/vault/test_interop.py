@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 from vault import blobs, signing
 from vault.db import transaction
 from vault.errors import Broken, Locked, Malformed, VaultError
-from vault.keys import Cost, FileKeyRing
+from vault.keys import FileKeyRing
 from vault.seal import NONCE_SIZE, TAG_SIZE, Sealed, seal, unseal
 from vault.tables import BlobRow, TaskRow
 
-from .builders import turned
+from .builders import CHEAP, turned
 
 KEY, NONCE, CONTEXT, TEXT = bytes(range(32)), bytes(range(80, 92)), b"a context", b"a heron by the weir"
 
@@ -82,12 +82,6 @@ class Bare:
 
     def unwrap(self, blob: bytes, context: bytes) -> bytes:
         return blob
-
-
-@pytest.fixture(scope="module")
-def rings(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rings")
-    return FileKeyRing.create(folder / "one", None), FileKeyRing.create(folder / "two", None)
 
 
 @pytest.fixture
@@ -316,7 +310,7 @@ def strings(value, place=()):
 @pytest.mark.parametrize("passphrase", [None, b"test-passphrase"])
 def test_a_ring_file_is_spelled_in_one_way_only(tmp_path, passphrase):
     path = tmp_path / "ring"
-    FileKeyRing.create(path, passphrase, cost=Cost(8 * 1024, 1, 1))
+    FileKeyRing.create(path, passphrase, cost=CHEAP)
     whole = path.read_text()
     places = list(strings(json.loads(whole)))
     assert len(places) > 5

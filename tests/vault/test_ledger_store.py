@@ -18,6 +18,8 @@ from vault.ledger.note import Signer
 from vault.ledger_store import Ledger
 from vault.tables import LeafRow
 
+from .builders import sql
+
 pytestmark = pytest.mark.both_databases
 
 ORIGIN = "vault.example/benchmark"
@@ -32,11 +34,6 @@ def writer(tmp_path):
 @pytest.fixture
 def ledger(engine, writer, clock):
     return Ledger(engine, writer, clock)
-
-
-def sql(engine, statement: str) -> None:
-    with transaction(engine) as session:
-        session.connection().exec_driver_sql(statement)
 
 
 def test_leaves_are_counted_from_zero_and_the_same_key_is_the_same_leaf(ledger):

@@ -92,7 +92,7 @@ def test_nothing_else_is_swept(path):
     assert sorted(one.name for one in path.parent.iterdir()) == sorted([*kept, "log.key"])
 
 
-def test_what_a_living_writer_is_writing_is_not_swept(path, tmp_path):
+def test_what_a_living_writer_is_writing_is_not_swept(path):
     with folder_beside(path.with_name("copy")) as beside:
         (beside / "half").write_bytes(b"half")
         with alone(path.parent, "key"):

@@ -27,12 +27,6 @@ OLD_SEALED = (
 
 
 @pytest.fixture(scope="module")
-def rings(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rings")
-    return FileKeyRing.create(folder / "one", None), FileKeyRing.create(folder / "two", None)
-
-
-@pytest.fixture(scope="module")
 def sealed(rings):
     return seal(b"a heron by the weir", b"context", rings[0])
 

@@ -16,12 +16,9 @@ from vault.store import Vault
 from vault.tables import LeafRow, TaskRow
 from vault.task import Task
 
+from .builders import sql
+
 pytestmark = pytest.mark.both_databases
-
-
-def sql(engine, statement: str) -> None:
-    with transaction(engine) as session:
-        session.connection().exec_driver_sql(statement)
 
 
 def recorded(engine, keys: list[str]) -> None:

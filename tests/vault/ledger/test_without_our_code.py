@@ -46,7 +46,7 @@ def test_openssl_checks_the_signature_of_the_head(month, tmp_path):
     assert "Verified Successfully" in said
 
 
-def test_sha256sum_gives_the_hash_that_was_attested(month, tmp_path):
+def test_sha256sum_gives_the_hash_that_was_attested(month):
     folder = month.play().retire()
     task = (folder / contents.TASKS).read_bytes().splitlines()[0]
     subject = json.loads((folder / contents.ATTESTATION).read_bytes())["subject"][0]

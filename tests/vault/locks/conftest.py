@@ -13,10 +13,11 @@ from vault.locks.command import Command, NewCommand
 from vault.locks.custodians import Custodians, Share, Split, decrypted
 from vault.locks.file_mode import FileMode
 from vault.locks.lock import Maker, Opener
-from vault.locks.passphrase import Cost, Passphrase
+from vault.locks.passphrase import Passphrase
 from vault.locks.pkcs11 import NewPkcs11, Pkcs11
 
-CHEAP = Cost(memory=8 * 1024, iterations=1, lanes=1)
+from ..builders import CHEAP
+
 MODULE = Path("/usr/lib/softhsm/libsofthsm2.so")
 KMS = Path(__file__).resolve().parents[3] / "examples" / "kms" / "local.py"
 PIN, TOKEN = "test-1234", "quarterturn tests"
@@ -53,6 +54,12 @@ class Post:
     def split(self, threshold: int = 2, **public: str) -> Split:
         """Split for the three people, or for others or with other keys."""
         return Split(threshold, {name: self.public(name) for name in PEOPLE} | public, self.deliver)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test makes its ring."""
+    return tmp_path / "keys" / "ring.json"
 
 
 @pytest.fixture(scope="session")

@@ -14,11 +14,6 @@ from .conftest import PEOPLE, Post
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "ring.json"
-
-
-@pytest.fixture
 def ring(path, post):
     ring = FileKeyRing.create(path, None)
     ring.add_lock(post.split())

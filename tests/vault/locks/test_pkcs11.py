@@ -17,11 +17,6 @@ from .conftest import MODULE, PIN
 pytestmark = pytest.mark.slow  # wants SoftHSM, which `./run test` installs
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "ring.json"
-
-
 @contextmanager
 def session(token):
     library = pkcs11.lib(str(MODULE))

@@ -2,7 +2,6 @@
 
 import base64
 import json
-from datetime import UTC, datetime
 
 import pytest
 
@@ -12,14 +11,7 @@ from vault.keys import MAX_LOCKS, FileKeyRing
 from vault.locks.command import NewCommand
 from vault.locks.passphrase import Cost, Passphrase
 
-KEY = bytes(range(32))
-NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
-CHEAP = Cost(memory=8 * 1024, iterations=1, lanes=1)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "keys" / "ring.json"
+from ..builders import CHEAP, KEY, NOW, rewrite
 
 
 @pytest.fixture
@@ -33,12 +25,6 @@ def ring(path, kept):
 
 def opened(path, opener):
     return FileKeyRing.open_by(path, [opener])
-
-
-def rewrite(path, change):
-    document = json.loads(path.read_text())
-    change(document)
-    path.write_text(json.dumps(document))
 
 
 def test_it_opens_and_what_was_wrapped_unwraps_in_its_context_alone(path, ring, kept):
