@@ -1,18 +1,16 @@
 import hashlib
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotation.cohort import Allocation, Candidate, allocate, allocate_first
+from rotation.cohort import Candidate, allocate, allocate_first
 from rotation.errors import Refused
 from rotation.sets import SetSpec, Stratum
 
 A, B = Stratum("git", "composition", "medium"), Stratum("sqlite", "recovery", "hard")
-Chooses = Callable[..., Allocation]
 SPEC = SetSpec("two strata", {A: 2, B: 1}, reserve=2)
 NAMES = ["cohort-1", "cohort-2", "cohort-3", "cohort-4"]
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from functools import reduce
 
 import pytest
 
@@ -38,10 +39,11 @@ def task(number: int = 0) -> Served:
 
 
 def told(served: Served, who: Recipient) -> str:
-    text = served.goal
-    for name, value in served.shown[who].items():
-        text = text.replace(f"{{{{{name}}}}}", value)
-    return text
+    return filled(served.shown[who])
+
+
+def filled(values: dict[str, str]) -> str:
+    return reduce(lambda text, name: text.replace(f"{{{{{name}}}}}", values[name]), values, GOAL)
 
 
 def reworded(text: str, dice: random.Random) -> str:
@@ -127,19 +129,12 @@ def test_values_that_nobody_was_shown_together_accuse_nobody():
     taken = {tuple(shown.values()) for shown in served.shown.values()}
     for _ in range(200):
         values = {name: DICE.choice(listed) for name, listed in FREE.items()}
-        text = GOAL
-        for name, value in values.items():
-            text = text.replace(f"{{{{{name}}}}}", value)
-        said = trace(text, [served])
+        said = trace(filled(values), [served])
         assert tuple(values.values()) in taken or said.verdict != "one"
 
 
 def test_the_unvaried_task_is_told_from_what_runs_were_shown():
-    served = task()
-    text = GOAL
-    for name, value in variant.first(FREE).items():
-        text = text.replace(f"{{{{{name}}}}}", value)
-    assert trace(text, [served]).verdict == "unvaried"
+    assert trace(filled(variant.first(FREE)), [task()]).verdict == "unvaried"
 
 
 def test_the_task_is_named_and_its_siblings_are_not():
