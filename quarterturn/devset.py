@@ -16,7 +16,7 @@ from grammars.grammar import Draft, Grammar
 from grammars.variants import base
 from rotation.draw import drafts
 from rotation.errors import NotFound
-from rotation.sets import SETS, SetSpec
+from rotation.sets import SETS, SetSpec, Stratum
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
 
@@ -29,7 +29,7 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
         Exhausted: a grammar has too few skeletons.
     """
     spec.require_grammars(grammars)
-    return list(_drawn(tuple(grammars[server] for server in spec.servers), spec.name))
+    return list(_drawn(tuple(grammars[server] for server in spec.servers), tuple(sorted(spec.dev.items()))))
 
 
 def public(grammars: Mapping[str, Grammar]) -> list[Draft]:
@@ -42,13 +42,13 @@ def public(grammars: Mapping[str, Grammar]) -> list[Draft]:
 
 
 @lru_cache(maxsize=16)
-def _drawn(grammars: tuple[Grammar, ...], name: str) -> tuple[Draft, ...]:
-    spec, by_server = SETS[name], {grammar.server: grammar for grammar in grammars}
+def _drawn(grammars: tuple[Grammar, ...], mix: tuple[tuple[Stratum, int], ...]) -> tuple[Draft, ...]:
+    by_server = {grammar.server: grammar for grammar in grammars}
     chosen: list[Draft] = []
     used: set[str] = set()
-    for stratum in sorted(spec.dev):
-        stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=spec.dev)
-        for _ in range(spec.dev[stratum]):
+    for stratum, count in mix:
+        stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=dict(mix))
+        for _ in range(count):
             draft = base(next(stream))
             used.add(draft.skeleton)
             chosen.append(draft)
