@@ -76,7 +76,7 @@ class Costs:
             f"{room} started {costs[kind]:.0f} {kind}, and its budget in tests/budgets.toml is {most}"
             for room, costs in sorted(self.rooms.items())
             for kind in KINDS
-            if room in budgets and costs[kind] > (most := budgets.get(room, {}).get(kind, 0))
+            if costs[kind] > (most := budgets.get(room, {}).get(kind, 0))
         ]
 
 

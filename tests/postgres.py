@@ -18,6 +18,8 @@ import psycopg
 
 from quarterturn.launcher.machine import find
 
+from .accounting import count
+
 NOBODY = 65534  # PostgreSQL refuses root
 START = 120.0
 ROOM = 2 << 30
@@ -100,6 +102,7 @@ class Server:
     def _made(self, like: str = "") -> str:
         name = next(self._names)
         self.execute(f"CREATE DATABASE {name}{like} STRATEGY FILE_COPY")
+        count("databases")
         return name
 
     def _disconnect(self, name: str) -> None:
