@@ -28,7 +28,11 @@ logging.getLogger("cel").propagate = False
 
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
-_TEXT_OR_PATH = re.compile(rf"\"[^\"]*\"|'[^']*'|(?<![\w.])(?P<path>{_PATH.pattern})(?P<call>\()?")
+_TEXT = r"""\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"""
+_TEXT_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?P<path>{_PATH.pattern})(?P<call>\()?")
+_LEFT_AS_WRITTEN = re.compile(
+    r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__"
+)  # asks for a path; other texts; our names
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
 _NATIVE |= {"dyn", "has", "range"}
 _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | {"int", "string", "bool", "double"}
@@ -190,7 +194,7 @@ def _steps(source: str, names: frozenset[str]) -> Path:
 
 def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path]]:
     """Give the expression with a name in the stead of each path (`row.name`), and the paths by these names."""
-    if "has(" in source:  # asks whether a path leads anywhere
+    if _LEFT_AS_WRITTEN.search(source):
         return source, {}
     paths: dict[str, Path] = {}
 

@@ -3,10 +3,11 @@ import json
 from collections import Counter
 from random import Random
 
+import cel
 import pytest
 
 from grammars.errors import Exhausted, Malformed
-from grammars.expressions import Scope
+from grammars.expressions import Expression, Scope
 from grammars.load import parse
 from grammars.sample import draw, sample, skeletons
 from vault.task import Task
@@ -107,3 +108,17 @@ def test_a_draw_leaves_nothing_behind(grammar):
     before = scopes()
     sample(grammar, Random(1))
     assert scopes() == before
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"'it\'s row.name: ' + row.name",
+        r'"say \"row.name\": " + row.name',
+        r"r'\' + row.name + ' row.name'",
+        "'''a 'row.name' ''' + row.name",
+    ],
+)
+def test_a_path_in_a_text_stays_text(source):
+    expression, scope = Expression.parse(source, "here"), Scope({"row": {"name": "x"}})
+    assert expression.evaluate(scope) == cel.evaluate(source, {"row": {"name": "x"}})
