@@ -30,9 +30,8 @@ _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _TEXT = r"""\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"""
 _TEXT_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?P<path>{_PATH.pattern})(?P<call>\()?")
-_LEFT_AS_WRITTEN = re.compile(
-    r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__"
-)  # asks for a path; other texts; our names
+# `has` asks whether a path leads anywhere; triple and raw quotes are not read here; `path__` begins our own names.
+_LEFT_AS_WRITTEN = re.compile(r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__")
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
 _NATIVE |= {"dyn", "has", "range"}
 _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | {"int", "string", "bool", "double"}
