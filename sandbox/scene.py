@@ -21,7 +21,7 @@ from typing import Any, Self
 from sandbox.box import Box, Limits, Place, World
 from sandbox.errors import Late
 from sandbox.failure import Stage
-from sandbox.gateway import CALL_SECONDS, NURSERY, Gateway, GatewaySpec, listen, listing, start
+from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
 from sandbox.meter import Meter
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.runner import own_folder
@@ -80,7 +80,7 @@ class Scene:
         Raises:
             Lost, Unavailable, OSError: one of them could not be had; `stage` says which, and nothing is left behind.
         """
-        NURSERY.warm()  # the nursery loads while the world comes up
+        FORK_SERVER.warm()  # the fork server loads while the world comes up
         try:
             self.sockets = self._stack.enter_context(socket_folder())
             with ThreadPoolExecutor(1, thread_name_prefix="place") as aside, ExitStack() as unused:

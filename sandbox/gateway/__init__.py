@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.gateway.process import NURSERY, Gateway, listen, start
+from sandbox.gateway.process import FORK_SERVER, Gateway, listen, start
 from sandbox.gateway.spec import CALL_SECONDS, GatewaySpec, listing
 
-__all__ = ["CALL_SECONDS", "NURSERY", "Gateway", "GatewaySpec", "listen", "listing", "start"]
+__all__ = ["CALL_SECONDS", "FORK_SERVER", "Gateway", "GatewaySpec", "listen", "listing", "start"]

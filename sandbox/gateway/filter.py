@@ -3,7 +3,7 @@
 It keeps the sockets that it was handed, and memory, time and chance. It makes none of: a file opened in any way, a
 process, a program started, a socket connected or bound, a signal to somebody else (other gateways have its user), or
 memory that can be executed. What a session needs was seen by tracing it; everything that it imports was loaded before
-(`sandbox.gateway.rehearsal`).
+(`sandbox.gateway.warmup`).
 
 Numbers: the kernel's `unistd` headers, as (x86_64, aarch64).
 """

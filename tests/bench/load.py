@@ -32,7 +32,7 @@ from report import Found, Phases, Table
 from sandbox import submission
 from sandbox.attempt import attempt, prepare
 from sandbox.docker_box import DockerBox
-from sandbox.gateway import NURSERY
+from sandbox.gateway import FORK_SERVER
 from sandbox.run import run_set, run_task
 from sandbox.scene import Scene
 from sandbox.terms import Job, Terms, new_alias
@@ -154,13 +154,13 @@ def _held(scenes: Sequence[Scene]) -> float:
     """Say how many MiB a run's processes hold: those in its containers, those that keep them, and its gateway."""
     parts = [f"{vars(scene.world)} {vars(scene.place)} {vars(vars(scene.place)['relay'])}" for scene in scenes]
     names = re.findall(r"\b[0-9a-f]{64}\b", " ".join(parts))  # of their containers
-    nursery = NURSERY.pid
+    fork_server = FORK_SERVER.pid
     held = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
             about = (process / "cgroup").read_text() + (process / "cmdline").read_text()
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == nursery or any(name in about for name in names):
+            if parent == fork_server or any(name in about for name in names):
                 held += int(re.findall(r"^Pss:\s+(\d+)", (process / "smaps_rollup").read_text(), re.M)[0])
         except (OSError, IndexError):
             pass  # it ended while we looked

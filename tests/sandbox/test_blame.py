@@ -27,7 +27,7 @@ from sandbox.box import Facts, Limits
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.errors import Late, Malformed
-from sandbox.gateway import NURSERY
+from sandbox.gateway import FORK_SERVER
 from sandbox.outcome import TaskRun
 from sandbox.replay import script_of
 from sandbox.run import Terms, run_set
@@ -223,7 +223,7 @@ def test_what_an_agent_dies_of_that_is_not_its_doing_is_played_again(facts, code
 
 def test_a_gateway_that_is_killed_is_nobodys_and_played_again():
     def deed(*_):
-        children = Path(f"/proc/{NURSERY.pid}/task/{NURSERY.pid}/children").read_text().split()
+        children = Path(f"/proc/{FORK_SERVER.pid}/task/{FORK_SERVER.pid}/children").read_text().split()
         os.kill(int(children[-1]), signal.SIGKILL)
 
     outcome = played(Hands.look, deed)

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from sandbox import frames
-from sandbox.gateway import NURSERY
+from sandbox.gateway import FORK_SERVER
 from sandbox.servers import SERVERS
 from sandbox.servers.record import here
 
@@ -94,6 +94,6 @@ def channel():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nursery():
-    yield NURSERY
-    NURSERY.close()
+def fork_server():
+    yield FORK_SERVER
+    FORK_SERVER.close()

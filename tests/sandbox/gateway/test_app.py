@@ -9,7 +9,7 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from sandbox.gateway import listener, rehearsal
+from sandbox.gateway import listener, warmup
 from sandbox.gateway.app import MAX_BODY, MAX_HELD, MAX_REQUESTS, App, Load
 from sandbox.gateway.listener import MAX_CONNECTIONS, protocol
 from sandbox.gateway.session import Reply, Session
@@ -34,7 +34,7 @@ def served(*requests):
         app = App(Session(spec, Echo(), log.append))
         async with app.running():
             make = protocol(app)
-            return [await rehearsal.exchange(make, request) for request in requests]
+            return [await warmup.exchange(make, request) for request in requests]
 
     return asyncio.run(serve()), log
 
@@ -171,7 +171,7 @@ def flood(requests):
         app = App(Session(spec, slow, lambda _: None))
         async with app.running():
             make = protocol(app)
-            tasks = [asyncio.create_task(rehearsal.exchange(make, one)) for one in requests]
+            tasks = [asyncio.create_task(warmup.exchange(make, one)) for one in requests]
             with anyio.move_on_after(PATIENCE):
                 for refused in itertools.islice(asyncio.as_completed(tasks), len(requests) - MAX_REQUESTS):
                     await refused
@@ -288,5 +288,5 @@ def test_connections_are_counted(monkeypatch):
     assert any(connected(b"GET /", seconds, count=MAX_CONNECTIONS + 20) == 20 for seconds in (0.5, 5, 60))
 
 
-def test_the_rehearsal_meets_no_surprise():
-    asyncio.run(rehearsal._rehearse())
+def test_the_warm_up_meets_no_surprise():
+    asyncio.run(warmup._play())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.gateway import NURSERY, GatewaySpec, listen, listing, start
+from sandbox.gateway import FORK_SERVER, GatewaySpec, listen, listing, start
 from vault.keys import FileKeyRing
 from vault.task import Task
 
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def begun(channel, tmp_path):
     """A gateway that serves one task while its runner holds a key ring and another task."""
-    NURSERY.close()  # so that it is started, and not only used, by a process that has something to hide
+    FORK_SERVER.close()  # so that it is started, and not only used, by a process that has something to hide
     spec = GatewaySpec("r-1", "find the kingfisher", listing(["filesystem.read_text_file"]), ("filesystem",), 5)
     gateway = start(spec, channel[0], listen(tmp_path))
     gateway.ready(PATIENCE)
-    yield int(handle(gateway._pidfd)["Pid"])
+    yield int(handle(gateway.child.pidfd)["Pid"])
     gateway.kill()
 
 
@@ -63,20 +63,20 @@ def test_no_key_and_no_other_task_is_in_a_gateways_memory(tmp_path, monkeypatch,
     pid = request.getfixturevalue("begun")
     secret = (canary, canary.hex().encode(), other.encode())
     assert holds(os.getpid(), *secret) == list(secret), "whoever has them can be seen to"
-    for suspect in (pid, NURSERY._process.pid) if os.geteuid() == 0 else ():  # it lets nobody but root read it
+    for suspect in (pid, FORK_SERVER._process.pid) if os.geteuid() == 0 else ():  # it lets nobody but root read it
         assert holds(suspect, *secret) == []
         assert holds(suspect, b"find the kingfisher") == ([b"find the kingfisher"] if suspect == pid else [])
     assert held
 
 
-def test_a_gateway_is_no_child_of_its_runner_and_its_nursery_was_executed(begun):
-    nursery = NURSERY._process.pid
+def test_a_gateway_is_no_child_of_its_runner_and_its_fork_server_was_executed(begun):
+    fork_server = FORK_SERVER._process.pid
     parents = {
-        pid: int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in (begun, nursery)
+        pid: int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in (begun, fork_server)
     }
-    assert parents == {begun: nursery, nursery: os.getpid()}
-    assert b"sandbox.gateway.nursery" in Path(f"/proc/{nursery}/cmdline").read_bytes()
-    assert set(Path(f"/proc/{nursery}/environ").read_bytes().strip(b"\0").split(b"\0")) <= {
+    assert parents == {begun: fork_server, fork_server: os.getpid()}
+    assert b"sandbox.gateway.forkserver" in Path(f"/proc/{fork_server}/cmdline").read_bytes()
+    assert set(Path(f"/proc/{fork_server}/environ").read_bytes().strip(b"\0").split(b"\0")) <= {
         f"PATH={os.defpath}".encode(),
         b"LC_ALL=C.UTF-8",
     }

@@ -11,9 +11,9 @@ import pytest
 
 from sandbox import frames
 from sandbox.errors import Lost
-from sandbox.gateway import NURSERY, GatewaySpec, listen, listing, start
+from sandbox.gateway import FORK_SERVER, GatewaySpec, listen, listing, start
 from sandbox.gateway.confine import UNPRIVILEGED
-from sandbox.gateway.rehearsal import _requests
+from sandbox.gateway.warmup import _requests
 from sandbox.transcript import Call
 
 from ...patience import PATIENCE, until
@@ -78,7 +78,7 @@ def call(name, arguments=None, number=1):
 
 def status_of(gateway):
     """Read the kernel's view of the gateway's process."""
-    handle = Path(f"/proc/self/fdinfo/{gateway._pidfd}").read_text(encoding="ascii")
+    handle = Path(f"/proc/self/fdinfo/{gateway.child.pidfd}").read_text(encoding="ascii")
     pid = int(dict(line.split(":\t") for line in handle.splitlines())["Pid"])
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return pid, dict(line.split(":\t", 1) for line in status.splitlines())
@@ -226,7 +226,7 @@ def test_what_the_process_gave_up(begin):
 
 def test_no_word_of_the_runner_or_the_task_is_in_arguments_or_variables(begin, monkeypatch):
     monkeypatch.setenv("QUARTERTURN_PASSPHRASE", "open sesame")
-    NURSERY.close()
+    FORK_SERVER.close()
     pid, _ = status_of(begin())
     for name in ("environ", "cmdline"):
         content = Path(f"/proc/{pid}/{name}").read_bytes()
@@ -245,10 +245,10 @@ def test_the_process_holds_its_own_descriptors_and_no_others(begin, tmp_path):
     assert sum(target.startswith("socket:") for target in open_there) <= 6, open_there
 
 
-def test_a_nursery_that_died_is_replaced(begin):
-    NURSERY._running()
-    NURSERY._process.kill()
-    NURSERY._process.wait()
+def test_a_fork_server_that_died_is_replaced(begin):
+    FORK_SERVER._running()
+    FORK_SERVER._process.kill()
+    FORK_SERVER._process.wait()
     assert begin().finish(PATIENCE).ended == "agent-exited"
 
 

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from sandbox.box import SOCKET_NAME
-from sandbox.gateway import NURSERY, GatewaySpec, listing, start
+from sandbox.gateway import FORK_SERVER, GatewaySpec, listing, start
 from sandbox.gateway.process import listen
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.model_gateway.spec import UpstreamSpec
@@ -124,9 +124,9 @@ def desk(tmp_path, lasting):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nursery():
-    yield NURSERY
-    NURSERY.close()
+def fork_server():
+    yield FORK_SERVER
+    FORK_SERVER.close()
 
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from sandbox.errors import Malformed
-from sandbox.gateway import NURSERY
+from sandbox.gateway import FORK_SERVER
 from sandbox.model_gateway.link import Reader, pack
 from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_key
 from sandbox.model_gateway.upstream import MAX_ANSWER
@@ -175,10 +175,10 @@ def test_an_upstream_cannot_write_a_header_or_another_event(desk, stub, told):
 
 
 def processes_of(task):
-    """Find the nursery, the gateways that it has given birth to, and the model process of a session."""
-    nursery = NURSERY._process.pid
-    children = Path(f"/proc/{nursery}/task/{nursery}/children").read_text().split()
-    return [Path("/proc", str(pid)) for pid in (nursery, *children)], Path("/proc", str(task.models._process.pid))
+    """Find the fork server, the gateways that it has given birth to, and the model process of a session."""
+    fork_server = FORK_SERVER._process.pid
+    children = Path(f"/proc/{fork_server}/task/{fork_server}/children").read_text().split()
+    return [Path("/proc", str(pid)) for pid in (fork_server, *children)], Path("/proc", str(task.models._process.pid))
 
 
 def holds(folder, secret):
@@ -202,7 +202,7 @@ def test_the_key_is_in_the_model_process_and_nowhere_else(desk, stub, told):
     key = upstream.seen[0].headers["authorization"].split()[1].encode()
     gateways, model = processes_of(task)
     assert holds(model, key)  # so that looking for it proves something
-    assert len(gateways) >= 2  # the nursery, and what was forked from it
+    assert len(gateways) >= 2  # the fork server, and what was forked from it
     for folder in gateways:
         assert not holds(folder, key)
     for folder in (model, *gateways):

@@ -155,7 +155,7 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
     assert seen.transcript.model_calls[0].outcome == "ok"
     others = {pid for pid, has in found.items() if has}
     assert others == ({model} if os.geteuid() == 0 else set())  # who is not root may look into none of them
-    for part in ("agent.py", "relay.py", "init.py", "sandbox.gateway.nursery"):
+    for part in ("agent.py", "relay.py", "init.py", "sandbox.gateway.forkserver"):
         assert any(part in line for line in lines.values()), part
 
 

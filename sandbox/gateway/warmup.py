@@ -1,8 +1,8 @@
-"""A session with nobody, played once before any gateway is born.
+"""A session with nobody, played once before any gateway is forked: it loads every module that a session may need.
 
 A gateway gives up its user, and with it maybe the right to read the interpreter's own files: a module that is first
 needed in the middle of a session could not be loaded then. Playing every kind of request here loads them all, and what
-is loaded and compiled once is there at every birth.
+is loaded and compiled once is there in every gateway.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sandbox.gateway.upstream import Upstream
 
 SECONDS = 10.0
 _TOOL = "filesystem__list_allowed_directories"
-_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "rehearsal", "version": "1"}}
+_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "warm-up", "version": "1"}}
 _MODERN = {
     "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -37,15 +37,15 @@ _MODERN = {
 }
 
 
-async def rehearse() -> None:
+async def warm_up() -> None:
     """Play it; whatever fails here shows itself in a real session."""
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
         async with asyncio.timeout(SECONDS):
-            await _rehearse()
+            await _play()
 
 
-async def _rehearse() -> None:
+async def _play() -> None:
     ours, worlds = socket.socketpair()
     spec = GatewaySpec("r", "", listing(["filesystem.list_allowed_directories"]), ("filesystem", "git"), 4)
     spec = GatewaySpec.from_bytes(spec.to_bytes())

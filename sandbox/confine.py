@@ -1,0 +1,135 @@
+"""What a process gives up, for good, before it reads a byte that a stranger wrote.
+
+`give_up` is for one child: its user, its capabilities, new privileges, core dumps and tracing, new processes, files
+beyond a size of zero, more memory, descriptors and processor time than it needs, and every system call that its filter
+does not name. `leave` is for a fork server that has loaded everything: it leaves the machine's files and networks
+behind, for all its children at once, because a network namespace for each would cost more than all the rest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sandbox.seccomp import INSTRUCTION
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24  # linux/prctl.h
+_PR_SET_NO_NEW_PRIVS = 38
+_SECCOMP_MODE_FILTER = 2  # linux/seccomp.h
+_CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x8000000, 0x10000000, 0x40000000  # linux/sched.h
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 32, 16384, 1 << 18
+_MNT_DETACH = 2
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_CAPABILITIES = 64  # more than any kernel has
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The caps on one child: the user that it runs as where we are root, bytes, descriptors, and processor seconds."""
+
+    user: int
+    memory: int
+    descriptors: int
+    cpu_seconds: int
+
+
+def give_up(bounds: Bounds, filtered: bytes) -> None:
+    """Give everything up; the process stays so until its end.
+
+    Args:
+        bounds: its caps.
+        filtered: the filter of its system calls, as an array of `struct sock_filter`.
+
+    Raises:
+        OSError: one of the promises cannot be kept.
+    """
+    if os.geteuid() == 0:
+        drop_bounding_set()
+        with suppress(PermissionError):
+            os.setgroups([])
+        os.setresgid(bounds.user, bounds.user, bounds.user)
+        os.setresuid(bounds.user, bounds.user, bounds.user)
+    for limit, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, bounds.cpu_seconds),
+        (resource.RLIMIT_DATA, bounds.memory),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, bounds.descriptors),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        resource.setrlimit(limit, (value, value))
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(_PR_SET_DUMPABLE, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # late: a change of user clears it
+    _filter(filtered)  # last: nothing of the above could be done under it
+
+
+def leave_networks() -> bool:
+    """Go where there are no network interfaces and no shared memory of others; say whether this machine lets us."""
+    return bool(_libc.unshare(_CLONE_NEWNET | _CLONE_NEWIPC) == 0)
+
+
+def leave() -> frozenset[str]:
+    """Leave the machine's networks and files behind, and give the names of those that stay: `networks`, `files`.
+
+    Root makes the namespaces by itself, anybody else inside a user namespace, where the kernel lets them. The new root
+    is a folder in memory that holds nothing and cannot be written.
+    """
+    if os.geteuid() != 0 and not _own_users():
+        return frozenset({"networks", "files"})
+    networks = frozenset() if leave_networks() else frozenset({"networks"})
+    return networks if _empty_root() else networks | {"files"}
+
+
+def drop_bounding_set() -> None:
+    """Empty the capability bounding set, so that no program could give a capability back."""
+    for capability in range(_CAPABILITIES):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            return  # there are no more, or it is not ours to drop
+
+
+def _own_users() -> bool:
+    return bool(_libc.unshare(_CLONE_NEWUSER) == 0)
+
+
+def _empty_root() -> bool:
+    """Move into an empty root; what was mounted before is out of reach, and each step that fails leaves all as it was."""
+    if _libc.unshare(_CLONE_NEWNS) != 0:
+        return False
+    bare, flags = b"/tmp", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC  # noqa: S108 - in a mount namespace of our own
+    if _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE) or _mount(
+        b"none", bare, b"tmpfs", flags, b"size=4k,mode=555"
+    ):
+        return False
+    os.chdir(bare)
+    if _libc.syscall(_PIVOT_ROOT[os.uname().machine], b".", b".") != 0:
+        return False
+    _libc.umount2(b".", _MNT_DETACH)
+    os.chdir("/")
+    return not _mount(b"none", b"/", None, _MS_REMOUNT | _MS_RDONLY | flags) and not os.listdir("/")
+
+
+def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> int:
+    return int(_libc.mount(source, target, kind, ctypes.c_ulong(flags), options))
+
+
+class _Program(ctypes.Structure):
+    """`struct sock_fprog` of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+
+
+def _filter(code: bytes) -> None:
+    program = _Program(len(code) // INSTRUCTION.size, code)
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program))
+
+
+def _prctl(option: int, value: int, third: int = 0) -> None:
+    if _libc.prctl(option, value, ctypes.c_void_p(third), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl {option} was refused")

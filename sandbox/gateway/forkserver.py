@@ -1,0 +1,27 @@
+"""The fork server of gateways: `python -I -m sandbox.gateway.forkserver`, started by `sandbox.forkserver`.
+
+It loads what a gateway needs by playing a session with nobody once (`warmup`), and forks a gateway for each request.
+The descriptors of a request: specification, world channel, report, and maybe a listener and a link to the model process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from sandbox.forking import serve
+from sandbox.gateway import child
+from sandbox.gateway.warmup import warm_up
+
+
+def _prepare() -> None:
+    asyncio.run(warm_up())
+
+
+def _gateway(descriptors: Sequence[int]) -> None:
+    specification, channel, report, *others = descriptors
+    child.main(specification, channel, report, others)
+
+
+if __name__ == "__main__":
+    serve(_prepare, _gateway)
