@@ -14,8 +14,9 @@ The order is the safety property. Each step may rely on those before it:
     the verdict.
  7. *Transcript.* The gateway ends and hands over what it saw.
  8. *Facts*, then *freeze*: the world stops its servers, kills every other process and hands its state out.
- 9. *Verdict.* The predicate is evaluated by our own code on that copy; what only a backend can read is read back first,
-    in a fresh world that holds nothing else (`sandbox.reading`).
+ 9. *Verdict.* The copy is read by a process that knows no predicate, and judged by one that reads no format of
+    anybody's (`sandbox.judge`); what only a backend can read is read back first, in a fresh world that holds nothing
+    else (`sandbox.reading`). This process looks into nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
 
 What an agent could have provoked is replayed without it (`sandbox.replay`) before `sandbox.failure` says whose it is.
@@ -29,8 +30,9 @@ from functools import partial
 from pathlib import Path
 
 from sandbox import box as boxes
-from sandbox.errors import Lost, Malformed, Unavailable
+from sandbox.errors import Lost, Malformed, Unavailable, Unjudged
 from sandbox.failure import TO_REPLAY, Facts, Ruling, Stage, classify
+from sandbox.frozen import FrozenState
 from sandbox.meter import Meter
 from sandbox.outcome import TaskRun
 from sandbox.reading import read_back
@@ -38,7 +40,7 @@ from sandbox.replay import replayed
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Transcript
-from sandbox.world import judge, seed, servers_of
+from sandbox.world import question_of, seed, servers_of, untouched
 from verifiers.verdict import Evidence, Verdict
 
 POLL = 0.25
@@ -63,6 +65,7 @@ class _Seen:
     servers_lost: int = 0
     servers_late: int = 0
     too_large: bool = False
+    unjudged: bool = False
     evidence: Evidence | None = None
     output: str = ""
 
@@ -83,6 +86,7 @@ def prepare(job: Job) -> Scene:
         call_seconds=terms.patience.call,
     )
     meter = Meter(terms.clock)
+    terms.judging.warm()
     with meter.phase("seed"):
         tree = seed(task.document)  # 1
     setting = partial(_set, job)
@@ -166,15 +170,29 @@ def _wait(job: Job, agent: boxes.Agent, scene: Scene, seen: _Seen) -> tuple[boxe
 def _look(job: Job, scene: Scene, seen: _Seen) -> None:
     seen.world = scene.world.facts()  # 8
     try:
-        tree = scene.freeze()
+        state = scene.freeze()
     except Malformed:
         seen.too_large = True
         return
     with scene.meter.phase("verdict"):
-        tree = read_back(job.box, job.task, tree, job.terms.world)
-        answer = seen.transcript.answer if seen.transcript else None
-        seen.evidence = judge(job.task, tree, answer)  # 9
-    scene.stage = Stage.VERDICT
+        _judge(job, state, seen)  # 9
+    if seen.evidence:
+        scene.stage = Stage.VERDICT
+
+
+def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
+    """Have the state read and judged; what is no state at all counts as one that is too large."""
+    task, terms = job.task, job.terms
+    answer = seen.transcript.answer if seen.transcript else None
+    back = partial(read_back, job.box, task, limits=terms.world, judging=terms.judging)
+    try:
+        judged = terms.judging.verdict(question_of(task), state, answer, partial(untouched, task.document), back)
+    except Malformed:
+        seen.too_large = True
+    except Unjudged:
+        seen.unjudged = True
+    else:
+        seen.evidence = judged.evidence
 
 
 def _facts(scene: Scene, seen: _Seen) -> Facts:
@@ -186,6 +204,7 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
         agent=seen.agent,
         world=seen.world,
         too_large=seen.too_large,
+        unjudged=seen.unjudged,
         stalled=seen.stalled,
         servers_lost=seen.servers_lost,
         servers_late=seen.servers_late,

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from sandbox.frozen import FrozenState, Seed
 from sandbox.servers.server import Server
-from verifiers.views import Tree
 
 PORT = 8700
 SOCKET_NAME = "gateway.sock"
@@ -79,12 +79,12 @@ class World(Protocol):
         """Give the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
         ...
 
-    def freeze(self, timeout: float) -> Tree:
-        """Stop the servers, kill everything else, and read the state out.
+    def freeze(self, timeout: float) -> FrozenState:
+        """Stop the servers, kill everything else, and take the state as it comes, unread.
 
         Raises:
             Lost: the world did not answer in time, or its stream was cut.
-            Malformed: what it holds is beyond the caps, or can be no state; only something inside made it so.
+            Malformed: what it holds is beyond the caps; only something inside made it so.
         """
         ...
 
@@ -174,6 +174,6 @@ class Box(Places, Protocol):
         """
         ...
 
-    def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> World:
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> World:
         """Start a fresh world whose data folder holds `state`, with these servers running in it."""
         ...

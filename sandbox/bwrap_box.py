@@ -33,10 +33,10 @@ from sandbox.box import PORT, SOCKET_NAME, Facts, Limits, Program
 from sandbox.bwrap import Running, Walls
 from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused, Unavailable
+from sandbox.frozen import FrozenState, Seed
 from sandbox.output import Output
 from sandbox.runner import remove_old_folders
 from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
-from verifiers.views import Tree
 
 IMAGES = Path(__file__).parent / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
@@ -60,11 +60,11 @@ class BwrapWorld:
         """Give the gateway's end of the channel."""
         return self._channel.gateway_end()
 
-    def freeze(self, timeout: float) -> Tree:
-        """Stop everything in it and read the state out; see `sandbox.channel.Channel.freeze`."""
-        tree = self._channel.freeze(timeout)
+    def freeze(self, timeout: float) -> FrozenState:
+        """Stop everything in it and take the state as it comes; see `sandbox.channel.Channel.freeze`."""
+        state = self._channel.freeze(timeout)
         self._running.wait(1)  # it has said its last, so its exit status is a fact worth waiting for
-        return tree
+        return state
 
     def facts(self) -> Facts:
         """Say whether it runs, how it ended, and whether the kernel killed something in it for its memory."""
@@ -244,7 +244,7 @@ class BwrapBox:
         if program.folder is not None:
             policy.must_be_readable(program.folder)
 
-    def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> BwrapWorld:
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> BwrapWorld:
         """Start a world; its servers come up while the caller goes on.
 
         Raises:

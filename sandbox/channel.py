@@ -14,7 +14,6 @@ One thread does all of it. Nothing that comes out of the world is believed beyon
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import secrets
@@ -27,9 +26,8 @@ from typing import Any, Protocol
 
 from sandbox import frames
 from sandbox.errors import Late, Lost, Malformed, SandboxError
+from sandbox.frozen import FrozenState, Seed, tar_of
 from verifiers import views
-from verifiers.errors import Malformed as UnreadableTree
-from verifiers.views import Tree
 
 CHUNK = 1 << 16
 HIGH_WATER = 1 << 20  # nothing more is read for a side that has this much waiting
@@ -107,7 +105,7 @@ class Channel:
         self._bell, self._ring = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="world-channel", daemon=True)
 
-    def open(self, servers: Sequence[Mapping[str, Any]], seed: Tree, data: str) -> None:
+    def open(self, servers: Sequence[Mapping[str, Any]], seed: Seed, data: str) -> None:
         """Send the start message and the seed, and pump from here on.
 
         Args:
@@ -119,7 +117,7 @@ class Channel:
             raise Malformed(f"a world holds at most {frames.LAST_SERVER} servers, not {len(servers)}")
         start = {"start": {"token": self._token, "servers": list(servers), "data": data}}
         self._to_world += frames.pack(frames.CONTROL, json.dumps(start).encode())
-        tar = seed.to_tar()
+        tar = tar_of(seed)
         for at in range(0, len(tar), CHUNK):
             self._to_world += frames.pack(frames.STATE, tar[at : at + CHUNK])
         self._to_world += frames.pack(frames.STATE, b"")
@@ -143,13 +141,13 @@ class Channel:
         with self._lock:
             return tuple(self._exits)
 
-    def freeze(self, timeout: float) -> Tree:
-        """Stop pumping, freeze the world and read its state.
+    def freeze(self, timeout: float) -> FrozenState:
+        """Stop pumping, freeze the world and take its state as it comes.
 
         Raises:
             Late: it did not answer in time.
             Lost: its stream was cut.
-            Malformed: the state is beyond the caps, or no state at all; only something inside could have made it so.
+            Malformed: the state is beyond the caps; only something inside could have made it so.
         """
         with self._lock:
             if not self._freezing:
@@ -174,16 +172,13 @@ class Channel:
             with contextlib.suppress(OSError):
                 end.close()
 
-    def _state(self) -> Tree:
+    def _state(self) -> FrozenState:
         frozen = self._frozen
         if not frozen.ended or frozen.report is None:
             raise Lost(f"the world was cut off before its state was read: {self._failure or 'its stream ended'}")
         if "error" in frozen.report:
             raise Malformed("the state that was left is beyond the caps on entries, bytes or depth")
-        try:
-            return Tree.from_tar(io.BytesIO(bytes(frozen.tar)))
-        except UnreadableTree as error:
-            raise Malformed(f"the world's state cannot be read: {error}") from error
+        return FrozenState(bytes(frozen.tar))
 
     # ---- the pump: everything below runs in its one thread ----
 

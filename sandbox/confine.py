@@ -14,6 +14,7 @@ import resource
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from sandbox.seccomp import INSTRUCTION
 
@@ -24,6 +25,7 @@ _CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x8000000,
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 32, 16384, 1 << 18
 _MNT_DETACH = 2
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_CAPABILITY_VERSION = 0x20080522  # linux/capability.h, version 3
 _CAPABILITIES = 64  # more than any kernel has
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -49,12 +51,13 @@ def give_up(bounds: Bounds, filtered: bytes) -> None:
     Raises:
         OSError: one of the promises cannot be kept.
     """
+    drop_bounding_set()
     if os.geteuid() == 0:
-        drop_bounding_set()
         with suppress(PermissionError):
             os.setgroups([])
         os.setresgid(bounds.user, bounds.user, bounds.user)
         os.setresuid(bounds.user, bounds.user, bounds.user)
+    _drop_capabilities()
     for limit, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, bounds.cpu_seconds),
@@ -94,6 +97,13 @@ def drop_bounding_set() -> None:
             return  # there are no more, or it is not ours to drop
 
 
+def _drop_capabilities() -> None:
+    """Let go of those that this process has; a change of user has done so already, a user namespace gives new ones."""
+    header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if _libc.capset(header, nothing) != 0:
+        raise OSError(ctypes.get_errno(), "capset was refused")
+
+
 def _own_users() -> bool:
     return bool(_libc.unshare(_CLONE_NEWUSER) == 0)
 
@@ -102,7 +112,7 @@ def _empty_root() -> bool:
     """Move into an empty root; what was mounted before is out of reach, and each step that fails leaves all as it was."""
     if _libc.unshare(_CLONE_NEWNS) != 0:
         return False
-    bare, flags = b"/tmp", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC  # noqa: S108 - in a mount namespace of our own
+    bare, flags = b"/tmp", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
     if _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE) or _mount(
         b"none", bare, b"tmpfs", flags, b"size=4k,mode=555"
     ):
@@ -112,7 +122,7 @@ def _empty_root() -> bool:
         return False
     _libc.umount2(b".", _MNT_DETACH)
     os.chdir("/")
-    return not _mount(b"none", b"/", None, _MS_REMOUNT | _MS_RDONLY | flags) and not os.listdir("/")
+    return not _mount(b"none", b"/", None, _MS_REMOUNT | _MS_RDONLY | flags) and not list(Path("/").iterdir())
 
 
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> int:

@@ -27,9 +27,9 @@ from sandbox.docker.place import DockerPlace, Relay
 from sandbox.docker.walls import RUNNER_LABEL, Walled
 from sandbox.docker.world import DockerWorld
 from sandbox.errors import NotFound, Refused, Unavailable
+from sandbox.frozen import Seed
 from sandbox.runner import remove_old_folders, runner, runner_lives
 from sandbox.servers.server import DATA, Server
-from verifiers.views import Tree
 
 WORLD_IMAGE, RELAY_IMAGE = "quarterturn-world:latest", "quarterturn-relay:latest"
 AGENT_IMAGE = "quarterturn-agent-llm:latest"  # where a command runs: it has the clients of MCP and of language models
@@ -117,7 +117,7 @@ class DockerBox:
             one.container.remove()
         return len(left)
 
-    def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> DockerWorld:
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> DockerWorld:
         """Start a world; its servers come up while the caller goes on.
 
         Raises:

@@ -68,6 +68,7 @@ class Facts:
         agent: the agent's end, as the engine has it; None if it never started.
         world: how the world stood when the session was over, before it was told to freeze.
         too_large: whether the frozen state was over our caps or no tar stream at all.
+        unjudged: whether readers or judges failed on it, and for a reason of ours.
         stalled: whether our own looks at the agent came far apart: the machine stood still, or its clock jumped.
         servers_lost: how many servers died or never came up.
         servers_late: how many did not come up or answer in time, dead or not.
@@ -84,6 +85,7 @@ class Facts:
     agent: box.Facts | None = None
     world: box.Facts | None = None
     too_large: bool = False
+    unjudged: bool = False
     stalled: bool = False
     servers_lost: int = 0
     servers_late: int = 0
@@ -193,6 +195,12 @@ TABLE: tuple[Row, ...] = (
     Row("our clock jumped over its time", _jumped_over, Ruling("unclear", "clock-jumped")),
     Row("it made a call too many", lambda f: f.ended == "steps-exceeded", Ruling("theirs", "steps-exceeded")),
     Row("its time ran out", lambda f: f.ended == "time-exceeded", Ruling("theirs", "time-exceeded")),
+    # What is read may be made to take long, so that it is not played again as often as if it were surely ours.
+    Row(
+        "a reader or a judge failed, twice, the second time alone",
+        lambda f: f.unjudged,
+        Ruling("unclear", "judge-lost"),
+    ),
     # A state or an answer may have been made to be unreadable; and if it was, an honest one may be so by chance.
     Row("the predicate could not be evaluated", lambda f: f.stage == Stage.FROZEN, Ruling("unclear", "not-evaluated")),
     Row(

@@ -23,9 +23,9 @@ from sandbox import policy
 from sandbox.box import SOCKET_NAME, Facts, Limits, Program
 from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused
+from sandbox.frozen import FrozenState, Seed
 from sandbox.output import Output
 from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
-from verifiers.views import Tree
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -45,12 +45,12 @@ class FakeWorld:
         """Give the gateway's end of the channel."""
         return self._channel.gateway_end()
 
-    def freeze(self, timeout: float) -> Tree:
-        """Stop the servers and read the state out; see `sandbox.channel.Channel.freeze`."""
-        tree = self._channel.freeze(timeout)
+    def freeze(self, timeout: float) -> FrozenState:
+        """Stop the servers and take the state as it comes; see `sandbox.channel.Channel.freeze`."""
+        state = self._channel.freeze(timeout)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
-        return tree
+        return state
 
     def facts(self) -> Facts:
         """Say whether it runs and how it ended."""
@@ -144,7 +144,7 @@ class FakeBox:
         if program.image is not None or not program.command:
             raise Refused("the fake box runs a command, not an image")
 
-    def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> FakeWorld:  # noqa: ARG002 - no cap holds
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> FakeWorld:  # noqa: ARG002 - no cap holds
         """Start a world; its servers come up while the caller goes on."""
         data = Path(tempfile.mkdtemp(prefix="quarterturn-fake-"))
         ours, theirs = socket.socketpair()

@@ -101,13 +101,21 @@ class Child:
         self._birth = birth
         self.pidfd: int | None = None
 
-    def wait_born(self) -> bool:
-        """Wait until it was forked, and say whether it was; `kill` ends the wait."""
+    def wait_born(self, timeout: float | None = None) -> bool:
+        """Wait until it was forked, and say whether that was so within `timeout` seconds; `kill` ends the wait.
+
+        One that has ended already has no pidfd any more.
+        """
         if self.pidfd is None:
-            with suppress(OSError):
+            self._birth.settimeout(timeout)
+            try:
                 _, handles, _, _ = socket.recv_fds(self._birth, 1, 1)
-                self.pidfd = handles[0] if handles else None
-        return self.pidfd is not None
+            except TimeoutError:
+                return False
+            except OSError:
+                handles = []
+            self.pidfd = handles[0] if handles else None
+        return True
 
     def kill(self) -> None:
         """End it, if it was forked."""

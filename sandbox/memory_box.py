@@ -23,6 +23,7 @@ from typing import Any
 from sandbox import frames
 from sandbox.box import SOCKET_NAME, Facts, Limits, Program
 from sandbox.errors import Lost, Refused
+from sandbox.frozen import FrozenState, Seed
 from sandbox.output import CUT, printable
 from sandbox.servers.server import Server
 from verifiers.views import Node, Tree
@@ -65,7 +66,7 @@ class MemoryWorld:
         self._handed_over = True
         return self._gateways
 
-    def freeze(self, timeout: float) -> Tree:  # noqa: ARG002 - there is nothing to wait for
+    def freeze(self, timeout: float) -> FrozenState:  # noqa: ARG002 - there is nothing to wait for
         """Stop the servers and give the state.
 
         Raises:
@@ -77,7 +78,7 @@ class MemoryWorld:
         self._cut()
         if self._frozen:
             raise self._frozen
-        return Tree(self.nodes)
+        return FrozenState(Tree(self.nodes).to_tar())
 
     def facts(self) -> Facts:
         """Say how it stands."""
@@ -314,8 +315,14 @@ class MemoryBox:
         if program.image is not None or not program.command or program.command[0] not in self.programs:
             raise Refused("the box in memory runs the functions that it was given, and no program")
 
-    def world(self, servers: Sequence[Server], state: Tree, limits: Limits) -> MemoryWorld:  # noqa: ARG002 - no cap holds
-        """Start a world."""
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> MemoryWorld:  # noqa: ARG002 - no cap holds
+        """Start a world.
+
+        Raises:
+            Refused: the state is a tar, which no process of a runner's reads.
+        """
+        if isinstance(state, bytes):
+            raise Refused("the box in memory takes a tree; only a box with walls takes what nobody has read")
         self.worlds.append(MemoryWorld(servers, state, self.tools))
         return self.worlds[-1]
 

@@ -16,28 +16,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sandbox.box import Box
-from sandbox.errors import Lost, Malformed, NotFound
+from sandbox.errors import Lost, Malformed, NotFound, Unjudged
 from sandbox.failure import RETRIES
+from sandbox.frozen import FrozenState
+from sandbox.judge import Broke
 from sandbox.meter import Meter
-from sandbox.mistakes.make import Kind, mutants
 from sandbox.reading import read_back
 from sandbox.scene import Scene, specify
 from sandbox.servers import SERVERS, tool_table
 from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
-from sandbox.world import judge, seed, servers_of, views
+from sandbox.world import question_of, seed, servers_of, untouched
 from vault.task import Task
 from verifiers import predicate as predicates
-from verifiers.evaluate import evaluate
 from verifiers.verdict import Evidence, Verdict
-from verifiers.views import Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """What a solution leaves behind: the frozen data folder, and the answer that was given."""
+    """What a solution leaves behind: the frozen state, with what was read back, and the answer that was given."""
 
-    tree: Tree = field(repr=False)
+    state: FrozenState = field(repr=False)
     answer: str | None = field(repr=False)
 
 
@@ -79,7 +78,7 @@ class Spoiled:
     """What the predicate says of a final state that is wrong in one way (`sandbox.mistakes`)."""
 
     name: str = field(repr=False)
-    kind: Kind
+    kind: str
     verdict: Verdict
 
 
@@ -134,6 +133,7 @@ class BoxProver:
 
     def _play(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
         task, terms = Task.parse(document), self._terms
+        terms.judging.warm()
         script = [Call(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
         servers = [server for server in servers_of(task.document) if server.name in used]
@@ -148,10 +148,21 @@ class BoxProver:
                 raise Lost(
                     f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"
                 )
-            tree = scene.freeze()
-        tree = read_back(self._box, task, tree, terms.world)
+            state = scene.freeze()
+        state = self._with_dumps(task, state)
         log = transcript.as_json()["calls"]
-        return Proved(judge(task, tree, answer), len(transcript.calls), transcript.errors, Final(tree, answer), log)
+        judged = terms.judging.verdict(question_of(task), state, answer, lambda: self._start(task))
+        return Proved(judged.evidence, len(transcript.calls), transcript.errors, Final(state, answer), log)
+
+    def _start(self, task: Task) -> FrozenState:
+        return self._with_dumps(task, untouched(task.document))
+
+    def _with_dumps(self, task: Task, state: FrozenState) -> FrozenState:
+        """Read back what only backends can read; nobody but us could have made it unreadable."""
+        try:
+            return read_back(self._box, task, state, self._terms.world, self._terms.judging)
+        except Broke as error:
+            raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 
     def mutated(self, document: Mapping[str, Any], proved: Ended, mutant: Mapping[str, Any]) -> Evidence:
         """Evaluate the predicate on a proved state with one thing spoiled: a server's data, or the answer.
@@ -162,31 +173,15 @@ class BoxProver:
         task = Task.parse(document)
         final: Final = proved.state
         if "answer" in mutant:
-            return judge(task, final.tree, mutant["answer"])
+            return self._terms.judging.mutated(question_of(task), final.state, (), mutant["answer"])
         if mutant.get("server") not in SERVERS:
             raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
-        server = SERVERS[mutant["server"]]
-        before = views(final.tree, servers_of(task.document), final.answer)
-        spoiled = server.mutate(before.states.get(server.name, Tree({})), mutant["change"])
-        after = replace(before, states={**before.states, server.name: spoiled})
-        return evaluate(predicates.parse(task.success_predicate), after)
+        changes = [(mutant["server"], mutant["change"])]
+        return self._terms.judging.mutated(question_of(task), final.state, changes, final.answer)
 
     def spoiled(self, document: Mapping[str, Any], proved: Ended) -> list[Spoiled]:
         """Evaluate the predicate on every mutant that can be made of a proved state."""
         task = Task.parse(document)
-        predicate, servers = predicates.parse(task.success_predicate), servers_of(task.document)
-        start = read_back(self._box, task, seed(task.document), self._terms.world)
-        before = views(start, servers, None).states
-        after = views(proved.state.tree, servers, proved.state.answer)
-        found = []
-        for mutant in mutants(predicate, before, after.states, after.answer):
-            states = dict(after.states)
-            try:
-                for server, change in mutant.changes:
-                    states[server] = SERVERS[server].mutate(states[server], change)
-            except Malformed:
-                continue
-            answer = after.answer if mutant.answer is None else mutant.answer
-            verdict = evaluate(predicate, replace(after, states=states, answer=answer)).verdict
-            found.append(Spoiled(mutant.name, mutant.kind, verdict))
-        return found
+        final: Final = proved.state
+        made = self._terms.judging.mutants(question_of(task), self._start(task), final.state, final.answer)
+        return [Spoiled(name, kind, verdict) for name, kind, verdict in made]

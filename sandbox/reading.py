@@ -8,7 +8,8 @@
    reads that, the folder is wreckage, which counts against whoever left it; if not, it is our machinery (`Lost`).
 
 Nothing is decided by what a reader says about itself; only by whether it says anything, for this state and for a sound
-one.
+one. Neither the folder nor what was read of it is looked into here: a reader process (`sandbox.judge`) cuts the folder
+out, and says whether what was written is a document.
 """
 
 from __future__ import annotations
@@ -23,59 +24,70 @@ from dataclasses import replace
 from sandbox import frames
 from sandbox.box import Box, Limits
 from sandbox.errors import Lost, Malformed
+from sandbox.frozen import FrozenState, Seed
+from sandbox.judge import Judging
 from sandbox.servers.server import Server
 from sandbox.world import servers_of
 from vault.task import Task
 from verifiers import predicate as predicates
-from verifiers.snapshot import FILE, written
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.views import DIRECTORY, Tree
 
 SECONDS = 90.0
 MAX_BYTES = 64 * 1024 * 1024
 ROOM = 3  # a reader has the copy, and what its backend writes beside it
-WRECKAGE = {"wreckage": "its reader gives no account of it, and does of a sound one"}
+WRECKAGE = json.dumps({"wreckage": "its reader gives no account of it, and does of a sound one"}).encode()
 
 
-def read_back(box: Box, task: Task, tree: Tree, limits: Limits) -> Tree:
-    """Put what the readers say into a world's frozen data, for those servers that the task's predicate looks at.
+def read_back(box: Box, task: Task, state: FrozenState, limits: Limits, judging: Judging) -> FrozenState:
+    """Put what the readers say beside a world's frozen data, for those servers that the task's predicate looks at.
 
     Raises:
         Lost: a reader cannot be had, or reads no state at all.
         Unavailable: the box cannot be had.
+        Malformed, Broke: the frozen data is no state, or kills the processes that cut it (`Judging.extract`).
     """
     looked_at = predicates.namespaces(predicates.parse(task.success_predicate))
     for server in servers_of(task.document):
         if server.reader and server.name in looked_at:
-            said = snapshot(box, server, tree.below(server.root), limits).under(server.root)
-            prefix = f"{server.root}/"
-            tree = Tree({path: node for path, node in tree.items() if not path.startswith(prefix)} | dict(said))
-    return tree
+            folder = judging.extract(state, server.root)
+            state = state.with_dump(server.name, snapshot(box, server, folder, limits, judging))
+    return state
 
 
-def snapshot(box: Box, server: Server, folder: Tree, limits: Limits, seconds: float = SECONDS) -> Tree:
-    """Give the tree that stands for what is in one server's folder.
+def snapshot(
+    box: Box, server: Server, folder: Seed, limits: Limits, judging: Judging, seconds: float = SECONDS
+) -> bytes:
+    """Give the document that stands for what is in one server's folder.
+
+    Args:
+        folder: a data folder that holds that folder and no other.
 
     Raises:
         Lost, Unavailable: see `read_back`.
     """
     for _ in range(2):
         document = _read(box, server, folder, limits, seconds)
-        if document is not None:
-            return Tree({FILE: Node("file", document)})
-    if _read(box, server, server.seed({}), limits, seconds) is None:
+        if document is not None and judging.is_document(document):
+            return document
+    sound = _read(box, server, in_data(server, server.seed({})), limits, seconds)
+    if sound is None or not judging.is_document(sound):
         raise Lost(f"the reader of {server.name} cannot read even an empty state: look at the world's programs")
-    return written(WRECKAGE)
+    return WRECKAGE
 
 
-def _read(box: Box, server: Server, folder: Tree, limits: Limits, seconds: float) -> bytes | None:
-    """Ask the reader once, and give its document, or None where it gave none in time."""
+def in_data(server: Server, folder: Tree) -> Tree:
+    """Put a server's folder where it lies in the data folder."""
+    return Tree({server.root: DIRECTORY, **folder.under(server.root)})
+
+
+def _read(box: Box, server: Server, folder: Seed, limits: Limits, seconds: float) -> bytes | None:
+    """Ask the reader once, and give what it wrote, or None where it did not end in time."""
     reader = replace(server, command=server.reader, backend=None, on_demand=False)
     room = replace(limits, tmpfs=limits.tmpfs * ROOM, memory=limits.memory + limits.tmpfs * ROOM, wall=seconds)
-    world = box.world([reader], Tree({server.root: DIRECTORY, **folder.under(server.root)}), room)
+    world = box.world([reader], folder, room)
     try:
-        with world.channel() as channel, suppress(Malformed, OSError, ValueError, RecursionError):
-            said = _heard(channel, seconds)
-            return said if isinstance(json.loads(said), dict) else None
+        with world.channel() as channel, suppress(Malformed, OSError):
+            return _heard(channel, seconds)
     finally:
         world.close()
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.failure import Facts, Stage
@@ -17,7 +18,7 @@ from sandbox.meter import Meter
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Call, Transcript
-from sandbox.world import seed, servers_of
+from sandbox.world import seed, servers_of, untouched
 
 POLL = 0.5
 """Seconds between two looks at whether the run was given up."""
@@ -49,7 +50,7 @@ def replayed(job: Job, transcript: Transcript, *, calls: bool = True) -> Facts:
                 servers_late=len(scene.gateway.late),
                 world=scene.world.facts(),
             )
-            scene.freeze()
+            terms.judging.check(scene.freeze(), partial(untouched, task.document))
         except Malformed:
             return replace(facts, too_large=True)
         except BROKEN:

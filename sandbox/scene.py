@@ -21,6 +21,7 @@ from typing import Any, Self
 from sandbox.box import Box, Limits, Place, World
 from sandbox.errors import Late
 from sandbox.failure import Stage
+from sandbox.frozen import FrozenState, Seed
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
 from sandbox.meter import Meter
 from sandbox.model_gateway.process import ModelGateway, ModelSession
@@ -28,7 +29,6 @@ from sandbox.runner import own_folder
 from sandbox.servers import Server
 from sandbox.transcript import Call
 from vault.task import Task
-from verifiers.views import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Scene:
         box: where it is made.
         spec: what the gateway is told: the part of the task that the agent may see.
         servers: the servers that run, in the order of their channels.
-        tree: the seeded content of the world's data folder.
+        seed: the seeded content of the world's data folder.
         setting: makes the agent's place beside the gateway's socket; None where no agent will come.
         meter: times what is done for this run.
         models: the language model that the agent may ask, or None.
@@ -59,7 +59,7 @@ class Scene:
     box: Box
     spec: GatewaySpec
     servers: Sequence[Server]
-    tree: Tree = field(repr=False)
+    seed: Seed = field(repr=False)
     limits: Limits
     patience: Patience
     meter: Meter
@@ -80,14 +80,14 @@ class Scene:
         Raises:
             Lost, Unavailable, OSError: one of them could not be had; `stage` says which, and nothing is left behind.
         """
-        FORK_SERVER.warm()  # the fork server loads while the world comes up
+        FORK_SERVER.warm()  # it loads while the world comes up
         try:
             self.sockets = self._stack.enter_context(socket_folder())
             with ThreadPoolExecutor(1, thread_name_prefix="place") as aside, ExitStack() as unused:
                 listener = unused.enter_context(listen(self.sockets)) if self.setting else None
                 making = aside.submit(self._place, self.setting) if self.setting else None
                 with self.meter.phase("world"):
-                    self.world: World = self.box.world(self.servers, self.tree, self.limits)
+                    self.world: World = self.box.world(self.servers, self.seed, self.limits)
                     self._stack.callback(self.world.close)
                 self.stage = Stage.WORLD
                 with self.meter.phase("gateway"):
@@ -118,16 +118,16 @@ class Scene:
         self._stack.callback(self.model.finish)
         return self.model.gateway_end
 
-    def freeze(self) -> Tree:
-        """Stop everything in the world and read its state out."""
+    def freeze(self) -> FrozenState:
+        """Stop everything in the world and take its state as it comes."""
         with self.meter.phase("freeze"):
             try:
-                tree = self.world.freeze(self.patience.freeze)
+                state = self.world.freeze(self.patience.freeze)
             except Late:
                 self.freeze_late = True
                 raise
         self.stage = Stage.FROZEN
-        return tree
+        return state
 
     def close(self) -> None:
         """Take everything down; safe to call twice."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from sandbox.box import Box, Limits, Places
 from sandbox.errors import Refused
+from sandbox.judge import JUDGING, Judging
 from sandbox.meter import Clock
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.scene import Patience
@@ -40,6 +41,7 @@ class Terms:
         patience: how long we wait for our own parts.
         clock: a monotonic clock in seconds.
         models: the language model that agents may ask, or None where there is none.
+        judging: who reads and judges what is left.
     """
 
     world: Limits = field(default_factory=Limits)
@@ -47,6 +49,7 @@ class Terms:
     patience: Patience = field(default_factory=Patience)
     clock: Clock = time.monotonic
     models: ModelGateway | None = None
+    judging: Judging = JUDGING
 
 
 @dataclass(frozen=True, slots=True)

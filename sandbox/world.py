@@ -1,4 +1,4 @@
-"""From a task document to the state of its world, and back to what predicates look at.
+"""From a task document to the state of its world, and to what is asked of it in the end.
 
 Every server of which the task lists a tool is seeded, with an empty state where the document gives none. A document
 that no world can be made from is refused before anything is started, with the place that is wrong.
@@ -6,17 +6,17 @@ that no world can be made from is refused before anything is started, with the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
+from sandbox.frozen import FrozenState
+from sandbox.judge import Question
 from sandbox.servers import SERVERS, Server
 from sandbox.servers.check import check
 from vault.task import Task
 from verifiers import predicate as predicates
-from verifiers.evaluate import evaluate
-from verifiers.verdict import Evidence
-from verifiers.views import DIRECTORY, Node, Tree, Views
+from verifiers.views import DIRECTORY, Node, Tree
 
 
 def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
@@ -52,12 +52,16 @@ def seed(document: Mapping[str, Any]) -> Tree:
     return Tree(nodes)
 
 
-def views(tree: Tree, servers: Iterable[Server], answer: str | None) -> Views:
-    """Cut a world's data folder into one view a server; one that is gone is empty, as its agent left it."""
-    return Views({server.name: tree.below(server.root) for server in servers}, answer)
+def untouched(document: Mapping[str, Any]) -> FrozenState:
+    """Give a task's seed as a state that nobody has touched.
+
+    Raises:
+        Malformed: as for `seed`.
+    """
+    return FrozenState(seed(document).to_tar())
 
 
-def judge(task: Task, tree: Tree, answer: str | None) -> Evidence:
-    """Evaluate a task's predicate on a frozen state."""
-    predicate = predicates.parse(task.success_predicate)
-    return evaluate(predicate, views(tree, servers_of(task.document), answer))
+def question_of(task: Task) -> Question:
+    """Give what is asked of a task's final state."""
+    roots = {server.name: server.root for server in servers_of(task.document)}
+    return Question(task.success_predicate, predicates.parse(task.success_predicate), roots)

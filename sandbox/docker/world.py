@@ -9,7 +9,7 @@ from dataclasses import replace
 from sandbox.box import Facts
 from sandbox.channel import Channel, Exit
 from sandbox.docker.engine import Container
-from verifiers.views import Tree
+from sandbox.frozen import FrozenState
 
 
 class DockerWorld:
@@ -29,8 +29,8 @@ class DockerWorld:
         """Give the gateway's end of the channel."""
         return self._channel.gateway_end()
 
-    def freeze(self, timeout: float) -> Tree:
-        """Stop everything in it and read the state out; see `sandbox.channel.Channel.freeze`."""
+    def freeze(self, timeout: float) -> FrozenState:
+        """Stop everything in it and take the state as it comes; see `sandbox.channel.Channel.freeze`."""
         return self._channel.freeze(timeout)
 
     def facts(self) -> Facts:

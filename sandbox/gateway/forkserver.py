@@ -1,7 +1,8 @@
 """The fork server of gateways: `python -I -m sandbox.gateway.forkserver`, started by `sandbox.forkserver`.
 
 It loads what a gateway needs by playing a session with nobody once (`warmup`), and forks a gateway for each request.
-The descriptors of a request: specification, world channel, report, and maybe a listener and a link to the model process.
+The descriptors of a request: specification, world channel, report, and maybe a listener and a
+link to the model process.
 """
 
 from __future__ import annotations

@@ -1,0 +1,9 @@
+"""The processes between what an agent leaves and the process that holds the keys: readers, judges, and who asks them."""
+
+from __future__ import annotations
+
+from sandbox.judge.asking import Question
+from sandbox.judge.judging import JUDGING, Judged, Judging
+from sandbox.judge.process import Broke
+
+__all__ = ["JUDGING", "Broke", "Judged", "Judging", "Question"]

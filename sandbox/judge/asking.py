@@ -1,0 +1,153 @@
+"""Asks a reader or a judge, and once more, alone, where the first one came to nothing.
+
+An end of time or memory says nothing about a state, and a death may come from outside; so neither counts until it has
+happened twice, the second time with nothing else being read or judged in this process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from verifiers.language import predicate as predicates
+from verifiers.language.predicate import Predicate
+from verifiers.language.verdict import Evidence
+
+from sandbox.errors import Malformed, Unjudged
+from sandbox.forkserver import ForkServer
+from sandbox.frozen import FrozenState
+from sandbox.judge import evidence as said
+from sandbox.judge import message
+from sandbox.judge.process import Broke, Spent, ask
+
+MAX_READING = 130 * 1024 * 1024
+"""Bytes of a reader's reply; more than a reader of ours gives (`sandbox.judge.reader`)."""
+MAX_VERDICT = said.MAX_BYTES + message.MAX_HEADER + message.LENGTH.size
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a state.
+
+    Attributes:
+        document: the success predicate, as plain JSON values.
+        predicate: the same, parsed.
+        roots: for each namespace, its server's folder in the state.
+    """
+
+    document: Any = field(repr=False)
+    predicate: Predicate = field(repr=False)
+    roots: Mapping[str, str]
+
+    @property
+    def looked_at(self) -> list[str]:
+        """Name the namespaces that the predicate looks at."""
+        return sorted(predicates.namespaces(self.predicate) & self.roots.keys())
+
+
+class Turns:
+    """Any number at a time, or one alone: who wants to be alone goes first."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._sharing = self._waiting = 0
+        self._alone = False
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Be one of many."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._alone and not self._waiting)
+            self._sharing += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._sharing -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only one."""
+        with self._changed:
+            self._waiting += 1
+            self._changed.wait_for(lambda: not self._alone and not self._sharing)
+            self._waiting -= 1
+            self._alone = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = False
+                self._changed.notify_all()
+
+
+class Asking:
+    """What one verdict asks.
+
+    Attributes:
+        again: whether something had to be asked a second time.
+
+    Every method raises:
+        Broke: whoever was asked died, or talked nonsense, twice.
+        Unjudged: time or memory came to an end twice.
+        Unavailable: nobody can be asked.
+    """
+
+    def __init__(self, reader: ForkServer, judge: ForkServer, seconds: float, turns: Turns) -> None:
+        self._reader, self._judge, self._seconds, self._turns = reader, judge, seconds, turns
+        self.again = False
+
+    def reader(self, do: str, *parts: bytes, **header: Any) -> bytes:
+        """Have a reader do something, and give what comes of it, unread.
+
+        Raises:
+            Malformed: the state is none, or what was asked does not fit it; the reader says why.
+        """
+        request = message.pack({"do": do, **header}, *parts)
+        outcome, says, part = self._ask(self._reader, request, MAX_READING, lambda *reply: reply)
+        if outcome != "done":
+            raise Malformed(says or "the state cannot be read")
+        return part
+
+    def reading(self, question: Question, state: FrozenState, *more: bytes, do: str = "read", **header: Any) -> bytes:
+        """Have a state read, and give the reading; see `reader`."""
+        roots = {name: question.roots[name] for name in question.looked_at} if do == "read" else dict(question.roots)
+        dumps = {name: dump for name, dump in state.dumps.items() if name in roots}
+        parts = (state.tar, *dumps.values(), *more)
+        return self.reader(do, *parts, roots=roots, dumps=list(dumps), looked_at=question.looked_at, **header)
+
+    def judge(self, question: Question, answer: str | None, *readings: bytes) -> Evidence:
+        """Have a reading judged, with the seed's as a second one."""
+        header = {"do": "judge", "predicate": question.document, "answer": answer}
+        return self.verdicts(header, readings, lambda part: said.parsed(part, question.predicate))
+
+    def verdicts(self, header: Mapping[str, Any], readings: Sequence[bytes], parsed: Callable[[bytes], T]) -> T:
+        """Ask a judge, and take its reply apart."""
+
+        def taken(outcome: str, says: str, part: bytes) -> T:
+            if outcome != "done":
+                raise Broke(f"a judge ended otherwise: {says}")
+            try:
+                return parsed(part)
+            except Malformed as error:
+                raise Broke(str(error)) from None
+
+        return self._ask(self._judge, message.pack(header, *readings), MAX_VERDICT, taken)
+
+    def _ask(self, server: ForkServer, request: bytes, cap: int, taken: Callable[[str, str, bytes], T]) -> T:
+        try:
+            with self._turns.shared():
+                return taken(*ask(server, request, cap, self._seconds))
+        except (Broke, Spent):
+            self.again = True
+        with self._turns.alone():
+            try:
+                return taken(*ask(server, request, cap, self._seconds))
+            except Spent as error:
+                raise Unjudged(f"a reader or judge came to an end twice, the second time alone: {error}") from None

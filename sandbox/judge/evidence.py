@@ -1,0 +1,123 @@
+"""What a judge says, taken apart by a runner that believes nothing beyond its shape.
+
+A judge gives one line for each probe, from left to right, and nothing about the connectives: the runner puts the
+evidence tree together from the predicate that it knows, and works out `all`, `any` and `not` itself.
+
+    {"probes": [["true" | "false" | "unknown", what was found, whether the probe broke], ...]}
+    {"mutants": [[name, "broken" | "mistake", verdict], ...]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe, probes
+from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
+
+from sandbox.errors import Malformed
+from sandbox.gateway.strict import strict_object
+from vault.errors import Malformed as NotStrict
+
+MAX_BYTES = 4 * 1024 * 1024
+MAX_FOUND = 4000
+"""Characters of what is said of one probe."""
+KINDS = ("broken", "mistake")
+
+
+def leaves(evidence: Evidence) -> list[list[Any]]:
+    """Give what a judge says of each probe."""
+    if not evidence.children:
+        return [[evidence.verdict.value, plain(evidence.found), evidence.broken]]
+    return [line for child in evidence.children for line in leaves(child)]
+
+
+def plain(text: str) -> str:
+    """Cut a text to the cap, and escape what no strict JSON holds."""
+    return text[:MAX_FOUND].encode("utf-8", "backslashreplace").decode()[:MAX_FOUND]
+
+
+def parsed(data: bytes, predicate: Predicate) -> Evidence:
+    """Put the evidence tree of a predicate together from a judge's reply.
+
+    Raises:
+        Malformed: it is not as a judge says it.
+    """
+    lines = _list(data, "probes", sum(1 for _ in probes(predicate)))
+    for line in lines:
+        if not _fits(line, (str, str, bool)) or line[0] not in Verdict or len(line[1]) > MAX_FOUND:
+            raise Malformed("a judge says something of a probe that has no known form")
+    return _put_together(predicate, iter(lines))
+
+
+def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
+    """Give name, kind and verdict of each mutant from a judge's reply.
+
+    Raises:
+        Malformed: it is not as a judge says it.
+    """
+    lines = _list(data, "mutants", None)
+    for line in lines:
+        if not _fits(line, (str, str, str)) or line[1] not in KINDS or line[2] not in Verdict:
+            raise Malformed("a judge says something of a mutant that has no known form")
+    return [(line[0], line[1], Verdict(line[2])) for line in lines]
+
+
+def counted_against(predicate: Predicate, why: str) -> Evidence:
+    """Give the evidence where nobody could read the state, and whoever left it is to blame: each probe counts against it.
+
+    So the whole is false, whatever the predicate: a probe below an odd number of *not*s is true.
+    """
+    return _against(predicate, Verdict.FALSE, why)
+
+
+def _against(predicate: Predicate, verdict: Verdict, why: str) -> Evidence:
+    match predicate:
+        case Probe(name, arguments):
+            return Evidence(name, verdict, arguments, why)
+        case Not(operand):
+            return _connected("not", [_against(operand, verdict.negated(), why)])
+        case AllOf(operands):
+            return _connected("all", [_against(operand, verdict, why) for operand in operands])
+        case AnyOf(operands):
+            return _connected("any", [_against(operand, verdict, why) for operand in operands])
+
+
+def _put_together(predicate: Predicate, lines: Iterator[Sequence[Any]]) -> Evidence:
+    match predicate:
+        case Probe(name, arguments):
+            verdict, found, broken = next(lines)
+            return Evidence(name, Verdict(verdict), arguments, found, broken=broken)
+        case Not(operand):
+            return _connected("not", [_put_together(operand, lines)])
+        case AllOf(operands):
+            return _connected("all", [_put_together(operand, lines) for operand in operands])
+        case AnyOf(operands):
+            return _connected("any", [_put_together(operand, lines) for operand in operands])
+
+
+def _connected(op: str, children: Sequence[Evidence]) -> Evidence:
+    verdicts = [child.verdict for child in children]
+    verdict = verdicts[0].negated() if op == "not" else all_of(verdicts) if op == "all" else any_of(verdicts)
+    return Evidence(op, verdict, children=tuple(children), broken=any(child.broken for child in children))
+
+
+def _list(data: bytes, name: str, number: int | None) -> list[Any]:
+    try:
+        document = strict_object(data, "a judge's reply", max_size=MAX_BYTES)
+    except NotStrict as error:
+        raise Malformed(str(error)) from None
+    lines = document.get(name)
+    if document.keys() != {name} or not isinstance(lines, list) or number not in (None, len(lines)):
+        raise Malformed("a judge's reply has no known form")
+    return lines
+
+
+def _fits(line: object, kinds: Sequence[type]) -> bool:
+    return isinstance(line, list) and [type(value) for value in line] == list(kinds)
+
+
+def written(name: str, lines: Sequence[Sequence[Any]]) -> bytes:
+    """Write a judge's reply."""
+    return json.dumps({name: lines}).encode()

@@ -1,0 +1,79 @@
+"""The fork server of judges: `python -I -m sandbox.judge.judge`, and what a judge does.
+
+A judge sees normal forms, a predicate and an answer. It reads no format that an agent wrote: what comes from a reader is
+decoded as `verifiers.normal` writes it, or refused.
+
+Operations, each with a reading (`sandbox.judge.reader`) as its first part:
+
+    judge    the verdict on its one case; with a second part, the reading of the untouched seed
+    mutants  the verdict on each of its cases
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verifiers.language import predicate as predicates
+from verifiers.language.evaluate import evaluate
+from verifiers.normal import NormalState, decode
+
+from sandbox.forking import serve
+from sandbox.judge import evidence, message
+from sandbox.judge.child import JUDGE_USER, run
+from sandbox.judge.loading import prepare
+
+
+def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Judge one case."""
+    readings = [_Reading(part) for part in parts]
+    states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
+    predicate = predicates.parse(header["predicate"])
+    found = evaluate(predicate, states, header["answer"], seeds[0] if seeds else None)
+    return message.answer("done", part=evidence.written("probes", evidence.leaves(found)))
+
+
+def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Judge every case."""
+    reading, predicate = _Reading(parts[0]), predicates.parse(header["predicate"])
+    lines = []
+    for case in reading.cases:
+        said = header["answer"] if case["answer"] is None else case["answer"]
+        verdict = evaluate(predicate, reading.states(case), said).verdict
+        lines.append([evidence.plain(case["name"]), case["kind"], verdict.value])
+    return message.answer("done", part=evidence.written("mutants", lines))
+
+
+class _Reading:
+    """What a reader says: cases, and the normal forms that they are made of."""
+
+    def __init__(self, data: bytes) -> None:
+        header, self._parts = message.unpack(data)
+        self.cases: list[Any] = header["cases"]
+        self._decoded: dict[int, Mapping[str, NormalState]] = {}
+
+    def states(self, case: Mapping[str, Any]) -> dict[str, NormalState]:
+        """Give the normal form of each namespace of a case."""
+        return {name: self._form(number)[name] for name, number in case["states"].items()}
+
+    def _form(self, number: int) -> Mapping[str, NormalState]:
+        if number not in self._decoded:
+            self._decoded[number] = decode(self._parts[number])
+        return self._decoded[number]
+
+
+OPERATIONS = {"judge": judge, "mutants": mutants}
+
+
+def _prepare() -> None:
+    """Judge something once, so that all that it needs is loaded."""
+    asked = {"filesystem.fileExists": {"path": "a"}}
+    states = message.pack({"cases": [{"states": {}}]})
+    judge({"predicate": {"not": asked}, "answer": None}, [states])
+    json.dumps({})
+    prepare()
+
+
+if __name__ == "__main__":
+    serve(_prepare, lambda descriptors: run(JUDGE_USER, OPERATIONS, descriptors))

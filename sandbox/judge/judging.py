@@ -1,0 +1,218 @@
+"""Judges what an agent left, in processes that hold no key: a reader for the bytes, a judge for the predicate.
+
+    1. A reader is given the frozen state as it came, and gives its normal form, which nobody here looks into.
+    2. A judge is given the normal form, the predicate and the answer, and says what each probe came to.
+    3. Where a probe broke, the untouched seed goes the same way, and the judge tells a state that breaks a probe from a
+       defect of ours.
+    4. Where a reader or judge dies or talks nonsense, or its time or memory ends, it is asked once more, alone.
+    5. If it dies again, the seed is read and judged. Where that goes well, the state that was left is what kills it,
+       and counts against whoever left it. Where it does not, and where time or memory ends again, that is a failure of
+       ours: `Unjudged`.
+
+Seconds never decide: what a reading may cost is counted in steps and bytes (`verifiers.states.budget`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from verifiers.language.verdict import Evidence, Verdict
+
+from sandbox.errors import Malformed, Unjudged
+from sandbox.forkserver import ForkServer
+from sandbox.frozen import FrozenState
+from sandbox.judge import evidence as said
+from sandbox.judge.asking import Asking, Question, Turns
+from sandbox.judge.process import JUDGE, READER, Broke
+
+SECONDS = 20.0
+"""How long one reader or judge may take, by the wall clock."""
+WRECKED = "nobody can read the state that was left, and the untouched one can be read: it counts against the state"
+A_LOOK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict with its evidence, and what it cost.
+
+    Attributes:
+        evidence: the predicate's evidence tree.
+        seconds: by the wall clock, everything together.
+        again: whether something had to be asked a second time, alone.
+    """
+
+    evidence: Evidence = field(repr=False)
+    seconds: float
+    again: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the predicate came to."""
+        return self.evidence.verdict
+
+
+def as_it_is(state: FrozenState) -> FrozenState:
+    """Read nothing back."""
+    return state
+
+
+class Judging:
+    """Judges states; any number of threads may ask at a time.
+
+    Every method raises:
+        Unjudged: a reader or judge failed twice, for a reason of ours.
+        Unavailable: none can be had.
+
+    Args:
+        reader: the fork server of readers.
+        judge: the fork server of judges.
+        seconds: how long each of their children may take.
+    """
+
+    def __init__(self, reader: ForkServer = READER, judge: ForkServer = JUDGE, seconds: float = SECONDS) -> None:
+        self._reader, self._judge, self._seconds, self._turns = reader, judge, seconds, Turns()
+
+    def warm(self) -> None:
+        """Start both fork servers, and don't wait."""
+        self._reader.warm()
+        self._judge.warm()
+
+    def verdict(
+        self,
+        question: Question,
+        left: FrozenState,
+        answer: str | None,
+        seed: Callable[[], FrozenState],
+        read_back: Callable[[FrozenState], FrozenState] = as_it_is,
+    ) -> Judged:
+        """Judge what was left.
+
+        Args:
+            question: the predicate, and where to look.
+            left: the frozen state.
+            answer: what the agent said at the end.
+            seed: gives the untouched state; only asked for where something broke.
+            read_back: adds to a state what only its backends can read.
+
+        Raises:
+            Malformed: the state is none: no tar, or beyond the caps.
+        """
+        started, asking = time.monotonic(), self._asking()
+        try:
+            reading = asking.reading(question, read_back(left))
+            evidence = asking.judge(question, answer, reading)
+            if evidence.broken:
+                evidence = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
+        except Broke:
+            self._must_judge(question, read_back, seed)
+            evidence = said.counted_against(question.predicate, WRECKED)
+        return Judged(evidence, time.monotonic() - started, asking.again)
+
+    def check(self, left: FrozenState, seed: Callable[[], FrozenState]) -> None:
+        """Make sure that a state is one.
+
+        Raises:
+            Malformed: it is no tar, or beyond the caps, or kills its readers while the seed does not.
+        """
+        try:
+            self._asking().reader("check", left.tar)
+        except Broke as error:
+            with _ours():
+                self._asking().reader("check", seed().tar)
+            raise Malformed(f"the state cannot be read: {error}") from None
+
+    def extract(self, left: FrozenState, root: str) -> bytes:
+        """Give one folder of a state as a tar, below its own name, for a fresh world.
+
+        Raises:
+            Malformed: the state is none.
+            Broke: it kills its readers.
+        """
+        return self._asking().reader("extract", left.tar, root=root)
+
+    def look(self, left: FrozenState, path: str) -> bytes:
+        """Give the first bytes of one file of a state, at most 64; none where there is no such file.
+
+        Raises:
+            Malformed, Broke: as for `extract`.
+        """
+        return self._asking().reader("look", left.tar, path=path)[:A_LOOK]
+
+    def is_document(self, data: bytes) -> bool:
+        """Say whether what a backend's reader wrote is a JSON object."""
+        try:
+            self._asking().reader("document", data)
+        except (Broke, Malformed):
+            return False
+        return True
+
+    def mutated(
+        self,
+        question: Question,
+        left: FrozenState,
+        changes: Sequence[tuple[str, Mapping[str, Any]]],
+        answer: str | None,
+    ) -> Evidence:
+        """Judge a solution's end state after some changes (server, change), with another answer or the same.
+
+        Raises:
+            Malformed: a change is none that its server knows, or what it names is not in the state.
+        """
+        asking = self._asking()
+        with _ours():
+            return asking.judge(question, answer, asking.reading(question, left, do="mutate", changes=list(changes)))
+
+    def mutants(
+        self, question: Question, before: FrozenState, after: FrozenState, answer: str | None
+    ) -> list[tuple[str, str, Verdict]]:
+        """Give name, kind and verdict of every mutant of a solution's end state (`sandbox.mistakes`).
+
+        Raises:
+            Malformed: a state is none.
+        """
+        asking, told = self._asking(), {"predicate": question.document, "answer": answer}
+        with _ours():
+            start = (before.tar, *before.dumps.values())
+            names = list(before.dumps)
+            reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **told)
+            return asking.verdicts({"do": "mutants", **told}, [reading], said.parsed_mutants)
+
+    def _asking(self) -> Asking:
+        return Asking(self._reader, self._judge, self._seconds, self._turns)
+
+    def _must_judge(
+        self,
+        question: Question,
+        read_back: Callable[[FrozenState], FrozenState],
+        seed: Callable[[], FrozenState],
+    ) -> None:
+        """Make sure that the untouched state can be read and judged.
+
+        Raises:
+            Unjudged: it cannot, so what broke is ours.
+        """
+        asking = self._asking()
+        with _ours():
+            try:
+                evidence = asking.judge(question, None, asking.reading(question, read_back(seed())))
+            except Malformed as error:
+                raise Broke(str(error)) from None
+            if evidence.broken:
+                raise Broke("a probe breaks on it")
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    """Take what breaks in here, on a state of our own making, for a failure of ours."""
+    try:
+        yield
+    except Broke as error:
+        raise Unjudged(f"a reader or judge breaks on a state of our own making: {error}") from None
+
+
+JUDGING = Judging()
+"""Whom everybody asks in one process, so that who has to be alone is alone in it."""

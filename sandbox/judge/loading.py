@@ -1,0 +1,20 @@
+"""Loads ahead, in a fork server, what a reader or judge may need once it can open nothing any more."""
+
+from __future__ import annotations
+
+import encodings
+import importlib
+import pkgutil
+from contextlib import suppress
+
+from sandbox.confine import leave
+
+ALSO = ("_strptime", "binascii", "decimal", "lzma", "bz2", "sqlite3", "stringprep", "unicodedata", "zlib")
+
+
+def prepare() -> None:
+    """Load every text encoding and what the standard library loads late, and leave networks and files behind."""
+    for name in (*(f"encodings.{module.name}" for module in pkgutil.iter_modules(encodings.__path__)), *ALSO):
+        with suppress(ImportError):  # encodings of another system
+            importlib.import_module(name)
+    leave()

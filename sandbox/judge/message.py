@@ -1,0 +1,74 @@
+"""The messages between the runner and its readers and judges: a short JSON header, and byte strings behind it.
+
+    length of the header, 4 bytes, big endian | header: {..., "sizes": [length of each part]} | the parts
+
+A child believes the request, which its runner wrote. The runner believes nothing of a reply: `reply` checks the shape
+of its header and that its length is what the header says, and gives the one part on unread.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sandbox.errors import Malformed
+from vault.canonical import parse_object
+from vault.errors import Malformed as NotStrict
+
+LENGTH = struct.Struct(">I")
+MAX_HEADER = 16 * 1024
+MAX_SENTENCE = 1000
+"""Characters of what a reply says in words."""
+
+OUTCOMES = ("done", "unreadable", "refused", "memory")
+"""How an operation ended: it gave its part; the state is no state; what was asked does not fit the state; or its
+process had too little memory."""
+
+
+def pack(header: Mapping[str, Any], *parts: bytes) -> bytes:
+    """Write a message."""
+    head = json.dumps({**header, "sizes": [len(part) for part in parts]}).encode()
+    return b"".join([LENGTH.pack(len(head)), head, *parts])
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], Sequence[bytes]]:
+    """Take a request of our own apart."""
+    (length,) = LENGTH.unpack_from(data)
+    at = LENGTH.size + length
+    header = json.loads(data[LENGTH.size : at])
+    parts = []
+    for size in header.pop("sizes"):
+        parts.append(data[at : at + size])
+        at += size
+    return header, parts
+
+
+def answer(outcome: str, says: str = "", part: bytes = b"") -> bytes:
+    """Write a reply."""
+    return pack({"outcome": outcome, "says": says[:MAX_SENTENCE]}, part)
+
+
+def reply(data: bytes) -> tuple[str, str, bytes]:
+    """Take a reply apart: how it ended, what it says, and its part.
+
+    Raises:
+        Malformed: it is not as `answer` writes it.
+    """
+    if len(data) < LENGTH.size:
+        raise Malformed("a reply was cut off before its header")
+    (length,) = LENGTH.unpack_from(data)
+    end = LENGTH.size + length
+    if length > MAX_HEADER or len(data) < end:
+        raise Malformed("a reply's header is cut off, or longer than the cap")
+    try:
+        header = parse_object(data[LENGTH.size : end], "a reply's header", max_size=MAX_HEADER)
+    except NotStrict as error:
+        raise Malformed(str(error)) from None
+    outcome, says, sizes = header.get("outcome"), header.get("says"), header.get("sizes")
+    if header.keys() != {"outcome", "says", "sizes"} or outcome not in OUTCOMES or not isinstance(says, str):
+        raise Malformed("a reply's header has no known form")
+    if sizes != [len(data) - end] or isinstance(sizes[0], bool | float) or len(says) > MAX_SENTENCE:
+        raise Malformed("a reply is not as long as it says")
+    return outcome, says, data[end:]

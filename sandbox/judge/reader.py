@@ -1,0 +1,197 @@
+"""The fork server of readers: `python -I -m sandbox.judge.reader`, and what a reader does.
+
+A reader sees a frozen state, and no key, no goal, no answer that is expected. Nothing else parses what an agent left.
+
+Operations, each with the state's tar as its first part, and behind it what was read back from backends:
+
+    check     is it a state at all?
+    extract   give one folder of it, as the tar that a fresh world is seeded with
+    look      give the first bytes of one file (the self-check looks whether they are torn)
+    document  is it a JSON object? (its part is what a backend's reader wrote)
+    read      give the normal form of each namespace that is asked for: a reading of one case
+    mutate    the same after the given changes
+    mutants   a reading of every mutant of a solution's end state; this one alone is told the predicate and the answer,
+              and no agent of anybody's left what it reads (`sandbox.prover`)
+
+A reading is a message (`sandbox.judge.message`) that only a judge unpacks: {"cases": [{"name", "kind", "answer",
+"states": {namespace: number of a part}}]}, and parts as `verifiers.normal` encodes them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verifiers.language import predicate as predicates
+from verifiers.normal import NormalState, encode
+from verifiers.states.archive import tree_from_tar
+from verifiers.states.reading import KINDS
+from verifiers.states.reading import read as normal_form
+from verifiers.states.snapshot import FILE
+
+from sandbox.errors import Malformed
+from sandbox.forking import serve
+from sandbox.judge import message
+from sandbox.judge.child import READER_USER, run
+from sandbox.judge.loading import prepare
+from sandbox.mistakes.make import Mutant
+from sandbox.mistakes.make import mutants as mutants_of
+from sandbox.servers import SERVERS
+from verifiers.errors import Malformed as NoState
+from verifiers.views import DIRECTORY, Node, Tree
+
+MAX_READING = 128 * 1024 * 1024
+"""Bytes of all normal forms of a reading together; what is larger is unreadable."""
+A_LOOK = 64
+"""Bytes of a file that `look` gives."""
+
+
+def check(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: ARG001 - as the others
+    """Parse the tar, and say no more."""
+    tree_from_tar(io.BytesIO(parts[0]))
+    return message.answer("done")
+
+
+def extract(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Cut one folder out."""
+    root = header["root"]
+    folder = tree_from_tar(io.BytesIO(parts[0])).below(root)
+    return message.answer("done", part=Tree({root: DIRECTORY, **folder.under(root)}).to_tar())
+
+
+def look(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Give the first bytes of one file; nothing where it is not there."""
+    node = tree_from_tar(io.BytesIO(parts[0])).get(header["path"])
+    return message.answer("done", part=node.data[:A_LOOK] if node else b"")
+
+
+def document(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: ARG001 - as the others
+    """Say whether a text is a JSON object."""
+    try:
+        sound = isinstance(json.loads(parts[0]), dict)
+    except (ValueError, RecursionError):
+        sound = False
+    return message.answer("done" if sound else "refused")
+
+
+def read(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Read what a predicate looks at."""
+    trees = _trees(header["roots"], header["dumps"], parts)
+    forms = _Forms(header["looked_at"])
+    return message.answer("done", part=forms.reading([(Mutant("", "broken"), trees)]))
+
+
+def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Read it after some changes."""
+    trees = _trees(header["roots"], header["dumps"], parts)
+    for server, change in header["changes"]:
+        trees[server] = SERVERS[server].mutate(trees.get(server, Tree({})), change)
+    return message.answer("done", part=_Forms(header["looked_at"]).reading([(Mutant("", "broken"), trees)]))
+
+
+def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Read every mutant that can be made."""
+    split = 1 + len(header["dumps"])
+    after = _trees(header["roots"], header["dumps"], parts[:split])
+    before = _trees(header["roots"], header["dumps_before"], parts[split:])
+    predicate = predicates.parse(header["predicate"])
+    cases = []
+    for mutant in mutants_of(predicate, before, after, header["answer"]):
+        trees = dict(after)
+        try:
+            for server, change in mutant.changes:
+                trees[server] = SERVERS[server].mutate(trees[server], change)
+        except Malformed:
+            continue
+        cases.append((mutant, trees))
+    return message.answer("done", part=_Forms(header["looked_at"]).reading(cases))
+
+
+class _Forms:
+    """Normal forms, each read and written down once, however many cases share its tree."""
+
+    def __init__(self, looked_at: Sequence[str]) -> None:
+        self._names = [name for name in looked_at if name in KINDS]
+        self._parts: list[bytes] = []
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._kept: list[Tree] = []  # so that no other tree ever has one's id
+        self._room = MAX_READING
+
+    def reading(self, cases: Sequence[tuple[Mutant, Mapping[str, Tree]]]) -> bytes:
+        """Write cases down."""
+        said = [
+            {
+                "name": mutant.name,
+                "kind": mutant.kind,
+                "answer": mutant.answer,
+                "states": {name: self._number(name, trees[name]) for name in self._names if name in trees},
+            }
+            for mutant, trees in cases
+        ]
+        return message.pack({"cases": said}, *self._parts)
+
+    def _number(self, name: str, tree: Tree) -> int:
+        if (name, id(tree)) not in self._numbers:
+            part = self._written(name, normal_form(name, tree))
+            if len(part) > self._room:
+                part = self._written(
+                    name, NormalState(unreadable=f"its normal form is larger than {MAX_READING} bytes")
+                )
+            self._room -= len(part)
+            self._kept.append(tree)
+            self._numbers[name, id(tree)] = len(self._parts)
+            self._parts.append(part)
+        return self._numbers[name, id(tree)]
+
+    def _written(self, name: str, state: NormalState) -> bytes:
+        try:
+            return encode({name: state})
+        except (NoState, ValueError, RecursionError) as error:
+            return encode({name: NormalState(unreadable=f"it has no normal form ({type(error).__name__})")})
+
+
+def _trees(roots: Mapping[str, str], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, Tree]:
+    """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
+    tar, *documents = parts
+    whole = tree_from_tar(io.BytesIO(tar))
+    said = {name: Tree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
+    return {name: whole.below(root) for name, root in roots.items()} | said
+
+
+def _guarded(operation: Any) -> Any:
+    """Say how an operation ended where it has no result."""
+
+    def guarded(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+        try:
+            return bytes(operation(header, parts))
+        except NoState as error:
+            return message.answer("unreadable", _plain(error))
+        except Malformed as error:
+            return message.answer("refused", _plain(error))
+
+    return guarded
+
+
+def _plain(error: Exception) -> str:
+    return str(error).encode("utf-8", "backslashreplace").decode()
+
+
+OPERATIONS = {
+    operation.__name__: _guarded(operation) for operation in (check, extract, look, document, read, mutate, mutants)
+}
+
+
+def _prepare() -> None:
+    """Read every kind of state once, so that all that it needs is loaded."""
+    tar = Tree({f"{name}/a": Node("file", b"a") for name in KINDS}).to_tar()
+    roots = {name: name for name in KINDS}
+    OPERATIONS["read"]({"roots": roots, "dumps": [], "looked_at": list(KINDS)}, [tar])
+    changes = [["filesystem", {"remove": "a"}]]
+    OPERATIONS["mutate"]({"roots": roots, "dumps": [], "looked_at": [], "changes": changes}, [tar])
+    prepare()
+
+
+if __name__ == "__main__":
+    serve(_prepare, lambda descriptors: run(READER_USER, OPERATIONS, descriptors))
