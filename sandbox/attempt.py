@@ -39,7 +39,7 @@ from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Transcript
 from sandbox.world import judge, seed, servers_of
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 POLL = 0.25
 """Seconds between two looks at a running agent."""

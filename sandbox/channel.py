@@ -29,6 +29,7 @@ from sandbox import frames
 from sandbox.errors import Late, Lost, Malformed, SandboxError
 from verifiers import views
 from verifiers.errors import Malformed as UnreadableTree
+from verifiers.states.archive import tree_from_tar
 from verifiers.views import Tree
 
 CHUNK = 1 << 16
@@ -181,7 +182,7 @@ class Channel:
         if "error" in frozen.report:
             raise Malformed("the state that was left is beyond the caps on entries, bytes or depth")
         try:
-            return Tree.from_tar(io.BytesIO(bytes(frozen.tar)))
+            return tree_from_tar(io.BytesIO(bytes(frozen.tar)))
         except UnreadableTree as error:
             raise Malformed(f"the world's state cannot be read: {error}") from error
 

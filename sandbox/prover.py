@@ -27,9 +27,9 @@ from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
 from sandbox.world import judge, seed, servers_of, views
 from vault.task import Task
-from verifiers import predicate as predicates
-from verifiers.evaluate import evaluate
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language import predicate as predicates
+from verifiers.language.verdict import Evidence, Verdict
+from verifiers.states import in_process
 from verifiers.views import Tree
 
 
@@ -169,7 +169,7 @@ class BoxProver:
         before = views(final.tree, servers_of(task.document), final.answer)
         spoiled = server.mutate(before.states.get(server.name, Tree({})), mutant["change"])
         after = replace(before, states={**before.states, server.name: spoiled})
-        return evaluate(predicates.parse(task.success_predicate), after)
+        return in_process.judge(predicates.parse(task.success_predicate), after)
 
     def spoiled(self, document: Mapping[str, Any], proved: Ended) -> list[Spoiled]:
         """Evaluate the predicate on every mutant that can be made of a proved state."""
@@ -187,6 +187,6 @@ class BoxProver:
             except Malformed:
                 continue
             answer = after.answer if mutant.answer is None else mutant.answer
-            verdict = evaluate(predicate, replace(after, states=states, answer=answer)).verdict
+            verdict = in_process.judge(predicate, replace(after, states=states, answer=answer)).verdict
             found.append(Spoiled(mutant.name, mutant.kind, verdict))
         return found

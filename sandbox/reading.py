@@ -26,8 +26,8 @@ from sandbox.errors import Lost, Malformed
 from sandbox.servers.server import Server
 from sandbox.world import servers_of
 from vault.task import Task
-from verifiers import predicate as predicates
-from verifiers.snapshot import FILE, written
+from verifiers.language import predicate as predicates
+from verifiers.states.snapshot import FILE, written
 from verifiers.views import DIRECTORY, Node, Tree
 
 SECONDS = 90.0

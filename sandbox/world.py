@@ -13,9 +13,9 @@ from sandbox.errors import Malformed
 from sandbox.servers import SERVERS, Server
 from sandbox.servers.check import check
 from vault.task import Task
-from verifiers import predicate as predicates
-from verifiers.evaluate import evaluate
-from verifiers.verdict import Evidence
+from verifiers.language import predicate as predicates
+from verifiers.language.verdict import Evidence
+from verifiers.states import in_process
 from verifiers.views import DIRECTORY, Node, Tree, Views
 
 
@@ -60,4 +60,4 @@ def views(tree: Tree, servers: Iterable[Server], answer: str | None) -> Views:
 def judge(task: Task, tree: Tree, answer: str | None) -> Evidence:
     """Evaluate a task's predicate on a frozen state."""
     predicate = predicates.parse(task.success_predicate)
-    return evaluate(predicate, views(tree, servers_of(task.document), answer))
+    return in_process.judge(predicate, views(tree, servers_of(task.document), answer))
