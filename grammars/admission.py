@@ -32,7 +32,7 @@ from grammars.leaks import leaks
 from grammars.prover import Proved, Prover
 from grammars.variants import base, further
 from vault.task import Task
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 NAMES = {
     1: "validates",

@@ -19,7 +19,7 @@ from grammars.grammar import Category, Difficulty, Grammar, Skeleton, Template
 from grammars.sample import Draw, draw
 from grammars.variants import base, free_of
 from vault.variant import LEAST_BITS, bits
-from verifiers import predicate as predicates
+from verifiers.language import predicate as predicates
 
 DRAWS = 3
 

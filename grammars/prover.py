@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 
 class Proved(Protocol):

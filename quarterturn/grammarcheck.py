@@ -18,8 +18,8 @@ from quarterturn.wiring import House
 from rotation.sets import SetSpec
 from sandbox.servers import tool_table
 from vault.variant import LEAST_BITS
-from verifiers.catalogue import CATALOGUE
 from verifiers.errors import VerifierError
+from verifiers.language.catalogue import CATALOGUE
 
 POLL = 0.3
 """Seconds between two looks at the files."""

@@ -28,7 +28,7 @@ from vault.db import transaction
 from vault.schema import compiled, require
 from vault.store import TaskRecord
 from vault.task import Task
-from verifiers import predicate
+from verifiers.language import predicate
 
 MAX_LINE = 1024 * 1024
 

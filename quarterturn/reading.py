@@ -17,7 +17,7 @@ from vault.db import transaction
 from vault.lifecycle import State
 from vault.store import Opened, TaskRecord
 from vault.task import Task
-from verifiers import predicate
+from verifiers.language import predicate
 
 
 def task(opened: Opened) -> Iterator[str]:

@@ -30,7 +30,7 @@ from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.errors import Unavailable
 from vault.task import Task
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 
 class Progress(Protocol):

@@ -18,7 +18,7 @@ from sandbox.servers import SERVERS
 from sandbox.servers.check import check
 from vault.canonical import parse_object
 from verifiers.errors import VerifierError
-from verifiers.snapshot import written
+from verifiers.states.snapshot import written
 from verifiers.views import Node, Tree
 
 MAX_FILE = 64 * 1024 * 1024

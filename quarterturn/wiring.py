@@ -49,7 +49,7 @@ from vault.locks.command import Command
 from vault.locks.file_mode import FileMode
 from vault.locks.passphrase import Passphrase
 from vault.store import Vault
-from verifiers.catalogue import CATALOGUE
+from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from quarterturn.oidc import Provider

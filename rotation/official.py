@@ -38,7 +38,7 @@ from vault.ledger import leaf
 from vault.ledger.results import in_order, results_root, totals_of
 from vault.lifecycle import State
 from vault.task import Task
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

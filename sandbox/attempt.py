@@ -41,7 +41,7 @@ from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Transcript
 from sandbox.world import question_of, seed, servers_of, untouched
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 POLL = 0.25
 """Seconds between two looks at a running agent."""

@@ -109,7 +109,7 @@ def _own_users() -> bool:
 
 
 def _empty_root() -> bool:
-    """Move into an empty root; what was mounted before is out of reach, and each step that fails leaves all as it was."""
+    """Move into an empty root, out of reach of what was mounted before, and say whether it is so."""
     if _libc.unshare(_CLONE_NEWNS) != 0:
         return False
     bare, flags = b"/tmp", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC

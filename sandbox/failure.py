@@ -30,7 +30,7 @@ from typing import Literal
 
 from sandbox import box
 from sandbox.transcript import Ended, UpstreamFact
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 RETRIES = 2
 """How often a task is played again at most, whatever the reasons."""

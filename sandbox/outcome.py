@@ -12,7 +12,7 @@ from typing import Any
 
 from sandbox.failure import Failure
 from sandbox.transcript import CallRecord, ModelCall, Transcript
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 _BUDGETS = ("steps-exceeded", "time-exceeded")
 

@@ -28,8 +28,8 @@ from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
 from sandbox.world import question_of, seed, servers_of, untouched
 from vault.task import Task
-from verifiers import predicate as predicates
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language import predicate as predicates
+from verifiers.language.verdict import Evidence, Verdict
 
 
 @dataclass(frozen=True, slots=True)

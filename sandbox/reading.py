@@ -29,7 +29,7 @@ from sandbox.judge import Judging
 from sandbox.servers.server import Server
 from sandbox.world import servers_of
 from vault.task import Task
-from verifiers import predicate as predicates
+from verifiers.language import predicate as predicates
 from verifiers.views import DIRECTORY, Tree
 
 SECONDS = 90.0

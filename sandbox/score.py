@@ -22,7 +22,7 @@ from sandbox.errors import Malformed
 from sandbox.interval import Figure, mean, proportion
 from sandbox.outcome import TaskRun
 from vault.task import SPEC_VERSION
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 __all__ = ["Figure", "Result", "Score", "rank", "score"]
 

@@ -15,7 +15,7 @@ from sandbox.judge import Question
 from sandbox.servers import SERVERS, Server
 from sandbox.servers.check import check
 from vault.task import Task
-from verifiers import predicate as predicates
+from verifiers.language import predicate as predicates
 from verifiers.views import DIRECTORY, Node, Tree
 
 

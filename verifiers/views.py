@@ -1,8 +1,8 @@
 """The frozen state that predicates look at: a tree of files in memory.
 
-A state is copied out of a world as one tar stream after everything in it was stopped. It is parsed here, with caps,
-into an immutable mapping; symbolic links stay links and are never followed, so nothing that an agent wrote can point
-at the machine that looks.
+A state is copied out of a world as one tar stream after everything in it was stopped (`verifiers.states.archive` parses
+it). Here it is an immutable mapping; symbolic links stay links and are never followed, so nothing that an agent wrote
+can point at the machine that looks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from verifiers.errors import Malformed
 
@@ -91,30 +91,6 @@ class Tree(Mapping[str, Node]):
         return out.getvalue()
 
     @classmethod
-    def from_tar(cls, stream: BinaryIO, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> Tree:
-        """Parse a tar stream.
-
-        Raises:
-            Malformed: the stream is no tar, holds a path that leaves the tree, or is larger than the caps.
-        """
-        nodes: dict[str, Node] = {}
-        total = 0
-        try:
-            with tarfile.open(fileobj=stream, mode="r|") as tar:
-                for count, info in enumerate(tar):
-                    path = _inside(info.name)
-                    total += info.size if info.isreg() else 0
-                    if total > max_bytes or count >= max_entries:
-                        raise Malformed(f"the state holds more than {max_bytes} bytes or {max_entries} entries")
-                    if path and info.islnk():  # a second name of a file that came before
-                        nodes[path] = nodes.get(_inside(info.linkname), OTHER)
-                    elif path:
-                        nodes[path] = _node(tar, info)
-        except (tarfile.TarError, EOFError, UnicodeError, ValueError, OverflowError) as error:
-            raise Malformed(f"the state is not a readable tar stream: {error}") from error
-        return cls(nodes)
-
-    @classmethod
     def from_directory(cls, root: Path, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> Tree:
         """Read a directory without following any link.
 
@@ -134,24 +110,6 @@ class Tree(Mapping[str, Node]):
         return cls(nodes)
 
 
-def _inside(name: str) -> str:
-    path = posixpath.normpath(name.lstrip("/") or ".")
-    if path == ".." or path.startswith("../"):
-        raise Malformed("the state holds a path that leads out of it")
-    return "" if path == "." else path
-
-
-def _node(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Node:
-    mode = stat.S_IMODE(info.mode)
-    if info.isdir():
-        return Node("directory", mode=mode)
-    if info.issym():
-        return Node("symlink", target=info.linkname, mode=mode)
-    if info.isreg() and (file := tar.extractfile(info)):
-        return Node("file", data=file.read(), mode=mode)
-    return Node("other", mode=mode)
-
-
 def _from_disk(path: Path, mode: int) -> Node:
     bits = stat.S_IMODE(mode)
     if stat.S_ISDIR(mode):
@@ -161,6 +119,17 @@ def _from_disk(path: Path, mode: int) -> Node:
     if stat.S_ISREG(mode):
         return Node("file", data=path.read_bytes(), mode=bits)
     return Node("other", mode=bits)
+
+
+def tree_of(content: Mapping[str, str | bytes]) -> Tree:
+    """Make a tree of these files and of the folders that lead to them."""
+    nodes: dict[str, Node] = {}
+    for path, data in content.items():
+        folder = path
+        while folder := posixpath.dirname(folder):
+            nodes[folder] = DIRECTORY
+        nodes[path] = Node("file", data.encode() if isinstance(data, str) else data)
+    return Tree(nodes)
 
 
 @dataclass(frozen=True)

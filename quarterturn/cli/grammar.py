@@ -132,7 +132,7 @@ def predicate_list(as_json: Json = False) -> None:
     """List every predicate with its arguments and an example."""
     import json
 
-    from verifiers.catalogue import CATALOGUE
+    from verifiers.language.catalogue import CATALOGUE
 
     entries = sorted(CATALOGUE.items())
     data = {
@@ -159,9 +159,9 @@ def predicate_check(
     from quarterturn.boxes import choose_box
     from quarterturn.errors import NotFound
     from vault.canonical import parse
-    from verifiers import predicate as predicates
-    from verifiers.evaluate import evaluate
-    from verifiers.verdict import Verdict
+    from verifiers.language import predicate as predicates
+    from verifiers.language.verdict import Verdict
+    from verifiers.states.in_process import judge
     from verifiers.views import Views
 
     if not predicate.is_file():
@@ -171,7 +171,7 @@ def predicate_check(
     document = parse(predicate.read_bytes(), str(predicate))
     parsed = predicates.parse(document.get("success_predicate", document) if isinstance(document, dict) else document)
     found = states.read(state, lambda: choose_box(box or "auto"))
-    evidence = evaluate(parsed, Views(found, answer))
+    evidence = judge(parsed, Views(found, answer))
     data = evidence.as_json()
     Output(as_json=as_json).result(
         data,

@@ -23,7 +23,7 @@ from typing import Self
 from sandbox.box import SOCKET_NAME
 from sandbox.endpoint.forward import READY
 from sandbox.errors import Lost, Malformed, Unavailable
-from sandbox.gateway.process import ENVIRONMENT
+from sandbox.forkserver import ENVIRONMENT
 
 PATIENCE = 20
 

@@ -1,4 +1,4 @@
-"""The processes between what an agent leaves and the process that holds the keys: readers, judges, and who asks them."""
+"""The processes between what an agent leaves and the process that holds the keys: readers and judges."""
 
 from __future__ import annotations
 

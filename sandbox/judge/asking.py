@@ -12,16 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from verifiers.language import predicate as predicates
-from verifiers.language.predicate import Predicate
-from verifiers.language.verdict import Evidence
-
 from sandbox.errors import Malformed, Unjudged
 from sandbox.forkserver import ForkServer
 from sandbox.frozen import FrozenState
 from sandbox.judge import evidence as said
 from sandbox.judge import message
 from sandbox.judge.process import Broke, Spent, ask
+from verifiers.language import predicate as predicates
+from verifiers.language.predicate import Predicate
+from verifiers.language.verdict import Evidence
 
 MAX_READING = 130 * 1024 * 1024
 """Bytes of a reader's reply; more than a reader of ours gives (`sandbox.judge.reader`)."""
@@ -110,7 +109,7 @@ class Asking:
             Malformed: the state is none, or what was asked does not fit it; the reader says why.
         """
         request = message.pack({"do": do, **header}, *parts)
-        outcome, says, part = self._ask(self._reader, request, MAX_READING, lambda *reply: reply)
+        outcome, says, part = self._ask(self._reader, request, MAX_READING, _as_it_is)
         if outcome != "done":
             raise Malformed(says or "the state cannot be read")
         return part
@@ -151,3 +150,7 @@ class Asking:
                 return taken(*ask(server, request, cap, self._seconds))
             except Spent as error:
                 raise Unjudged(f"a reader or judge came to an end twice, the second time alone: {error}") from None
+
+
+def _as_it_is(outcome: str, says: str, part: bytes) -> tuple[str, str, bytes]:
+    return outcome, says, part

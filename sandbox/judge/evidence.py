@@ -13,17 +13,17 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe, probes
-from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
-
 from sandbox.errors import Malformed
 from sandbox.gateway.strict import strict_object
 from vault.errors import Malformed as NotStrict
+from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe, probes
+from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FOUND = 4000
 """Characters of what is said of one probe."""
 KINDS = ("broken", "mistake")
+VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 
 def leaves(evidence: Evidence) -> list[list[Any]]:
@@ -46,7 +46,7 @@ def parsed(data: bytes, predicate: Predicate) -> Evidence:
     """
     lines = _list(data, "probes", sum(1 for _ in probes(predicate)))
     for line in lines:
-        if not _fits(line, (str, str, bool)) or line[0] not in Verdict or len(line[1]) > MAX_FOUND:
+        if not _fits(line, (str, str, bool)) or line[0] not in VERDICTS or len(line[1]) > MAX_FOUND:
             raise Malformed("a judge says something of a probe that has no known form")
     return _put_together(predicate, iter(lines))
 
@@ -59,13 +59,13 @@ def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
     """
     lines = _list(data, "mutants", None)
     for line in lines:
-        if not _fits(line, (str, str, str)) or line[1] not in KINDS or line[2] not in Verdict:
+        if not _fits(line, (str, str, str)) or line[1] not in KINDS or line[2] not in VERDICTS:
             raise Malformed("a judge says something of a mutant that has no known form")
     return [(line[0], line[1], Verdict(line[2])) for line in lines]
 
 
 def counted_against(predicate: Predicate, why: str) -> Evidence:
-    """Give the evidence where nobody could read the state, and whoever left it is to blame: each probe counts against it.
+    """Give the evidence where a state cannot be read and whoever left it is to blame: each probe counts against it.
 
     So the whole is false, whatever the predicate: a probe below an odd number of *not*s is true.
     """

@@ -1,7 +1,7 @@
 """The fork server of judges: `python -I -m sandbox.judge.judge`, and what a judge does.
 
-A judge sees normal forms, a predicate and an answer. It reads no format that an agent wrote: what comes from a reader is
-decoded as `verifiers.normal` writes it, or refused.
+A judge sees normal forms, a predicate and an answer. It reads no format that an agent wrote: what comes from a reader
+is decoded as `verifiers.normal` writes it, or refused.
 
 Operations, each with a reading (`sandbox.judge.reader`) as its first part:
 
@@ -15,14 +15,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verifiers.language import predicate as predicates
-from verifiers.language.evaluate import evaluate
-from verifiers.normal import NormalState, decode
-
 from sandbox.forking import serve
 from sandbox.judge import evidence, message
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare
+from verifiers.language import predicate as predicates
+from verifiers.language.evaluate import evaluate
+from verifiers.normal import NormalState, decode
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:

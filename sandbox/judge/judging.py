@@ -20,14 +20,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from verifiers.language.verdict import Evidence, Verdict
-
 from sandbox.errors import Malformed, Unjudged
 from sandbox.forkserver import ForkServer
 from sandbox.frozen import FrozenState
 from sandbox.judge import evidence as said
 from sandbox.judge.asking import Asking, Question, Turns
 from sandbox.judge.process import JUDGE, READER, Broke
+from verifiers.language.verdict import Evidence, Verdict
 
 SECONDS = 20.0
 """How long one reader or judge may take, by the wall clock."""

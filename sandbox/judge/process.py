@@ -64,7 +64,7 @@ def ask(server: ForkServer, request: bytes, cap: int, seconds: float) -> tuple[s
 def _heard(stream: socket.socket, cap: int, seconds: float) -> bytes:
     """Give all that a child says until its end."""
     said, deadline = bytearray(), time.monotonic() + seconds
-    stream.setblocking(False)
+    stream.settimeout(0)
     poll = select.poll()
     poll.register(stream, select.POLLIN)
     while True:

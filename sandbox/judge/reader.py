@@ -24,13 +24,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verifiers.language import predicate as predicates
-from verifiers.normal import NormalState, encode
-from verifiers.states.archive import tree_from_tar
-from verifiers.states.reading import KINDS
-from verifiers.states.reading import read as normal_form
-from verifiers.states.snapshot import FILE
-
 from sandbox.errors import Malformed
 from sandbox.forking import serve
 from sandbox.judge import message
@@ -40,6 +33,12 @@ from sandbox.mistakes.make import Mutant
 from sandbox.mistakes.make import mutants as mutants_of
 from sandbox.servers import SERVERS
 from verifiers.errors import Malformed as NoState
+from verifiers.language import predicate as predicates
+from verifiers.normal import NormalState, encode
+from verifiers.states.archive import tree_from_tar
+from verifiers.states.reading import KINDS
+from verifiers.states.reading import read as normal_form
+from verifiers.states.snapshot import FILE
 from verifiers.views import DIRECTORY, Node, Tree
 
 MAX_READING = 128 * 1024 * 1024

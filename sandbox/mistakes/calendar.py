@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from verifiers.calendar_state import Entry, entries_of
 from verifiers.errors import Spoiled
-from verifiers.ics import Item, later, normal
+from verifiers.states.calendar.entries import Entry
+from verifiers.states.calendar.items import Item, later, normal
+from verifiers.states.calendar.reader import entries_of
 from verifiers.views import Tree
 
 Change = Mapping[str, Any]

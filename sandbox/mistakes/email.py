@@ -7,7 +7,8 @@ from typing import Any
 
 from sandbox.mistakes.texts import wrong
 from verifiers.errors import Spoiled
-from verifiers.mail import Mail, Message, mail_of
+from verifiers.states.mailbox.messages import Mail, Message
+from verifiers.states.mailbox.reader import mail_of
 from verifiers.views import Tree
 
 Change = Mapping[str, Any]

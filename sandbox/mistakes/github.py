@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sandbox.mistakes.texts import other, wrong
-from verifiers.forge import FILE, FOLDER
+from verifiers.states.forge.state import FILE, FOLDER
 from verifiers.views import Tree
 
 Change = Mapping[str, Any]

@@ -7,7 +7,8 @@ from typing import Any
 
 from sandbox.mistakes.texts import wrong
 from verifiers.errors import VerifierError
-from verifiers.graph import Entity, Graph, graph_of
+from verifiers.states.graph.entities import Entity, Graph
+from verifiers.states.graph.reader import graph_of
 from verifiers.views import Tree
 
 Change = Mapping[str, Any]

@@ -7,8 +7,9 @@ from typing import Any
 
 from sandbox.mistakes.texts import wrong
 from verifiers.errors import VerifierError
-from verifiers.postgres_state import FRACTIONS, INTEGERS, Table, database_of
-from verifiers.snapshot import FILE, parsed
+from verifiers.states.postgres.tables import FRACTIONS, INTEGERS, Table, database_of
+from verifiers.states.snapshot import FILE
+from verifiers.states.snapshot_reader import parsed
 from verifiers.views import Tree
 
 Change = Mapping[str, Any]

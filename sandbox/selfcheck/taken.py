@@ -27,7 +27,7 @@ from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS
 from sandbox.servers import Server
 from sandbox.world import judge, seed
 from verifiers import views
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 from verifiers.views import Tree
 
 LIMITS = Limits(memory=256 * MIB, pids=64, tmpfs=32 * MIB)

@@ -15,8 +15,8 @@ from sandbox.errors import Malformed
 from sandbox.servers.calendar_change import EVENT, ID, MUTATIONS, TODO, item_of, mutate
 from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
-from verifiers.ics import Item
-from verifiers.office_examples import calendar_tree
+from verifiers.states.calendar.examples import calendar_tree
+from verifiers.states.calendar.items import Item
 from verifiers.views import Tree
 
 ROOT = "calendar"

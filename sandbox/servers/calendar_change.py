@@ -8,9 +8,11 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
-from verifiers.calendar_state import HOME, Entry, entries_of
 from verifiers.errors import VerifierError
-from verifiers.ics import Item, Kind, normal, write_item
+from verifiers.states.calendar.entries import HOME, Entry
+from verifiers.states.calendar.items import Item, Kind, normal
+from verifiers.states.calendar.reader import entries_of
+from verifiers.states.calendar.writer import write_item
 from verifiers.views import Node, Tree
 
 ID = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9_-]{0,60}$(?!\n)"}

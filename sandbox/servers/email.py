@@ -18,7 +18,7 @@ from sandbox.errors import Malformed
 from sandbox.servers.email_change import FOLDER, MESSAGE, MUTATIONS, mutate
 from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
-from verifiers.mail_file import Letter, maildir
+from verifiers.states.mailbox.writer import Letter, maildir
 from verifiers.views import Tree
 
 ROOT = "email"

@@ -9,8 +9,9 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from verifiers.errors import VerifierError
-from verifiers.mail import INBOX, OUTBOX, Message, mail_of
-from verifiers.mail_file import Letter, envelope, place_of, written
+from verifiers.states.mailbox.messages import INBOX, OUTBOX, Message
+from verifiers.states.mailbox.reader import mail_of
+from verifiers.states.mailbox.writer import Letter, envelope, place_of, written
 from verifiers.views import DIRECTORY, Node, Tree
 
 _TEXT = {"type": "string", "maxLength": 20_000}

@@ -15,7 +15,8 @@ from sandbox.servers.check import check, encoded
 from sandbox.servers.recorded import load
 from sandbox.servers.server import DATA, PROGRAMS, Server
 from verifiers.errors import VerifierError
-from verifiers.graph import FILE, Graph, graph_of
+from verifiers.states.graph.entities import FILE, Graph
+from verifiers.states.graph.reader import graph_of
 from verifiers.views import Node, Tree
 
 ROOT = "memory"

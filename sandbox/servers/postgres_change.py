@@ -15,8 +15,9 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from verifiers.errors import VerifierError
-from verifiers.postgres_state import cell_of, database_of, same
-from verifiers.snapshot import FILE, parsed, written
+from verifiers.states.postgres.tables import cell_of, database_of, same
+from verifiers.states.snapshot import FILE, written
+from verifiers.states.snapshot_reader import parsed
 from verifiers.views import Tree
 
 _NAME = {"type": "string", "minLength": 1}

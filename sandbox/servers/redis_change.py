@@ -8,8 +8,9 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from verifiers.errors import VerifierError
-from verifiers.redis_state import keys_of
-from verifiers.snapshot import FILE, parsed, written
+from verifiers.states.redis.keys import keys_of
+from verifiers.states.snapshot import FILE, written
+from verifiers.states.snapshot_reader import parsed
 from verifiers.views import Tree
 
 _TEXT = {"type": "string"}

@@ -17,11 +17,10 @@ from sandbox.servers.check import PATH
 from sandbox.servers.recorded import load
 from sandbox.servers.server import DATA, PROGRAMS, Server
 from sandbox.servers.spreadsheet_change import AREA, MUTATIONS, NAME, SHEET, VALUE, mutate
-from verifiers.examples import tree_of
-from verifiers.office_examples import cell_of
-from verifiers.views import Tree
-from verifiers.workbook import Place, Sheet, Table, Workbook, area_of
-from verifiers.workbook_file import write_workbook
+from verifiers.states.workbook.examples import cell_of
+from verifiers.states.workbook.model import Place, Sheet, Table, Workbook, area_of
+from verifiers.states.workbook.writer import write_workbook
+from verifiers.views import Tree, tree_of
 
 ROOT = "workbooks"
 

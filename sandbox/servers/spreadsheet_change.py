@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 from sandbox.errors import Malformed
 from sandbox.servers.check import PATH_SCHEMA, check
 from verifiers.errors import VerifierError
-from verifiers.office_examples import cell_of
+from verifiers.states.workbook.examples import cell_of
+from verifiers.states.workbook.model import Cell, Sheet, Workbook, place_of
+from verifiers.states.workbook.reader import read_workbook
+from verifiers.states.workbook.writer import write_workbook
 from verifiers.views import Node, Tree
-from verifiers.workbook import Cell, Sheet, Workbook, place_of, read_workbook
-from verifiers.workbook_file import write_workbook
 
 NAME = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_.]{0,60}$(?!\n)"}
 SHEET = {"type": "string", "pattern": r"^(?!')[^\u0000-\u001f\[\]:*?/\\]{1,31}$(?!\n)(?<!')"}

@@ -19,9 +19,9 @@ from measure import compare
 from report import Failed, Found, Line
 
 from sandbox.servers import SERVERS
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
 from verifiers.views import Tree, Views
 
 ROUNDS = 15
@@ -86,9 +86,9 @@ def _answer(rounds: int) -> Line:
 
 def _line(predicate: Mapping[str, Any], views: Views, direct: Callable[[], bool], beside: str, rounds: int) -> Line:
     parsed = parse(predicate)
-    if evaluate(parsed, views).verdict is not Verdict.TRUE or not direct():
+    if judge(parsed, views).verdict is not Verdict.TRUE or not direct():
         raise Failed(f"{next(iter(predicate))} and its floor do not agree that the fact holds")
-    seen = compare(lambda: evaluate(parsed, views), direct, rounds)
+    seen = compare(lambda: judge(parsed, views), direct, rounds)
     return Line(next(iter(predicate)), beside, seen, "evaluations")
 
 

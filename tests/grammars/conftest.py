@@ -13,9 +13,9 @@ from grammars.sample import sample
 from sandbox.prover import Spoiled
 from sandbox.servers.filesystem import FILESYSTEM
 from vault.task import Task
-from verifiers import predicate
-from verifiers.evaluate import evaluate
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language import predicate
+from verifiers.language.verdict import Evidence, Verdict
+from verifiers.states.in_process import judge
 from verifiers.views import Node, Tree, Views
 
 SMALL = """
@@ -114,7 +114,7 @@ class MemoryProver:
 
 
 def _judge(document: Mapping[str, Any], tree: Tree, answer: str | None) -> Evidence:
-    return evaluate(predicate.parse(document["success_predicate"]), Views({"filesystem": tree}, answer))
+    return judge(predicate.parse(document["success_predicate"]), Views({"filesystem": tree}, answer))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from grammars.duplicates import Sketch, wording
 from grammars.surroundings import Around
 from sandbox.errors import Lost
 from sandbox.prover import Spoiled
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 TRUE_FOR_ALL = {"any": [{"filesystem.fileExists": {"path": "none"}}, {"filesystem.directoryExists": {"path": "out"}}]}
 

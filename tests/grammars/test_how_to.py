@@ -10,7 +10,7 @@ from grammars.load import LIBRARY, parse
 from grammars.ranges import KINDS
 from grammars.sample import sample
 from vault.task import Task
-from verifiers.catalogue import CATALOGUE
+from verifiers.language.catalogue import CATALOGUE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-grammar.md").read_text()
 

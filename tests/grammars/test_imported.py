@@ -12,7 +12,7 @@ from vault.db import open_engine
 from vault.keys import FileKeyRing
 from vault.store import Vault
 from vault.tables import AccessRow, BlobRow, TaskRow
-from verifiers.catalogue import CATALOGUE
+from verifiers.language.catalogue import CATALOGUE
 
 TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow)]
 TOOLS = {"filesystem.write_file", *(f"filesystem.t{number}" for number in range(1, 10))}

@@ -24,8 +24,8 @@ from grammars.variants import base
 from rotation.sets import COHORTS, MCPBENCH
 from sandbox.servers import SERVERS, tool_table
 from vault.task import Task
-from verifiers.catalogue import CATALOGUE
-from verifiers.predicate import parse
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.predicate import parse
 
 from ..sampling import sample as sample_cases
 

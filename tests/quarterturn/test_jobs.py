@@ -24,7 +24,7 @@ from sandbox.store import RunState
 from sandbox.transcript import Transcript
 from vault.errors import Unavailable as NoDatabase
 from vault.ledger.leaf import Statement
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 pytestmark = pytest.mark.slow
 

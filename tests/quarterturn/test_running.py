@@ -21,7 +21,7 @@ from sandbox.selfcheck import Attempt
 from sandbox.store import RunState
 from sandbox.transcript import Transcript
 from vault.ledger.leaf import Statement
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 from ..patience import PATIENCE
 

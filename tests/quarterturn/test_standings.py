@@ -9,7 +9,7 @@ import pytest
 from quarterturn import scores, standings
 from sandbox.score import Result
 from sandbox.store import RunRecord, RunState
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 SUNSET = "cohort-2026-12"
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

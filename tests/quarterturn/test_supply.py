@@ -17,7 +17,7 @@ from quarterturn.wiring import House, shipped_grammars
 from rotation.errors import NotFound
 from rotation.sets import DEMO, SETS, Stratum
 from vault.task import Task
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 pytestmark = pytest.mark.slow
 

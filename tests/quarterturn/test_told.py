@@ -15,7 +15,7 @@ from sandbox import submission as submissions
 from sandbox.outcome import TaskRun
 from sandbox.score import Figure, score
 from sandbox.transcript import Transcript
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 

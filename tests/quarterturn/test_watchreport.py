@@ -17,7 +17,7 @@ from sandbox.box import Program
 from sandbox.outcome import TaskRun
 from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 from .conftest import MONTH, make, stocked_up
 from .guides import Desk, commands

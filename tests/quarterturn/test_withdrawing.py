@@ -29,7 +29,7 @@ from sandbox.transcript import Transcript
 from vault.ledger import sshsig
 from vault.ledger.audit import audit
 from vault.lifecycle import State
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 from .children import Child, die
 

@@ -38,7 +38,7 @@ from vault.ledger.note import Signer
 from vault.ledger_store import Ledger
 from vault.store import Vault
 from vault.task import Task
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 FIRST = Month.parse("2026-12")
 BEFORE = FIRST.plus(-1)

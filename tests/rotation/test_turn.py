@@ -19,7 +19,7 @@ from vault.ledger import browser
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 from vault.lifecycle import State
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 from .conftest import BEFORE, FIRST, Benchmark, Killed, killed, outcome
 

@@ -13,7 +13,7 @@ from rotation.exposure import Limits
 from rotation.watch import Watch
 from sandbox import submission as submissions
 from sandbox.endpoint.address import parse
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 from .conftest import BEFORE, FIRST, Benchmark, NamedBox
 

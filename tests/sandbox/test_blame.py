@@ -35,7 +35,7 @@ from sandbox.runner import runner
 from sandbox.scene import Patience
 from sandbox.score import Result, score
 from sandbox.transcript import CallRecord, Transcript
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE
 from ..sampling import sample

@@ -16,7 +16,7 @@ from sandbox import box, failure
 from sandbox.failure import AGAIN, CODES, IDLE, TABLE, TO_REPLAY, Facts, Ruling, Stage, classify
 from sandbox.failure_reference import IDLES, MEANINGS, REPLAYS, page
 from sandbox.transcript import Ended, UpstreamFact
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "failures.md"
 RUNS, DIED = box.Facts(running=True), box.Facts(running=False, exit_code=3)

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.outcome import TaskRun
 from sandbox.transcript import Transcript
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 DONE = TaskRun(
     "t-1", "composition", 8, Verdict.TRUE, Evidence("leaf", Verdict.TRUE), Transcript((), "done", "answered")

@@ -15,7 +15,7 @@ from sandbox.prover import BoxProver
 from sandbox.servers import SERVERS
 from vault.errors import Malformed as MalformedTask
 from verifiers.errors import Malformed as MalformedPredicate
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 pytestmark = pytest.mark.box
 

@@ -15,10 +15,10 @@ from sandbox.reading import WRECKAGE, read_back, snapshot
 from sandbox.servers import SERVERS
 from sandbox.terms import Terms
 from vault.task import Task
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.snapshot import FILE
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
+from verifiers.states.snapshot import FILE
 from verifiers.views import DIRECTORY, Node, Tree, Views
 
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
@@ -70,7 +70,7 @@ def read(server, folder, **more):
 
 
 def said_of(server, tree, predicate):
-    return evaluate(parse(predicate), Views({server.name: tree})).verdict
+    return judge(parse(predicate), Views({server.name: tree})).verdict
 
 
 @pytest.mark.box

@@ -21,7 +21,7 @@ from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost, Refused
 from sandbox.failure import RETRIES
 from sandbox.run import Solution, Terms, run_set
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 from .builders import (
     AGENTS,

@@ -11,7 +11,7 @@ from sandbox.errors import Malformed
 from sandbox.interval import Figure
 from sandbox.score import Result, rank, roughly, score
 from vault.task import SPEC_VERSION
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 PASS = Result(
     run=7,

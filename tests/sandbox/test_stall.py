@@ -10,7 +10,7 @@ from sandbox.attempt import STALL
 from sandbox.box import Limits
 from sandbox.failure import Facts, Ruling, Stage, classify
 from sandbox.run import Terms
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 from .builders import Hands, an_sqlite_task, in_memory, run
 

@@ -20,7 +20,7 @@ from sandbox.transcript import CallRecord, Transcript
 from vault.db import open_engine
 from vault.keys import FileKeyRing
 from vault.store import Vault
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 pytestmark = pytest.mark.both_databases
 NOW = datetime(2026, 12, 1, 9, 30, tzinfo=UTC)

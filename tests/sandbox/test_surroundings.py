@@ -29,7 +29,7 @@ from sandbox.docker.walls import RUNNER_LABEL
 from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.run import run_set, run_task
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
 from .builders import a_written_task, an_agent, listening

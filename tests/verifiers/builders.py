@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Evidence, Verdict
+from verifiers.states.in_process import judge
 from verifiers.views import Views
 
 
@@ -15,11 +15,11 @@ class Asked:
         self.namespace, self.always = namespace, always
 
     def evidence(self, views: Views, name: str, /, **arguments: Any) -> Evidence:
-        return evaluate(parse(self._probe(name, arguments)), views)
+        return judge(parse(self._probe(name, arguments)), views)
 
     def denied(self, views: Views, name: str, /, **arguments: Any) -> Verdict:
         """Ask whether it does not hold."""
-        return evaluate(parse({"not": self._probe(name, arguments)}), views).verdict
+        return judge(parse({"not": self._probe(name, arguments)}), views).verdict
 
     def __call__(self, views: Views, name: str, /, **arguments: Any) -> bool:
         """Say whether it holds, which has to be known."""

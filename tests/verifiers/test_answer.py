@@ -2,8 +2,8 @@
 
 import pytest
 
-from verifiers.answer import items_in, numbers_in
-from verifiers.examples import said
+from verifiers.answer.examples import said
+from verifiers.answer.predicates import items_in, numbers_in
 
 from .builders import Asked
 

@@ -4,10 +4,12 @@ import datetime
 
 import pytest
 
-from verifiers.calendar_state import HOME
-from verifiers.ics import Item, later, normal, read_item, write_item
-from verifiers.office_examples import calendars
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.calendar.entries import HOME
+from verifiers.states.calendar.examples import calendars
+from verifiers.states.calendar.ics import read_item
+from verifiers.states.calendar.items import Item, later, normal
+from verifiers.states.calendar.writer import write_item
 from verifiers.views import Node, Tree, Views
 
 from .builders import Asked

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from verifiers.catalogue import CATALOGUE, NAMESPACES, reference
 from verifiers.errors import VerifierError
-from verifiers.evaluate import evaluate
-from verifiers.predicate import in_words, parse
-from verifiers.registry import TEXT, Example, predicate
-from verifiers.verdict import Verdict
+from verifiers.language.catalogue import CATALOGUE, NAMESPACES, reference
+from verifiers.language.predicate import in_words, parse
+from verifiers.language.registry import TEXT, Example, predicate
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
 from verifiers.views import Views
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "predicates.md"
@@ -22,8 +22,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "predicates.md"
 def test_its_example_holds_on_one_state_and_fails_on_the_other(name):
     example = CATALOGUE[name].example
     tree = parse({name: dict(example.arguments)})
-    assert evaluate(tree, example.holds()).verdict is Verdict.TRUE
-    failed = evaluate(tree, example.fails())
+    assert judge(tree, example.holds()).verdict is Verdict.TRUE
+    failed = judge(tree, example.fails())
     assert failed.verdict is Verdict.FALSE
     assert failed.found
 
@@ -52,7 +52,7 @@ def test_each_namespace_has_enough_to_ask_for():
 
 def test_the_reference_page_is_what_the_catalogue_says():
     written = PAGE.read_text(encoding="utf-8")
-    assert written == reference(), "docs/reference/predicates.md differs: write verifiers.catalogue.reference() into it"
+    assert written == reference(), "docs/reference/predicates.md differs: write reference() into it"
     assert all(f"### {name}\n" in written for name in CATALOGUE)
 
 

@@ -6,12 +6,12 @@ from contextlib import closing
 
 import pytest
 
-from verifiers import database as opening
-from verifiers.evaluate import evaluate
-from verifiers.examples import database, tree_of
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
-from verifiers.views import Node, Tree, Views
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
+from verifiers.states.sqlite import reader as opening
+from verifiers.states.sqlite.examples import database
+from verifiers.views import Node, Tree, Views, tree_of
 
 from .builders import Asked
 
@@ -199,5 +199,5 @@ def test_any_damaged_byte_is_a_verdict():
         damaged = bytearray(data)
         for _ in range(dice.randrange(1, 4)):
             damaged[dice.randrange(len(damaged)) if dice.random() < 0.5 else dice.randrange(300)] = dice.randrange(256)
-        tree = evaluate(question, left(main_db=bytes(damaged)))
+        tree = judge(question, left(main_db=bytes(damaged)))
         assert all(child.verdict is not Verdict.UNKNOWN for child in tree.children), tree.as_json()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verifiers.declarations import SPELLINGS, declared
+from verifiers.states.postgres.declarations import SPELLINGS, declared
 
 
 @pytest.mark.parametrize(

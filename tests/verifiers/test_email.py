@@ -2,10 +2,10 @@
 
 import pytest
 
-from verifiers.mail import mail_of
-from verifiers.mail_file import Letter
-from verifiers.office_examples import mailbox
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.mailbox.examples import mailbox
+from verifiers.states.mailbox.reader import mail_of
+from verifiers.states.mailbox.writer import Letter
 from verifiers.views import Node, Tree, Views
 
 from .builders import Asked

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifiers import filesystem
-from verifiers.evaluate import evaluate
-from verifiers.examples import files, tree_of
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict, all_of, any_of
-from verifiers.views import Views
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict, all_of, any_of
+from verifiers.states.files import predicates as filesystem
+from verifiers.states.files.examples import files
+from verifiers.states.in_process import judge
+from verifiers.views import Views, tree_of
 
 TRUE, FALSE, UNKNOWN = Verdict.TRUE, Verdict.FALSE, Verdict.UNKNOWN
 HERE = {"filesystem.fileExists": {"path": "here"}}
@@ -35,7 +35,7 @@ VIEWS = files({"here": ""})
     ],
 )
 def test_kleenes_tables(document, expected):
-    assert evaluate(parse(document), VIEWS).verdict is expected
+    assert judge(parse(document), VIEWS).verdict is expected
 
 
 @given(st.lists(st.sampled_from(Verdict), min_size=1))
@@ -44,7 +44,7 @@ def test_de_morgan_holds_in_three_values(values):
 
 
 def test_every_operand_leaves_evidence_also_after_the_decision():
-    tree = evaluate(parse({"all": [GONE, {"any": [HERE, GONE]}]}), VIEWS).as_json()
+    tree = judge(parse({"all": [GONE, {"any": [HERE, GONE]}]}), VIEWS).as_json()
     assert tree["verdict"] == "false"
     assert [child["verdict"] for child in tree["children"]] == ["false", "true"]
     assert [child["verdict"] for child in tree["children"][1]["children"]] == ["true", "false"]
@@ -53,13 +53,13 @@ def test_every_operand_leaves_evidence_also_after_the_decision():
 
 
 def test_a_missing_view_is_unknown_and_says_so():
-    evidence = evaluate(parse(HERE), Views())
+    evidence = judge(parse(HERE), Views())
     assert evidence.verdict is UNKNOWN
     assert "the state of filesystem" in evidence.found
 
 
 def test_no_answer_is_a_fail_and_not_unknown():
-    evidence = evaluate(parse({"answer.contains": {"text": "a"}}), Views())
+    evidence = judge(parse({"answer.contains": {"text": "a"}}), Views())
     assert (evidence.verdict, evidence.found) == (FALSE, "the agent gave no answer")
 
 
@@ -80,7 +80,7 @@ ROW = {"sqlite.rowExists": {"table": "t", "where": {"id": 1}}}
     ],
 )
 def test_wrecking_a_database_proves_nothing_on_either_side_of_a_not(document, expected):
-    assert evaluate(parse(document), WRECKED).verdict is expected
+    assert judge(parse(document), WRECKED).verdict is expected
 
 
 def test_a_defect_of_ours_is_unknown_and_quotes_nothing(monkeypatch):
@@ -88,7 +88,7 @@ def test_a_defect_of_ours_is_unknown_and_quotes_nothing(monkeypatch):
         raise RuntimeError(data)
 
     monkeypatch.setattr(filesystem, "difference", broken)
-    evidence = evaluate(parse({"filesystem.fileTextEquals": {"path": "a", "text": "x"}}), files({"a": "secret"}))
+    evidence = judge(parse({"filesystem.fileTextEquals": {"path": "a", "text": "x"}}), files({"a": "secret"}))
     assert evidence.verdict is UNKNOWN
     assert "RuntimeError" in evidence.found
     assert "secret" not in evidence.found
@@ -106,12 +106,12 @@ def test_evidence_of_hostile_bytes_is_plain_json():
             {"answer.set": {"items": ["x"]}},
         ]
     }
-    text = json.dumps(evaluate(parse(document), views).as_json(), ensure_ascii=False)
+    text = json.dumps(judge(parse(document), views).as_json(), ensure_ascii=False)
     assert text.encode()  # no lone surrogate
     assert "\x1b" not in text
     assert "\u202e" not in text
 
 
 def test_evidence_keeps_secrets_out_of_its_repr():
-    evidence = evaluate(parse({"answer.equals": {"text": "xyzzy"}}), Views(answer="xyzzy plugh"))
+    evidence = judge(parse({"answer.equals": {"text": "xyzzy"}}), Views(answer="xyzzy plugh"))
     assert "xyzzy" not in repr(evidence)

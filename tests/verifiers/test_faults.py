@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers import database, filesystem, repository, scratch
 from verifiers.errors import Lacking, Spoiled, Unreadable
-from verifiers.evaluate import evaluate
-from verifiers.examples import database as sqlite_state
-from verifiers.examples import repository as git_state
-from verifiers.examples import tree_of
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
-from verifiers.views import Views
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states import scratch
+from verifiers.states.files import predicates as filesystem
+from verifiers.states.git import reader as repository
+from verifiers.states.git.examples import repository as git_state
+from verifiers.states.in_process import judge
+from verifiers.states.sqlite import reader as database
+from verifiers.states.sqlite.examples import database as sqlite_state
+from verifiers.views import Views, tree_of
 
 NAMES = "abcd"
 OURS = [Unreadable("x"), OSError(28, "no space"), MemoryError(), RecursionError(), KeyError("x"), ValueError("x")]
@@ -46,7 +48,7 @@ def verdict(document, there, faults=None):
         return READ(context, path)
 
     with mock.patch.object(filesystem, "_data", read):
-        return evaluate(parse(document), Views({"filesystem": tree_of(dict.fromkeys(there, "x"))})).verdict
+        return judge(parse(document), Views({"filesystem": tree_of(dict.fromkeys(there, "x"))})).verdict
 
 
 @pytest.mark.slow
@@ -104,7 +106,7 @@ BREAKS = [
 @pytest.mark.parametrize(("views", "document"), ASKED)
 @pytest.mark.parametrize(("where", "what", "error"), BREAKS, ids=[what for _, what, _ in BREAKS])
 def test_whatever_breaks_on_our_side_nobody_passes_or_fails_by_it(views, document, where, what, error):
-    assert evaluate(parse(document), views).verdict is Verdict.TRUE
+    assert judge(parse(document), views).verdict is Verdict.TRUE
     with mock.patch.object(where, what, side_effect=error):
-        found = {evaluate(parse(one), views).verdict for one in (document, {"not": document})}
+        found = {judge(parse(one), views).verdict for one in (document, {"not": document})}
     assert found in ({Verdict.UNKNOWN}, {Verdict.TRUE, Verdict.FALSE}), "unknown on both sides, or not in the way"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from verifiers.examples import files, tree_of
-from verifiers.views import DIRECTORY, Node, Tree, Views
+from verifiers.states.files.examples import files
+from verifiers.views import DIRECTORY, Node, Tree, Views, tree_of
 
 from .builders import Asked
 

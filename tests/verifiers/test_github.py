@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from verifiers.forge import FILE
-from verifiers.forge_examples import ISSUE, PULL, forge
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.forge.examples import ISSUE, PULL, forge
+from verifiers.states.forge.state import FILE
 from verifiers.views import Node, Tree, Views
 
 from .builders import Asked

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from verifiers.examples import memory_graph
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.graph.examples import memory_graph
 from verifiers.views import Node, Tree, Views
 
 from .builders import Asked

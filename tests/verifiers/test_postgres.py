@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from verifiers.examples import postgres_database
-from verifiers.snapshot import FILE, written
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.snapshot import FILE, written
 from verifiers.views import Node, Tree, Views
 
 from .builders import Asked

@@ -3,7 +3,7 @@
 import pytest
 
 from verifiers.errors import Malformed
-from verifiers.predicate import MAX_DEPTH, AllOf, AnyOf, Not, Probe, in_words, namespaces, parse
+from verifiers.language.predicate import MAX_DEPTH, AllOf, AnyOf, Not, Probe, in_words, namespaces, parse
 
 EXISTS = {"filesystem.fileExists": {"path": "out/a.txt"}}
 ANSWERED = {"answer.number": {"value": 42, "tolerance": 0.5}}

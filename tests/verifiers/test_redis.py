@@ -2,9 +2,9 @@
 
 import pytest
 
-from verifiers.examples import redis_keys
-from verifiers.snapshot import FILE
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.redis.examples import redis_keys
+from verifiers.states.snapshot import FILE
 from verifiers.views import Node, Tree, Views
 
 from .builders import Asked

@@ -7,12 +7,12 @@ import zlib
 
 import pytest
 
-from verifiers import repository as opening
-from verifiers.evaluate import evaluate
-from verifiers.examples import repository, tree_of
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
-from verifiers.views import Node, Tree, Views
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.git import reader as opening
+from verifiers.states.git.examples import repository
+from verifiers.states.in_process import judge
+from verifiers.views import Node, Tree, Views, tree_of
 
 from .builders import Asked
 
@@ -123,7 +123,7 @@ def test_an_object_that_is_not_what_it_is_called_deceives_nobody():
 )
 def test_a_broken_repository_is_false_and_never_unknown(path, data):
     views = changed(repository([ONE]), **{path: data})
-    tree = evaluate(
+    tree = judge(
         parse(
             {
                 "all": [
@@ -203,13 +203,13 @@ def test_any_damaged_byte_is_a_verdict():
             ]
         }
     )
-    assert evaluate(question, views).verdict is Verdict.TRUE
+    assert judge(question, views).verdict is Verdict.TRUE
     for _ in range(40):
         path = dice.choice(paths)
         data = bytearray(views.states["git"][path].data)
         data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
         damaged = Views({"git": Tree({**views.states["git"], path: Node("file", bytes(data))})})
-        assert evaluate(question, damaged).verdict in {Verdict.FALSE, Verdict.TRUE}, path
+        assert judge(question, damaged).verdict in {Verdict.FALSE, Verdict.TRUE}, path
 
 
 # --- our own side ----------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_many_predicates_cost_one_copy_and_one_run_of_each_command(monkeypatch):
     monkeypatch.setattr(opening, "_copied", lambda *rest: copies.append(rest[1]) or copy(*rest))
     probes = [{"git.branchExists": {"repository": "site", "branch": f"b{i}"}} for i in range(9)]
     probes += [{"git.fileAbsentAtRef": {"repository": "site", "ref": "main", "path": f"p{i}"}} for i in range(9)]
-    evaluate(parse({"all": probes}), repository([ONE]))
+    judge(parse({"all": probes}), repository([ONE]))
     assert copies == ["site"]
     assert sorted(command[0] for command in runs) == ["for-each-ref", "ls-tree"]
 

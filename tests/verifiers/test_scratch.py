@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from verifiers import scratch
 from verifiers.errors import Unreadable
-from verifiers.evaluate import evaluate
-from verifiers.examples import repository
-from verifiers.predicate import parse
-from verifiers.scratch import is_tmpfs, scratch_folder
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states import scratch
+from verifiers.states.git.examples import repository
+from verifiers.states.in_process import judge
+from verifiers.states.scratch import is_tmpfs, scratch_folder
 
 COMMITS = [("main", "Start", {"a": "x"})]
 ASK = parse({"git.branchExists": {"repository": "site", "branch": "main"}})
@@ -51,7 +51,7 @@ def test_without_a_tmpfs_there_is_no_scratch_folder_and_no_verdict(monkeypatch, 
     with pytest.raises(Unreadable, match="no tmpfs"), scratch_folder([tmp_path / "missing"]):
         pass
     monkeypatch.setattr(scratch, "candidates", lambda: [tmp_path / "missing"])
-    evidence = evaluate(ASK, repository(COMMITS))
+    evidence = judge(ASK, repository(COMMITS))
     assert evidence.verdict is Verdict.UNKNOWN
     assert "/dev/shm" in evidence.found
 
@@ -61,6 +61,6 @@ def test_an_evaluation_leaves_nothing_behind(monkeypatch):
     with tempfile.TemporaryDirectory(dir=shared) as name:
         made = []
         monkeypatch.setattr(scratch, "candidates", lambda: made.append(name) or [Path(name)])
-        assert evaluate(ASK, repository(COMMITS)).verdict is Verdict.TRUE
+        assert judge(ASK, repository(COMMITS)).verdict is Verdict.TRUE
         assert made, "it was never asked for"
         assert list(Path(name).iterdir()) == []

@@ -2,8 +2,8 @@
 
 import pytest
 
-from verifiers.office_examples import workbook
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.workbook.examples import workbook
 from verifiers.views import Node, Tree, Views
 
 from .builders import Asked

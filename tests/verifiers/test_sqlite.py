@@ -2,8 +2,8 @@
 
 import pytest
 
-from verifiers.examples import database
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
+from verifiers.states.sqlite.examples import database
 
 from .builders import Asked
 

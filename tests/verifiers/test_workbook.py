@@ -6,10 +6,11 @@ import zipfile
 import pytest
 
 from verifiers.errors import Spoiled
-from verifiers.formula import Book, same_formula
+from verifiers.states.workbook.formula import Book, same_formula
+from verifiers.states.workbook.model import Cell, Sheet, Workbook, area_of, name_of, place_of
+from verifiers.states.workbook.reader import read_workbook
+from verifiers.states.workbook.writer import write_workbook
 from verifiers.views import Node, Tree, Views
-from verifiers.workbook import Cell, Sheet, Workbook, area_of, name_of, place_of, read_workbook
-from verifiers.workbook_file import write_workbook
 
 from .builders import Asked
 

@@ -43,7 +43,7 @@ from vault.ledger import browser, sshsig
 from vault.ledger_store import Ledger
 from vault.store import Vault
 from vault.task import Task
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 from .fixed import Clock, Stream
 from .numbers import rounded

@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from verifiers.catalogue import CATALOGUE, NAMESPACES
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Evidence
+from verifiers.language.catalogue import CATALOGUE, NAMESPACES
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Evidence
+from verifiers.states.in_process import judge
 from verifiers.views import Node, Tree, Views
 
 OTHERS = 2  # so many other states each predicate is asked of
@@ -46,8 +46,8 @@ def _judged(corpus: Plain) -> Iterator[bytes]:
         more = {(2 * number + 5 * step) % len(states) for step in range(1, OTHERS + 1)}
         for place in sorted(own | more | set(range(2 * len(corpus["predicates"]), len(states)))):
             if place < len(states):
-                yield _line(document, place, evaluate(parse(document), states[place]))
-        yield _line({"not": document}, None, evaluate(parse({"not": document}), Views()))
+                yield _line(document, place, judge(parse(document), states[place]))
+        yield _line({"not": document}, None, judge(parse({"not": document}), Views()))
     yield from _composed(corpus["predicates"], states)
 
 
@@ -60,7 +60,7 @@ def _composed(predicates: list[Plain], states: list[Views]) -> Iterator[bytes]:
         {"not": {"all": [first, {"not": second}]}},
     ):
         for place, views in ((0, states[0]), (1, states[1]), (None, Views())):
-            yield _line(document, place, evaluate(parse(document), views))
+            yield _line(document, place, judge(parse(document), views))
 
 
 def _line(document: Plain, state: int | None, evidence: Evidence) -> bytes:

@@ -27,7 +27,7 @@ from sandbox import submission as submissions
 from sandbox.outcome import TaskRun
 from sandbox.transcript import CallRecord, Transcript
 from vault.task import Task
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 _addresses = itertools.count(1)

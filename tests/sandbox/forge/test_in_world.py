@@ -8,7 +8,7 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.prover import BoxProver
 from sandbox.servers import SERVERS
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 SITE = {
     "commits": [

@@ -9,11 +9,13 @@ import pytest
 from sandbox.mistakes import memory, postgres, redis
 from sandbox.mistakes.make import mutants
 from sandbox.servers import SERVERS
-from verifiers import predicate
-from verifiers.catalogue import CATALOGUE
-from verifiers.evaluate import evaluate
-from verifiers.examples import memory_graph, postgres_database, redis_keys
-from verifiers.verdict import Verdict
+from verifiers.language import predicate
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.verdict import Verdict
+from verifiers.states.graph.examples import memory_graph
+from verifiers.states.in_process import judge
+from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.redis.examples import redis_keys
 from verifiers.views import Tree
 
 MODULES = {"memory": memory, "postgres": postgres, "redis": redis}
@@ -29,7 +31,7 @@ def test_every_predicate_can_be_broken_where_it_holds(name):
     states = dict(holds.states)
     for server, change in broken.changes:
         states[server] = SERVERS[server].mutate(states[server], change)
-    assert evaluate(parsed, replace(holds, states=states)).verdict is Verdict.FALSE
+    assert judge(parsed, replace(holds, states=states)).verdict is Verdict.FALSE
 
 
 def made(server, before, after):

@@ -11,11 +11,13 @@ from sandbox.mistakes import answer, calendar, email, filesystem, git, github, s
 from sandbox.mistakes.make import mutants
 from sandbox.mistakes.texts import other, wrong
 from sandbox.servers import SERVERS
-from verifiers import predicate
-from verifiers.catalogue import CATALOGUE
-from verifiers.evaluate import evaluate
-from verifiers.examples import database, files, repository
-from verifiers.verdict import Verdict
+from verifiers.language import predicate
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.verdict import Verdict
+from verifiers.states.files.examples import files
+from verifiers.states.git.examples import repository
+from verifiers.states.in_process import judge
+from verifiers.states.sqlite.examples import database
 from verifiers.views import Tree
 
 NAMESPACES = {
@@ -43,10 +45,10 @@ def test_every_predicate_can_be_broken_where_it_holds(name):
     entry = CATALOGUE[name]
     holds = entry.example.holds()
     parsed = predicate.parse({name: dict(entry.example.arguments)})
-    assert evaluate(parsed, holds).verdict is Verdict.TRUE
+    assert judge(parsed, holds).verdict is Verdict.TRUE
     broken = [one for one in mutants(parsed, {}, holds.states, holds.answer) if one.kind == "broken"]
     assert len(broken) == 1
-    assert evaluate(parsed, spoiled(None, holds, broken[0])).verdict is Verdict.FALSE
+    assert judge(parsed, spoiled(None, holds, broken[0])).verdict is Verdict.FALSE
 
 
 def test_an_any_is_broken_whole_and_a_not_is_left_to_people():
@@ -56,7 +58,7 @@ def test_an_any_is_broken_whole_and_a_not_is_left_to_people():
     (broken,) = (m for m in mutants(parsed, views.states, views.states, "yes") if m.kind == "broken")
     assert len(broken.changes) == 1
     assert broken.answer is not None
-    assert evaluate(parsed, spoiled(None, views, broken)).verdict is Verdict.FALSE
+    assert judge(parsed, spoiled(None, views, broken)).verdict is Verdict.FALSE
 
 
 def made(module, before, after):

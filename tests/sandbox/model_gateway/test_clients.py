@@ -14,7 +14,7 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.run import Terms, run_task
-from verifiers.verdict import Verdict
+from verifiers.language.verdict import Verdict
 
 from ...sampling import sample
 from ..builders import Hands, a_task, in_memory, run

@@ -19,7 +19,7 @@ from sandbox.selfcheck import attempts, drills, naive, playing, taken
 from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
 from sandbox.transcript import CallRecord, Transcript
-from verifiers.verdict import Evidence, Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 from ...patience import PATIENCE
 

@@ -11,9 +11,9 @@ from sandbox.errors import Malformed
 from sandbox.servers import SERVERS
 from sandbox.servers.calendar import STATE, mutate, seed
 from sandbox.servers.check import check
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
 from verifiers.views import Views
 
 PLAN = {"summary": "Plan, review; all", "start": "2026-01-05T11:00:00+01:00", "end": "2026-01-05T11:00:00Z"}
@@ -25,7 +25,7 @@ NAMED = {"summary": PLAN["summary"]}
 
 
 def holds(tree, name, /, **arguments):
-    return evaluate(parse({f"calendar.{name}": arguments}), Views({"calendar": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"calendar.{name}": arguments}), Views({"calendar": tree})).verdict is Verdict.TRUE
 
 
 def test_a_state_becomes_files_and_the_same_bytes_each_time():

@@ -11,9 +11,9 @@ from sandbox.errors import Malformed
 from sandbox.servers import SERVERS
 from sandbox.servers.check import check
 from sandbox.servers.email import STATE, mutate, seed
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
 from verifiers.views import Views
 
 PLAN = {
@@ -30,7 +30,7 @@ FIRST, THIRD = "message-1@example.org", "message-3@example.org"
 
 
 def holds(tree, name, /, **arguments):
-    return evaluate(parse({f"email.{name}": arguments}), Views({"email": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"email.{name}": arguments}), Views({"email": tree})).verdict is Verdict.TRUE
 
 
 def test_a_state_becomes_a_maildir_and_the_same_bytes_each_time():

@@ -18,8 +18,8 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.github import GITHUB, STATE, mutate, seed
 from sandbox.servers.record import here
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
+from verifiers.language.predicate import parse
+from verifiers.states.in_process import judge
 from verifiers.views import Views
 
 from ...patience import PATIENCE
@@ -188,7 +188,7 @@ def test_no_repository_lies_outside_the_forge(repositories):
 
 def verdict(tree, name, **arguments):
     tree_of = {"github": tree}
-    return evaluate(parse({f"github.{name}": {"repository": "ada/site", **arguments}}), Views(tree_of)).verdict.value
+    return judge(parse({f"github.{name}": {"repository": "ada/site", **arguments}}), Views(tree_of)).verdict.value
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.memory import STATE, mutate, seed
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
 from verifiers.views import Views
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea"]}
@@ -19,7 +19,7 @@ GRAPH = {"entities": [ANN, BERN], "relations": [LIVES]}
 
 
 def holds(tree, name, /, **arguments):
-    return evaluate(parse({f"memory.{name}": arguments}), Views({"memory": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"memory.{name}": arguments}), Views({"memory": tree})).verdict is Verdict.TRUE
 
 
 def test_the_file_is_one_line_an_entity_or_a_relation():

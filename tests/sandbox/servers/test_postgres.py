@@ -7,11 +7,11 @@ import pytest
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.postgres import STATE, mutate, seed
-from verifiers.evaluate import evaluate
-from verifiers.examples import postgres_database
-from verifiers.predicate import parse
-from verifiers.snapshot import FILE
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
+from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.snapshot import FILE
 from verifiers.views import Node, Tree, Views
 
 SHOP = {
@@ -105,7 +105,7 @@ TREE = VIEWS.states["postgres"]
 
 def holds(tree, name, /, **arguments):
     probe = {f"postgres.{name}": {"table": "stock", **arguments}}
-    return evaluate(parse(probe), Views({"postgres": tree})).verdict is Verdict.TRUE
+    return judge(parse(probe), Views({"postgres": tree})).verdict is Verdict.TRUE
 
 
 def spoiled(**change):

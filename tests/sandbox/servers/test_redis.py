@@ -7,10 +7,10 @@ import pytest
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.redis import STATE, mutate, seed
-from verifiers.evaluate import evaluate
-from verifiers.examples import redis_keys
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
+from verifiers.states.redis.examples import redis_keys
 from verifiers.views import Views
 
 KEYS = {"a": ("string", "1"), "l": ("list", ["x"])}
@@ -49,7 +49,7 @@ def test_a_key_holds_one_thing():
 
 
 def holds(tree, name, /, **arguments):
-    return evaluate(parse({f"redis.{name}": arguments}), Views({"redis": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"redis.{name}": arguments}), Views({"redis": tree})).verdict is Verdict.TRUE
 
 
 def test_each_change_changes_one_thing():

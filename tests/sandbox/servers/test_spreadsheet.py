@@ -11,11 +11,11 @@ from sandbox.errors import Malformed
 from sandbox.servers import SERVERS
 from sandbox.servers.check import check
 from sandbox.servers.spreadsheet import STATE, mutate, seed
-from verifiers.evaluate import evaluate
-from verifiers.predicate import parse
-from verifiers.verdict import Verdict
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
+from verifiers.states.workbook.reader import read_workbook
 from verifiers.views import Views
-from verifiers.workbook import read_workbook
 
 ROWS = [["item", "n", "sum", "day"], ["tea", 2, "=B2*3", {"date": "2026-01-05"}], ["milk", 3.5, "=B3*3", None]]
 STOCK = {"name": "Stock", "rows": ROWS, "tables": [{"name": "Items", "area": "A1:B3"}]}
@@ -27,7 +27,7 @@ TRUTH = {"spreadsheet.workbookExists": BOOK}
 
 
 def holds(tree, name, /, **arguments):
-    return evaluate(parse({f"spreadsheet.{name}": arguments}), Views({"spreadsheet": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"spreadsheet.{name}": arguments}), Views({"spreadsheet": tree})).verdict is Verdict.TRUE
 
 
 def test_a_state_becomes_workbooks_and_the_same_bytes_each_time():

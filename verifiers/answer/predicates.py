@@ -1,0 +1,172 @@
+"""Predicates over the final answer: the text that the agent gave at the end.
+
+An agent that gave no answer fails every one of them. White space around the answer never counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from verifiers.answer.examples import said
+from verifiers.errors import Lacking
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import FLAG, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.language.values import json_equal, near
+
+NUMBER = {"type": "number"}
+TOLERANCE = {"type": "number", "minimum": 0}
+
+_NUMBERS = re.compile(
+    r"(?<![\w.])[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,40})(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,3})?(?!\w|\.[0-9])"
+)
+_BULLET = re.compile(r"^\s*(?:[-*•]|[0-9]+[.)])\s+")
+_MINUS = str.maketrans({"\u2212": "-"})
+
+
+def _folded(ignore_case: bool) -> Callable[[str], str]:  # noqa: FBT001 - a flag of the document, passed on
+    return str.casefold if ignore_case else str
+
+
+def _given(context: Context) -> str:
+    if context.answer is None:
+        raise Lacking("the agent gave no answer")
+    return context.answer.strip()
+
+
+def numbers_in(text: str) -> set[Fraction]:
+    """Find the numbers in a text; thousands may be set apart by commas, and part of a word or a version is none."""
+    found = _NUMBERS.findall(text.translate(_MINUS))
+    return {Fraction(Decimal(number.replace(",", ""))) for number in found}
+
+
+def items_in(text: str) -> list[str]:
+    """Split a list: a JSON array of texts, or one item a line, or items parted by commas or semicolons.
+
+    Bullets, numbering, and quotes or backticks around an item are taken off.
+    """
+    try:
+        parsed = json.loads(text)
+        if isinstance(parsed, list) and all(isinstance(item, str) for item in parsed):
+            return [item.strip() for item in parsed]
+    except (ValueError, RecursionError):
+        pass
+    lines = [line for line in text.splitlines() if line.strip()]
+    parts = [_BULLET.sub("", line) for line in lines] if len(lines) > 1 else re.split("[,;]", text)
+    return [item for part in parts if (item := part.strip().strip("`'\"").strip())]
+
+
+@predicate(
+    "answer.equals",
+    words="the answer is {text}",
+    takes={"text": TEXT},
+    may_take={"ignore_case": FLAG},
+    example=Example({"text": "Blue"}, partial(said, " Blue\n"), partial(said, "It is Blue")),
+)
+def equals(context: Context, text: str, *, ignore_case: bool = False) -> Finding:
+    """The whole answer is this text."""
+    answer = _given(context)
+    fold = _folded(ignore_case)
+    return Finding(fold(answer) == fold(text.strip()), f"the answer is {quoted(answer)}")
+
+
+@predicate(
+    "answer.oneOf",
+    words="the answer is one of {texts}",
+    takes={"texts": names(TEXT, least=1)},
+    may_take={"ignore_case": FLAG},
+    example=Example({"texts": ["4 May", "May 4"]}, partial(said, "May 4"), partial(said, "May 5")),
+)
+def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False) -> Finding:
+    """The whole answer is one of these texts."""
+    answer = _given(context)
+    fold = _folded(ignore_case)
+    right = fold(answer) in {fold(text.strip()) for text in texts}
+    return Finding(right, f"the answer is {quoted(answer)}")
+
+
+@predicate(
+    "answer.number",
+    words="the one number in the answer is {value}",
+    takes={"value": NUMBER},
+    may_take={"tolerance": TOLERANCE},
+    example=Example({"value": 1234}, partial(said, "It is 1,234."), partial(said, "It is 1,234 or 1,235.")),
+)
+def number(context: Context, value: float, tolerance: float = 0) -> Finding:
+    """Exactly one number occurs in the answer, and it is this one, within the tolerance (0 if none is given)."""
+    answer = _given(context)
+    found = numbers_in(answer)
+    if len(found) != 1:
+        raise Lacking(f"the answer has {len(found)} different numbers in it: {quoted(answer)}")
+    return Finding(near(next(iter(found)), value, tolerance), f"the answer is {quoted(answer)}")
+
+
+@predicate(
+    "answer.contains",
+    words="the answer contains {text}",
+    takes={"text": NAME},
+    may_take={"ignore_case": FLAG},
+    example=Example({"text": "a.txt"}, partial(said, "It is in a.txt."), partial(said, "It is in b.txt.")),
+)
+def contains(context: Context, text: str, *, ignore_case: bool = False) -> Finding:
+    """The text occurs in the answer. Prefer another predicate where an answer that lists everything must not pass."""
+    answer = _given(context)
+    fold = _folded(ignore_case)
+    return Finding(fold(text) in fold(answer), f"the answer is {quoted(answer)}")
+
+
+@predicate(
+    "answer.set",
+    words="the answer names {items} in any order, and nothing else",
+    takes={"items": names(least=1)},
+    may_take={"ignore_case": FLAG},
+    example=Example({"items": ["a", "b"]}, partial(said, "b, a"), partial(said, "a, b, c")),
+)
+def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> Finding:
+    """The answer is a list of just these items, in any order.
+
+    It may be a JSON array, one item a line (with bullets or numbers), or items parted by commas or semicolons.
+    """
+    answer = _given(context)
+    fold = _folded(ignore_case)
+    there = items_in(answer)
+    same = {fold(item) for item in there} == {fold(item.strip()) for item in items}
+    return Finding(same, f"the answer names {listed(there)}")
+
+
+@predicate(
+    "answer.list",
+    words="the answer names {items} in this order, and nothing else",
+    takes={"items": {"type": "array", "items": NAME, "minItems": 1}},
+    may_take={"ignore_case": FLAG},
+    example=Example({"items": ["a", "b"]}, partial(said, "1. a\n2. b"), partial(said, "b, a")),
+)
+def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> Finding:
+    """The answer is a list of just these items, in this order; written as for `answer.set`."""
+    answer = _given(context)
+    fold = _folded(ignore_case)
+    there = items_in(answer)
+    same = [fold(item) for item in there] == [fold(item.strip()) for item in items]
+    return Finding(same, f"the answer names {listed(there)}")
+
+
+@predicate(
+    "answer.json",
+    words="the answer is the JSON value {value}",
+    takes={"value": {}},
+    example=Example({"value": {"n": 1}}, partial(said, '{"n": 1.0}'), partial(said, '{"n": "1"}')),
+)
+def json_value(context: Context, value: Any) -> Finding:
+    """The whole answer is JSON, and its value is this one; compared as in `filesystem.fileJsonEquals`."""
+    answer = _given(context)
+    try:
+        there = json.loads(answer)
+    except (ValueError, RecursionError):
+        raise Lacking(f"the answer is not JSON: {quoted(answer)}") from None
+    return Finding(json_equal(there, value), f"the answer is {quoted(answer)}")

@@ -1,0 +1,1 @@
+"""The language of predicates: parsing, three values, evidence, and the catalogue."""

@@ -1,0 +1,100 @@
+"""Every predicate there is, by name, and the reference page that is written from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from verifiers.answer import predicates as answer
+from verifiers.language.registry import REGISTRY, Entry
+from verifiers.states.calendar import predicates as calendar
+from verifiers.states.files import predicates as files
+from verifiers.states.forge import predicates as forge
+from verifiers.states.git import predicates as git
+from verifiers.states.graph import predicates as graph
+from verifiers.states.mailbox import predicates as mailbox
+from verifiers.states.postgres import predicates as postgres
+from verifiers.states.redis import predicates as redis
+from verifiers.states.sqlite import predicates as sqlite
+from verifiers.states.workbook import predicates as workbook
+
+NAMESPACES: Mapping[str, ModuleType] = {
+    "calendar": calendar,
+    "email": mailbox,
+    "filesystem": files,
+    "git": git,
+    "github": forge,
+    "memory": graph,
+    "postgres": postgres,
+    "redis": redis,
+    "spreadsheet": workbook,
+    "sqlite": sqlite,
+    "answer": answer,
+}
+"""Namespace to the module that registers its predicates."""
+
+CATALOGUE: Mapping[str, Entry] = MappingProxyType(
+    {name: REGISTRY[name] for space in NAMESPACES for name in REGISTRY if name.startswith(space + ".")}
+)
+
+_HEAD = """\
+# Predicates
+
+What a task's `success_predicate` can ask for. This page is written by `verifiers.language.catalogue.reference()`; a test
+fails where the two differ. Every example below is run by a test, on a state where it holds and on one where it does
+not.
+
+- `{"all": [...]}`, `{"any": [...]}` and `{"not": {...}}` compose predicates; an empty list is refused, and nesting
+  ends at 16 levels.
+- A predicate is *true*, *false* or *unknown*. Unknown means that we could not look; it is never a pass and never
+  silently a fail.
+- A state that its agent wrecked (a corrupt database, a broken repository) counts against it, on either side of a `not`.
+- All paths are relative to the server's own folder. Symbolic links are never followed.
+"""
+
+
+def reference() -> str:
+    """Write the reference page (Markdown)."""
+    return "\n".join(_page())
+
+
+def _page() -> Iterator[str]:
+    yield _HEAD
+    for space, entries in groupby(CATALOGUE.values(), key=lambda entry: entry.name.split(".")[0]):
+        yield f"## {space}\n"
+        yield _dedented(NAMESPACES[space].__doc__ or "") + "\n"
+        for entry in entries:
+            yield from _section(entry)
+
+
+def _section(entry: Entry) -> Iterator[str]:
+    yield f"### {entry.name}\n"
+    yield _dedented(entry.doc) + "\n"
+    yield "| argument | takes | |\n|---|---|---|"
+    for name, schema in entry.schema["properties"].items():
+        yield f"| `{name}` | {_takes(schema)} | {_need(entry, name)} |"
+    document = {entry.name: dict(entry.example.arguments)}
+    yield f"\n```json\n{json.dumps(document, ensure_ascii=False)}\n```\n"
+
+
+def _need(entry: Entry, name: str) -> str:
+    if name in entry.schema["required"]:
+        return "required"
+    return "one of these" if {"required": [name]} in entry.schema.get("oneOf", []) else "optional"
+
+
+def _takes(schema: Mapping[str, Any]) -> str:
+    kind = schema.get("type", "anything")
+    if meant := schema.get("description"):
+        return str(meant)
+    if kind == "array":
+        inner = schema.get("items", {}).get("description") or schema.get("items", {}).get("type", "anything")
+        return f"list of {inner if isinstance(inner, str) else ' or '.join(inner)}"
+    return kind if isinstance(kind, str) else " or ".join(kind)
+
+
+def _dedented(doc: str) -> str:
+    return "\n".join(line.strip() for line in doc.strip().splitlines())

@@ -1,0 +1,59 @@
+"""What one evaluation shares between its probes: the normal forms, and what was made of them.
+
+A database's tables are made once however many predicates ask about them. Whether making them worked or failed, the next
+probe gets the same outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import ExitStack
+from typing import TypeVar, cast
+
+from verifiers.errors import Spoiled, Unreadable, VerifierError
+from verifiers.normal import NormalState
+
+T = TypeVar("T")
+
+
+class Context:
+    """The normal forms, the answer and a cache.
+
+    Args:
+        states: the normal form of each namespace; one that is not there could not be read for a reason of ours.
+        answer: what the agent answered, or None.
+    """
+
+    def __init__(self, states: Mapping[str, NormalState], answer: str | None) -> None:
+        self._states = states
+        self._outcomes: dict[Hashable, object] = {}
+        self.answer = answer
+        self.closing = ExitStack()
+
+    def state(self, namespace: str) -> NormalState:
+        """Give a namespace's normal form, which has a document.
+
+        Raises:
+            Spoiled: nobody can read what was left.
+            Unreadable: it was not read out.
+        """
+        state = self._states.get(namespace)
+        if state is None:
+            raise Unreadable(f"the state of {namespace} is not among the views: it could not be read out")
+        if state.missing:
+            raise Unreadable(state.missing)
+        if state.unreadable:
+            raise Spoiled(state.unreadable)
+        return state
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Give what `make` gave, or raise what it raised, the first time that it was asked for under `key`."""
+        if key not in self._outcomes:
+            try:
+                self._outcomes[key] = make()
+            except VerifierError as error:
+                self._outcomes[key] = error
+        outcome = self._outcomes[key]
+        if isinstance(outcome, VerifierError):
+            raise outcome
+        return cast("T", outcome)

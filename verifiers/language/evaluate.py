@@ -1,0 +1,106 @@
+"""Judges a predicate over the normal forms of a frozen state: a verdict and the whole evidence tree.
+
+1. Every operand is evaluated, also where an earlier one has decided, so that the evidence is whole.
+2. A probe that could not be made for a reason of ours is *unknown*: a state that was not handed over, or a predicate
+   that cannot be asked. Unknown is never a pass and never silently a fail.
+3. A state that is wreckage (a corrupt database, a broken repository) counts against whoever wrecked it: its probes
+   are false, and under an odd number of *not*s they are true, since otherwise breaking a database would be a way to
+   prove that a row is not in it.
+4. A probe that breaks is asked of the untouched state too. If it can be asked there, the state that was left is what
+   breaks it, and counts against whoever left it; if it breaks there as well, or nobody gave the untouched state, the
+   probe is *unknown* and its evidence is marked as broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from verifiers.errors import Lacking, Spoiled, VerifierError
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.context import Context
+from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
+from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
+from verifiers.normal import NormalState
+
+
+def evaluate(
+    predicate: Predicate,
+    states: Mapping[str, NormalState],
+    answer: str | None = None,
+    seed_states: Mapping[str, NormalState] | None = None,
+) -> Evidence:
+    """Judge a parsed predicate; never raises, whatever the normal forms hold.
+
+    Args:
+        predicate: what is asked.
+        states: the normal form of each namespace; probes of one that is not there are unknown.
+        answer: the text that the agent gave at the end, or None where it gave none.
+        seed_states: the normal forms of the untouched state, to tell a probe that is broken from one that a state
+            breaks; without them every broken probe is unknown.
+    """
+    seed = None if seed_states is None else Context(seed_states, "")
+    context = Context(states, answer)
+    with context.closing:
+        return _node(predicate, _Bench(context, seed), Verdict.FALSE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """The state that is judged, and the untouched one where it was given."""
+
+    context: Context
+    seed: Context | None
+
+
+def _node(predicate: Predicate, bench: _Bench, spoiled: Verdict) -> Evidence:
+    """Evaluate one node; `spoiled` is the value that counts against the state here."""
+    match predicate:
+        case Probe():
+            return _probe(predicate, bench, spoiled)
+        case Not(operand):
+            child = _node(operand, bench, spoiled.negated())
+            return Evidence("not", child.verdict.negated(), children=(child,), broken=child.broken)
+        case AllOf(operands):
+            children = tuple(_node(operand, bench, spoiled) for operand in operands)
+            verdict = all_of([child.verdict for child in children])
+            return Evidence("all", verdict, children=children, broken=any(child.broken for child in children))
+        case AnyOf(operands):
+            children = tuple(_node(operand, bench, spoiled) for operand in operands)
+            verdict = any_of([child.verdict for child in children])
+            return Evidence("any", verdict, children=children, broken=any(child.broken for child in children))
+
+
+def _probe(probe: Probe, bench: _Bench, spoiled: Verdict) -> Evidence:
+    broken = False
+    try:
+        verdict, found = _asked(probe, bench.context, spoiled)
+    except Exception as error:  # a defect of ours must neither pass nor fail anybody
+        kind = type(error).__name__
+        if bench.seed is not None and _can_be_asked(probe, bench.seed):
+            found = f"the probe breaks on this state ({kind}) and not on the untouched one, which counts against it"
+            verdict = spoiled
+        else:
+            verdict, broken = Verdict.UNKNOWN, True
+            found = f"the probe itself broke ({kind}): this is a defect of ours"
+    return Evidence(probe.name, verdict, probe.arguments, found, broken=broken)
+
+
+def _asked(probe: Probe, context: Context, spoiled: Verdict) -> tuple[Verdict, str]:
+    """Ask one predicate of one state; raises only what is a defect of ours."""
+    try:
+        holds, found = CATALOGUE[probe.name].probe(context, **probe.arguments)
+    except Lacking as error:
+        return Verdict.FALSE, str(error)
+    except Spoiled as error:
+        return spoiled, f"{error}, which counts against the state"
+    except VerifierError as error:
+        return Verdict.UNKNOWN, str(error)
+    return (Verdict.TRUE if holds else Verdict.FALSE), found
+
+
+def _can_be_asked(probe: Probe, seed: Context) -> bool:
+    try:
+        return _asked(probe, seed, Verdict.FALSE)[0] is not Verdict.UNKNOWN
+    except Exception:
+        return False

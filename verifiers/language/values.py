@@ -1,0 +1,100 @@
+"""When two values are the same: JSON values, table cells, and numbers within a tolerance.
+
+Numbers are compared exactly, as the decimals that they are written as, so 0.1 + 0.2 is 0.3 and 1 is 1.0; a number never
+equals a text. A tolerance is always explicit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from verifiers.language.quoting import quoted
+
+Number: TypeAlias = int | float
+SNIPPET = 40
+
+
+def exact(number: Number) -> Fraction:
+    """Give the decimal that a number is written as.
+
+    Raises:
+        ValueError, OverflowError: it is infinite or no number.
+    """
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+
+
+def exact_sum(numbers: Iterable[Number]) -> Fraction:
+    """Add numbers up without rounding."""
+    whole, rest = 0, Fraction(0)
+    for number in numbers:
+        if isinstance(number, int):
+            whole += number
+        else:
+            rest += exact(number)
+    return whole + rest
+
+
+def near(left: Fraction, right: Number, tolerance: Number = 0) -> bool:
+    """Say whether two numbers differ by no more than the tolerance."""
+    return abs(left - exact(right)) <= exact(tolerance)
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is a number (a boolean is none)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def json_equal(left: Any, right: Any) -> bool:
+    """Compare two JSON values: the order of keys and 1 against 1.0 do not count, types do."""
+    if is_number(left) and is_number(right):
+        return bool(left == right)
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(json_equal(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(json_equal, left, right))
+    return bool(left == right)
+
+
+def cell_equal(cell: object, value: object) -> bool:
+    """Compare a table's cell with a JSON scalar: by type and value, null equals null, and a blob equals nothing."""
+    if is_number(cell) and is_number(value):
+        return cell == value
+    return type(cell) is type(value) and cell == value
+
+
+def at_pointer(value: Any, pointer: str) -> Any:
+    """Follow a JSON pointer (RFC 6901).
+
+    Raises:
+        LookupError: it leads nowhere.
+    """
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list):
+            if (
+                not (key.isascii() and key.isdigit())
+                or (key != "0" and key.startswith("0"))
+                or len(key) > len(str(len(value)))
+            ):
+                raise LookupError(key)
+            value = value[int(key)]
+        elif isinstance(value, dict):
+            value = value[key]
+        else:
+            raise LookupError(key)  # noqa: TRY004 - a value that holds nothing is a step that leads nowhere
+    return value
+
+
+def difference(data: bytes, expected: bytes) -> str:
+    """Say where two byte strings part, and how each goes on."""
+    if data == expected:
+        return "holds just that"
+    at = next(
+        (i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), min(len(data), len(expected))
+    )
+    here, there = (part[at : at + SNIPPET].decode("utf-8", "replace") for part in (data, expected))
+    return f"differs: from byte {at} on it has {quoted(here)} and not {quoted(there)}"

@@ -1,0 +1,23 @@
+"""Kinds of state: what reads the bytes that were left, and what judges the normal form that comes of them."""
+
+READERS = (
+    "verifiers.states.archive",
+    "verifiers.states.calendar.ics",
+    "verifiers.states.calendar.reader",
+    "verifiers.states.files.reader",
+    "verifiers.states.forge.reader",
+    "verifiers.states.git.reader",
+    "verifiers.states.graph.reader",
+    "verifiers.states.in_process",
+    "verifiers.states.mailbox.reader",
+    "verifiers.states.postgres.reader",
+    "verifiers.states.reading",
+    "verifiers.states.redis.reader",
+    "verifiers.states.snapshot_reader",
+    "verifiers.states.sqlite.reader",
+    "verifiers.states.workbook.formula",
+    "verifiers.states.workbook.functions",
+    "verifiers.states.workbook.operands",
+    "verifiers.states.workbook.reader",
+)
+"""The modules that parse submitted states, or import one that does: no process that holds keys imports any of them."""

@@ -1,0 +1,49 @@
+"""What reading a state may cost: counted steps and bytes, so that the same bytes cost the same everywhere.
+
+A *step* is one thing that a reader handles: a line, a cell, an object, a header, or `A_STEP` bytes that it parses. A
+*byte* is one that was unpacked or kept. Nothing here knows a clock. The caps are many times what the end states of
+tasks need, and so low that reading ends within some two seconds of processor time, whatever the bytes are.
+"""
+
+from __future__ import annotations
+
+from verifiers.errors import Spoiled
+
+MAX_STEPS = 2_000_000
+MAX_BYTES = 256 << 20
+A_STEP = 32
+"""Bytes of a text that are parsed for one step."""
+
+
+class Budget:
+    """A count of steps and bytes that ends at its caps."""
+
+    def __init__(self, steps: int = MAX_STEPS, size: int = MAX_BYTES) -> None:
+        self.max_steps, self.max_bytes = steps, size
+        self.steps = self.bytes = 0
+
+    def step(self, number: int = 1) -> None:
+        """Count steps.
+
+        Raises:
+            Spoiled: it is more than the budget has.
+        """
+        self.steps += number
+        if self.steps > self.max_steps:
+            self.steps = self.max_steps
+            raise Spoiled(f"reading it needs more than {self.max_steps} steps")
+
+    def keep(self, size: int) -> None:
+        """Count bytes that are unpacked or kept.
+
+        Raises:
+            Spoiled: it is more than the budget has.
+        """
+        self.bytes += size
+        if self.bytes > self.max_bytes:
+            self.bytes = self.max_bytes
+            raise Spoiled(f"reading it needs more than {self.max_bytes} bytes")
+
+    def parse(self, size: int) -> None:
+        """Count the steps of parsing so many bytes."""
+        self.step(1 + size // A_STEP)

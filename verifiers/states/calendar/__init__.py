@@ -1,0 +1,1 @@
+"""Calendars (iCalendar files)."""

@@ -1,0 +1,26 @@
+"""Small calendars, on which the catalogue's examples are shown and run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from verifiers.states.calendar.entries import HOME, PROPERTIES
+from verifiers.states.calendar.items import Item
+from verifiers.states.calendar.writer import write_item
+from verifiers.views import Tree, Views, tree_of
+
+
+def calendars(items: Mapping[str, Sequence[Item]]) -> Views:
+    """Give the views of a world whose calendar server left these events and tasks."""
+    return Views({"calendar": calendar_tree(dict.fromkeys(items, ""), items)})
+
+
+def calendar_tree(titles: Mapping[str, str], items: Mapping[str, Sequence[Item]]) -> Tree:
+    """Give the folder of Radicale: each calendar with its title, and the events and tasks in it."""
+    made: dict[str, str | bytes] = {}
+    for name, title in titles.items():
+        properties = {"C:supported-calendar-component-set": "VEVENT,VTODO", "D:displayname": title or name}
+        made[f"{HOME}/{name}/{PROPERTIES}"] = json.dumps({**properties, "tag": "VCALENDAR"}, ensure_ascii=False)
+        made |= {f"{HOME}/{name}/{item.uid}.ics": write_item(item) for item in items.get(name, ())}
+    return tree_of(made)

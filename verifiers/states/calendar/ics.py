@@ -1,0 +1,138 @@
+"""Reads the part of iCalendar (RFC 5545) that a calendar's files hold: events and tasks.
+
+A file has one VCALENDAR with a VEVENT or a VTODO in it; what changes single occurrences of a series, time zones'
+tables and alarms are not looked at. Moments are texts: `2026-01-05` for a whole day, `2026-01-05T10:00:00Z` for an
+instant, whatever zone it was written in. A file is capped in bytes and lines; one that is not written as RFC 5545 says
+counts against whoever left it. The machine's time zones are loaded when this module is, so that reading opens no file.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping
+from zoneinfo import ZoneInfo, available_timezones
+
+from verifiers.errors import Spoiled
+from verifiers.states.budget import Budget
+from verifiers.states.calendar.items import TEXTS, Item, Kind, instant, later
+
+MAX_BYTES = 256 << 10
+MAX_LINES = 5000
+DEEPEST = 4
+
+_VALUE = r'(?:"[^"]*+"|[^";:])*+'
+_OPTION = re.compile(rf";([A-Za-z0-9-]+)=({_VALUE})")
+_LINE = re.compile(rf"([A-Za-z0-9-]+)((?:;[A-Za-z0-9-]+={_VALUE})*+):(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\\;,nN])")
+_MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z?))?")
+_DURATION = re.compile(r"([+-]?)P(?:(\d{1,5})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
+_KINDS: Mapping[str, Kind] = {"VEVENT": "event", "VTODO": "todo"}
+_ZONES: Mapping[str, datetime.tzinfo] = {name: ZoneInfo(name) for name in sorted(available_timezones())}
+
+
+def read_item(data: bytes, budget: Budget | None = None) -> Item:
+    """Read a file.
+
+    Raises:
+        Spoiled: it is none that holds an event or a task, or it costs more than the budget has.
+    """
+    (budget or Budget()).parse(len(data))
+    if len(data) > MAX_BYTES:
+        raise Spoiled(f"a file of the calendar is longer than {MAX_BYTES} bytes")
+    try:
+        found = [item for item in _items(data.decode()) if item is not None]
+        return found[0]
+    except (ValueError, LookupError, OverflowError):
+        raise Spoiled("a file of the calendar is not written as one") from None
+
+
+def _items(text: str) -> Iterator[Item | None]:
+    lines = re.sub(r"\r?\n[ \t]", "", text).replace("\r\n", "\n").rstrip("\n").split("\n")
+    if len(lines) > MAX_LINES or lines[0].upper() != "BEGIN:VCALENDAR" or lines[-1].upper() != "END:VCALENDAR":
+        raise ValueError
+    inside: list[str] = []
+    said: list[tuple[str, Mapping[str, str], str]] = []
+    for line in lines:
+        name, options, value = _line(line)
+        if name == "BEGIN":
+            inside.append(value.upper())
+            said = [] if len(inside) == 2 else said  # noqa: PLR2004 - what is directly in the calendar
+        elif name == "END":
+            if not inside or inside.pop() != value.upper():
+                raise ValueError
+            if len(inside) == 1 and value.upper() in _KINDS:
+                yield _item(_KINDS[value.upper()], said)
+        elif len(inside) == 2:  # noqa: PLR2004 - an alarm in an event is not looked at
+            said.append((name, options, value))
+        if not 0 <= len(inside) <= DEEPEST:
+            raise ValueError
+
+
+def _line(line: str) -> tuple[str, Mapping[str, str], str]:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError
+    options = {option[1].upper(): option[2].strip('"') for option in _OPTION.finditer(match[2])}
+    return match[1].upper(), options, match[3]
+
+
+def _item(kind: Kind, said: list[tuple[str, Mapping[str, str], str]]) -> Item | None:
+    """Make an item; what changes one occurrence of a series is none of its own."""
+    single = {name: (options, value) for name, options, value in said}
+    if "RECURRENCE-ID" in single:
+        return None
+    moments = {name: _moment(*single[name]) for name in ("DTSTART", "DTEND", "DUE") if name in single}
+    start, end = moments.get("DTSTART", ""), moments.get("DTEND" if kind == "event" else "DUE", "")
+    if not end and start and "DURATION" in single:
+        end = later(start, _duration(single["DURATION"][1]))
+    elif not end and start and kind == "event":
+        end = later(start, datetime.timedelta(days=1)) if "T" not in start else start
+    rule = single.get("RRULE", ({}, ""))[1]
+    return Item(
+        kind,
+        single["UID"][1] if "UID" in single else _refuse(),
+        start=start,
+        end=end,
+        status=single.get("STATUS", ({}, ""))[1].upper(),
+        repeats=dict(part.upper().split("=", 1) for part in rule.split(";")) if rule else {},
+        attendees=tuple(_address(value) for name, _, value in said if name == "ATTENDEE"),
+        **{field: unescaped(single[name][1]) for name, field in TEXTS.items() if name in single},
+    )
+
+
+def _refuse() -> str:
+    raise ValueError
+
+
+def _address(value: str) -> str:
+    return value.strip().lower().removeprefix("mailto:")
+
+
+def _moment(options: Mapping[str, str], value: str) -> str:
+    match = _MOMENT.fullmatch(value)
+    if match is None:
+        raise ValueError
+    year, month, day, *clock = match.groups()
+    if clock[0] is None:
+        return datetime.date(int(year), int(month), int(day)).isoformat()
+    zone: datetime.tzinfo = datetime.UTC
+    if not clock[3] and "TZID" in options:
+        zone = _ZONES[options["TZID"]]
+    hour, minute, second = (int(part) for part in clock[:3])
+    moment = datetime.datetime(int(year), int(month), int(day), hour, minute, min(second, 59), tzinfo=zone)
+    return instant(moment)
+
+
+def _duration(value: str) -> datetime.timedelta:
+    match = _DURATION.fullmatch(value)
+    if match is None:
+        raise ValueError
+    weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    length = datetime.timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+    return -length if match[1] == "-" else length
+
+
+def unescaped(text: str) -> str:
+    """Give the text that a value stands for (RFC 5545, 3.3.11)."""
+    return _ESCAPED.sub(lambda match: "\n" if match[1] in "nN" else match[1], text)

@@ -1,0 +1,355 @@
+"""Predicates over the calendars that the calendar server left.
+
+A calendar is named as in its address (`work`). Without one, all of them are looked at. A moment is a day (`2026-01-05`)
+or an instant with its offset (`2026-01-05T11:00:00+01:00`); instants are the same where they are the same instant. The
+end of an event of whole days is the day after its last day. Texts are exact but for white space at their ends. A series
+is one event, with the start and the end of its first occurrence. A day's events are those that touch it in UTC.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+
+from verifiers.errors import Lacking
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed
+from verifiers.language.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.states.calendar.entries import Entry, open_calendars
+from verifiers.states.calendar.examples import calendars
+from verifiers.states.calendar.items import Item, normal
+
+DAY = {"type": "string", "pattern": r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$", "description": "day, as `2026-01-05`"}
+MOMENT = {
+    "type": "string",
+    "pattern": r"^[0-9]{4}-[01][0-9]-[0-3][0-9](T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](Z|[+-][0-1][0-9]:[0-5][0-9]))?$",
+    "description": "day, or instant with its offset",
+}
+INSTANT = {**MOMENT, "pattern": str(MOMENT["pattern"]).replace(")?$", ")$"), "description": "instant with its offset"}
+MAIL = {"type": "string", "minLength": 3, "maxLength": 200}
+IN = {"calendar": NAME}
+WHEN = {"start": MOMENT, "end": MOMENT}
+TEXTS = {"location": TEXT, "description": TEXT}
+STATUS = {
+    "enum": ["NEEDS-ACTION", "IN-PROCESS", "COMPLETED", "CANCELLED"],
+    "description": "status, as iCalendar has it",
+}
+FREQUENCY = {"enum": ["DAILY", "WEEKLY", "MONTHLY", "YEARLY"], "description": "how often (RFC 5545)"}
+EVENTS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["summary", "start", "end"],
+        "additionalProperties": False,
+        "properties": {"summary": TEXT, **WHEN},
+    },
+    "description": "list of objects with summary, start and end",
+}
+
+PLAN = Item(
+    "event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z", "Bern", attendees=("bob@example.org",)
+)
+SERIES = Item(
+    "event", "e2", "Weekly", "2026-01-06T09:00:00Z", "2026-01-06T10:00:00Z", repeats={"FREQ": "WEEKLY", "COUNT": "4"}
+)
+HOLIDAY = Item("event", "e3", "Holiday", "2026-01-08", "2026-01-09")
+BUY = Item("todo", "t1", "Buy tea", end="2026-01-09T12:00:00Z", status="COMPLETED")
+LATE = Item("event", "e1", "Plan", "2026-01-05T10:30:00Z", "2026-01-05T11:30:00Z", "Basel")
+CLASH = Item("event", "e4", "Clash", "2026-01-05T11:00:00Z", "2026-01-05T12:00:00Z")
+OPEN = Item("todo", "t1", "Buy tea", end="2026-01-10T12:00:00Z")
+FULL = partial(calendars, {"work": [PLAN, SERIES, HOLIDAY], "home": [BUY]})
+OTHER = partial(calendars, {"work": [LATE, CLASH], "home": [OPEN, Item("todo", "t2", "Buy milk")]})
+
+
+@predicate(
+    "calendar.eventExists",
+    words="there is an event {summary}",
+    takes={"summary": TEXT},
+    may_take={**IN, **WHEN, **TEXTS},
+    example=Example({"summary": "Plan", "calendar": "work", "start": "2026-01-05T11:00:00+01:00"}, FULL, OTHER),
+)
+def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context,
+    summary: str,
+    calendar: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    location: str | None = None,
+    description: str | None = None,
+) -> Finding:
+    """There is an event of this title, and all else that is given is so of the same event."""
+    wanted = {"summary": summary, "start": start, "end": end, "location": location, "description": description}
+    entries = _entries(context, "event", calendar)
+    return Finding(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+
+
+@predicate(
+    "calendar.eventAbsent",
+    words="there is no event {summary}",
+    takes={"summary": TEXT},
+    may_take={**IN, "start": MOMENT},
+    example=Example({"summary": "Clash"}, FULL, OTHER),
+)
+def event_absent(context: Context, summary: str, calendar: str | None = None, start: str | None = None) -> Finding:
+    """No event has this title, or none that starts then."""
+    entries = _entries(context, "event", calendar)
+    return Finding(
+        not any(_fits(entry.item, {"summary": summary, "start": start}) for entry in entries), _said(entries)
+    )
+
+
+@predicate(
+    "calendar.eventMoved",
+    words="the event {uid} is now from {start} to {end}",
+    takes={"uid": NAME, **WHEN},
+    may_take=IN,
+    example=Example({"uid": "e3", "start": "2026-01-08", "end": "2026-01-09"}, FULL, OTHER),
+)
+def event_moved(context: Context, uid: str, start: str, end: str, calendar: str | None = None) -> Finding:
+    """The event of this identity is there, and begins and ends then: it was changed, and not made anew."""
+    entries = _entries(context, "event", calendar)
+    wanted = {"uid": uid, "start": start, "end": end}
+    return Finding(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+
+
+@predicate(
+    "calendar.attendeesAre",
+    words="{attendees} are invited to the event {summary}",
+    takes={"summary": TEXT, "attendees": names(MAIL)},
+    may_take=IN,
+    example=Example({"summary": "Plan", "attendees": ["bob@example.org"]}, FULL, OTHER),
+)
+def attendees_are(context: Context, summary: str, attendees: Sequence[str], calendar: str | None = None) -> Finding:
+    """There is one event of this title, and these are invited to it and nobody else; case does not count."""
+    item = _only(context, "event", summary, calendar)
+    return Finding(sorted(item.attendees) == sorted(map(str.lower, attendees)), f"invited are {listed(item.attendees)}")
+
+
+@predicate(
+    "calendar.eventRepeats",
+    words="the event {summary} repeats {frequency}",
+    takes={"summary": TEXT, "frequency": FREQUENCY},
+    may_take={"interval": {**COUNT, "minimum": 1}, "count": COUNT, "days": names(TEXT), **IN},
+    example=Example({"summary": "Weekly", "frequency": "WEEKLY", "count": 4}, FULL, OTHER),
+)
+def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context,
+    summary: str,
+    frequency: str,
+    interval: int = 1,
+    count: int | None = None,
+    days: Sequence[str] | None = None,
+    calendar: str | None = None,
+) -> Finding:
+    """There is one event of this title; it repeats so, so often where a count is given, on these days where they are.
+
+    A day is `MO` to `SU`.
+    """
+    rule = _only(context, "event", summary, calendar).repeats
+    same = rule.get("FREQ") == frequency and rule.get("INTERVAL", "1") == str(interval)
+    same = same and (count is None or rule.get("COUNT") == str(count))
+    same = same and (days is None or sorted(rule.get("BYDAY", "").split(",")) == sorted(days))
+    return Finding(same, f"its rule is {listed([f'{name}={value}' for name, value in rule.items()])}")
+
+
+@predicate(
+    "calendar.countOnDay",
+    words="there are {count} events on {day}",
+    takes={"day": DAY, "count": COUNT},
+    may_take=IN,
+    example=Example({"day": "2026-01-05", "count": 1}, FULL, OTHER),
+)
+def count_on_day(context: Context, day: str, count: int, calendar: str | None = None) -> Finding:
+    """This many events touch the day, which begins and ends in UTC."""
+    first = _day(day)
+    there = [
+        entry
+        for entry in _entries(context, "event", calendar)
+        if _overlap(_span(entry.item), (first, first + datetime.timedelta(days=1)))
+    ]
+    return Finding(len(there) == count, _said(there))
+
+
+@predicate(
+    "calendar.eventCount",
+    words="there are {count} events",
+    takes={"count": COUNT},
+    may_take={**IN, "summary": TEXT},
+    example=Example({"count": 3, "calendar": "work"}, FULL, OTHER),
+)
+def event_count(context: Context, count: int, calendar: str | None = None, summary: str | None = None) -> Finding:
+    """There are this many events, or this many of the title."""
+    there = [entry for entry in _entries(context, "event", calendar) if _fits(entry.item, {"summary": summary})]
+    return Finding(len(there) == count, _said(there))
+
+
+@predicate(
+    "calendar.eventsAre",
+    words="the events of the calendar {calendar} are {events}",
+    takes={"calendar": NAME, "events": EVENTS},
+    example=Example(
+        {
+            "calendar": "work",
+            "events": [
+                {"summary": "Holiday", "start": "2026-01-08", "end": "2026-01-09"},
+                {"summary": "Plan", "start": "2026-01-05T10:00:00Z", "end": "2026-01-05T11:00:00Z"},
+                {"summary": "Weekly", "start": "2026-01-06T09:00:00Z", "end": "2026-01-06T10:00:00Z"},
+            ],
+        },
+        FULL,
+        OTHER,
+    ),
+)
+def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, str]]) -> Finding:
+    """The calendar has these events and no others, in any order."""
+    entries = _entries(context, "event", calendar)
+    there = sorted((entry.item.summary.strip(), entry.item.start, entry.item.end) for entry in entries)
+    wanted = sorted((one["summary"].strip(), _moment(one["start"]), _moment(one["end"])) for one in events)
+    return Finding(there == wanted, _said(entries))
+
+
+@predicate(
+    "calendar.noOverlap",
+    words="no two events overlap",
+    takes={},
+    may_take={**IN, "day": DAY},
+    example=Example({"day": "2026-01-05"}, FULL, partial(calendars, {"work": [PLAN], "home": [LATE]})),
+)
+def no_overlap(context: Context, calendar: str | None = None, day: str | None = None) -> Finding:
+    """No two events are at the same time, or none of those that touch the day; those of whole days do not count."""
+    spans = [_span(entry.item) for entry in _entries(context, "event", calendar) if "T" in entry.item.start]
+    if day is not None:
+        first = _day(day)
+        spans = [span for span in spans if _overlap(span, (first, first + datetime.timedelta(days=1)))]
+    clashes = sum(_overlap(left, right) for left, right in combinations(spans, 2))
+    return Finding(clashes == 0, f"of {len(spans)} events {clashes} pairs overlap")
+
+
+@predicate(
+    "calendar.isFree",
+    words="nothing is between {start} and {end}",
+    takes={"start": INSTANT, "end": INSTANT},
+    may_take=IN,
+    example=Example({"start": "2026-01-05T11:00:00Z", "end": "2026-01-05T12:00:00Z"}, FULL, OTHER),
+)
+def is_free(context: Context, start: str, end: str, calendar: str | None = None) -> Finding:
+    """No event touches this time; what ends or begins just then does not."""
+    wanted = (_instant(_moment(start)), _instant(_moment(end)))
+    there = [entry for entry in _entries(context, "event", calendar) if _overlap(_span(entry.item), wanted)]
+    return Finding(not there, _said(there))
+
+
+@predicate(
+    "calendar.todoExists",
+    words="there is a task {summary}",
+    takes={"summary": TEXT},
+    may_take={**IN, "due": MOMENT, "status": STATUS, **TEXTS},
+    example=Example({"summary": "Buy tea", "status": "COMPLETED"}, FULL, OTHER),
+)
+def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context,
+    summary: str,
+    calendar: str | None = None,
+    due: str | None = None,
+    status: str | None = None,
+    location: str | None = None,
+    description: str | None = None,
+) -> Finding:
+    """There is a task of this title, and all else that is given is so of the same task.
+
+    A task with no status needs action.
+    """
+    wanted = {"summary": summary, "end": due, "status": status, "location": location, "description": description}
+    entries = _entries(context, "todo", calendar)
+    return Finding(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+
+
+@predicate(
+    "calendar.todoAbsent",
+    words="there is no task {summary}",
+    takes={"summary": TEXT},
+    may_take=IN,
+    example=Example({"summary": "Buy milk"}, FULL, OTHER),
+)
+def todo_absent(context: Context, summary: str, calendar: str | None = None) -> Finding:
+    """No task has this title."""
+    entries = _entries(context, "todo", calendar)
+    return Finding(not any(_fits(entry.item, {"summary": summary}) for entry in entries), _said(entries))
+
+
+@predicate(
+    "calendar.todoCount",
+    words="there are {count} tasks",
+    takes={"count": COUNT},
+    may_take={**IN, "status": STATUS},
+    example=Example({"count": 1, "status": "COMPLETED"}, FULL, OTHER),
+)
+def todo_count(context: Context, count: int, calendar: str | None = None, status: str | None = None) -> Finding:
+    """There are this many tasks, or this many of the status."""
+    there = [entry for entry in _entries(context, "todo", calendar) if _fits(entry.item, {"status": status})]
+    return Finding(len(there) == count, _said(there))
+
+
+def _entries(context: Context, kind: str, calendar: str | None) -> list[Entry]:
+    entries = open_calendars(context)
+    return [entry for entry in entries if entry.item.kind == kind and calendar in {None, entry.calendar}]
+
+
+def _only(context: Context, kind: str, summary: str, calendar: str | None) -> Item:
+    found = [entry for entry in _entries(context, kind, calendar) if _fits(entry.item, {"summary": summary})]
+    if len(found) != 1:
+        raise Lacking(f"there are {len(found)} of this title: {_said(found)}")
+    return found[0].item
+
+
+def _fits(item: Item, wanted: Mapping[str, str | None]) -> bool:
+    return all(value is None or _has(item, name, value) for name, value in wanted.items())
+
+
+def _has(item: Item, name: str, value: str) -> bool:
+    if name in {"start", "end"}:
+        return str(getattr(item, name)) == _moment(value)
+    if name == "status":
+        return (item.status or "NEEDS-ACTION") == value
+    return str(getattr(item, name)).strip() == value.strip()
+
+
+def _moment(text: str) -> str:
+    try:
+        return normal(text)
+    except (ValueError, OverflowError):
+        raise Lacking(f"there is no {text}") from None
+
+
+def _instant(text: str) -> datetime.datetime:
+    moment = datetime.datetime.fromisoformat(text or "0001-01-01")
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+
+def _day(text: str) -> datetime.datetime:
+    return _instant(_moment(text))
+
+
+def _span(item: Item) -> tuple[datetime.datetime, datetime.datetime]:
+    return _instant(item.start), _instant(item.end)
+
+
+def _overlap(
+    left: tuple[datetime.datetime, datetime.datetime], right: tuple[datetime.datetime, datetime.datetime]
+) -> bool:
+    """Say whether two spans have a time in common; one that has no length is a moment."""
+    return max(left[0], right[0]) < min(left[1], right[1]) or any(
+        one[0] == one[1] and other[0] <= one[0] < other[1] for one, other in ((left, right), (right, left))
+    )
+
+
+def _said(entries: Sequence[Entry]) -> str:
+    return "there are " + listed(list(_shown(entries)))
+
+
+def _shown(entries: Sequence[Entry]) -> Iterator[str]:
+    for entry in entries:
+        item = entry.item
+        yield f"{entry.calendar}/{item.uid}: {item.summary} {item.start} {item.end} {item.status}".rstrip()

@@ -1,0 +1,42 @@
+"""Reads the calendars that Radicale keeps: `collection-root/agent/<calendar>/<uid>.ics`. Hidden files are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from verifiers.errors import Spoiled
+from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
+from verifiers.states.calendar.entries import HOME, Entry, document_of
+from verifiers.states.calendar.ics import read_item
+from verifiers.views import Tree
+
+MAX_ITEMS = 5000
+
+
+def read_calendars(tree: Tree, budget: Budget) -> NormalState:
+    """Read every item.
+
+    Raises:
+        Spoiled: see `entries_of`.
+    """
+    return NormalState(document_of(entries_of(tree, budget).values()))
+
+
+def entries_of(tree: Tree, budget: Budget | None = None) -> Mapping[str, Entry]:
+    """Give every item of every calendar by the path of its file.
+
+    Raises:
+        Spoiled: a file is no calendar's, or there is more than the budget allows.
+    """
+    budget = budget or Budget()
+    out: dict[str, Entry] = {}
+    for path, node in tree.items():
+        budget.step()
+        inside = path.removeprefix(f"{HOME}/").split("/")
+        if not path.startswith(f"{HOME}/") or any(part.startswith(".") for part in inside) or node.kind == "directory":
+            continue
+        if node.kind != "file" or len(inside) != 2 or len(out) >= MAX_ITEMS:  # noqa: PLR2004 - a calendar and a file
+            raise Spoiled("the calendars hold something that is no file of a calendar, or too much")
+        out[path] = Entry(inside[0], read_item(node.data, budget))
+    return out

@@ -1,0 +1,26 @@
+"""The files of a normal form: `{"entries": [[path, kind, mode, blob or link target]]}`."""
+
+from __future__ import annotations
+
+from verifiers.language.context import Context
+from verifiers.normal import NormalState
+from verifiers.views import Node, Tree
+
+
+def open_files(context: Context, namespace: str = "filesystem") -> Tree:
+    """Give the files of a state, once an evaluation.
+
+    Raises:
+        Spoiled: nobody can read them.
+        Unreadable: there is no state.
+    """
+    return context.once(namespace, lambda: tree_from(context.state(namespace)))
+
+
+def tree_from(state: NormalState) -> Tree:
+    """Make the tree that a normal form tells of."""
+    nodes = {}
+    for path, kind, mode, held in state.document["entries"]:
+        data, target = (state.blobs[held], "") if kind == "file" else (b"", held)
+        nodes[path] = Node(kind, data, target, mode)
+    return Tree(nodes)

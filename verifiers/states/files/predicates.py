@@ -1,0 +1,230 @@
+"""Predicates over the files that the filesystem server left.
+
+A symbolic link is never followed: where a file or a folder is asked for, a link is neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from verifiers.errors import Lacking
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.language.values import at_pointer, difference, json_equal
+from verifiers.states.files.entries import open_files
+from verifiers.states.files.examples import files
+from verifiers.views import Tree
+
+FOLDER = {**PATH, "pattern": rf"^\.$|{PATH['pattern']}", "description": "relative path, or `.` for the root"}
+SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 in 64 lower-case hex digits"}
+MAX_JSON = 4 * 1024 * 1024  # as text; as values it takes up to twenty times as much
+POINTER = {"type": "string", "pattern": "^(/[^~/]*(~[01][^~/]*)*)*$", "description": "JSON pointer (RFC 6901)"}
+
+
+def _what(tree: Tree, path: str) -> str:
+    """Say what is at a path."""
+    node = tree.get(path)
+    if node is None:
+        return f"{quoted(path)} is a folder" if _is_folder(tree, path) else f"there is nothing at {quoted(path)}"
+    match node.kind:
+        case "file":
+            return f"{quoted(path)} is a file of {len(node.data)} bytes"
+        case "directory":
+            return f"{quoted(path)} is a folder"
+        case "symlink":
+            return f"{quoted(path)} is a symbolic link, which is not followed"
+        case _:
+            return f"{quoted(path)} is neither a file nor a folder"
+
+
+def _is_folder(tree: Tree, path: str) -> bool:
+    node = tree.get(path)
+    if node is not None:
+        return node.kind == "directory"
+    return path == "." or any(other.startswith(path + "/") for other in tree)
+
+
+def _data(context: Context, path: str) -> bytes:
+    """Give the content of the regular file at a path."""
+    tree = open_files(context)
+    node = tree.get(path)
+    if node is None or node.kind != "file":
+        raise Lacking(_what(tree, path))
+    return node.data
+
+
+@predicate(
+    "filesystem.fileExists",
+    words="there is a file at {path}",
+    takes={"path": PATH},
+    example=Example({"path": "out/a.txt"}, partial(files, {"out/a.txt": "a"}), partial(files, {"out/b.txt": "a"})),
+)
+def file_exists(context: Context, path: str) -> Finding:
+    """A regular file is at the path, whatever is in it."""
+    return Finding(holds=True, found=f"{quoted(path)} is a file of {len(_data(context, path))} bytes")
+
+
+@predicate(
+    "filesystem.directoryExists",
+    words="there is a folder at {path}",
+    takes={"path": PATH},
+    example=Example({"path": "out"}, partial(files, {"out/a.txt": "a"}), partial(files, {"out": "a file"})),
+)
+def directory_exists(context: Context, path: str) -> Finding:
+    """A folder is at the path, empty or not."""
+    tree = open_files(context)
+    return Finding(_is_folder(tree, path), _what(tree, path))
+
+
+@predicate(
+    "filesystem.pathAbsent",
+    words="there is nothing at {path}",
+    takes={"path": PATH},
+    example=Example({"path": "tmp/x"}, partial(files, {"tmp/y": ""}), partial(files, {"tmp/x": ""})),
+)
+def path_absent(context: Context, path: str) -> Finding:
+    """Nothing is at the path: no file, no folder, no link."""
+    tree = open_files(context)
+    return Finding(path not in tree and not _is_folder(tree, path), _what(tree, path))
+
+
+@predicate(
+    "filesystem.fileTextEquals",
+    words="the file {path} holds exactly {text}",
+    takes={"path": PATH, "text": TEXT},
+    may_take={"trim": FLAG},
+    example=Example(
+        {"path": "a.txt", "text": "hi\n"}, partial(files, {"a.txt": "hi\n"}), partial(files, {"a.txt": "hi"})
+    ),
+)
+def file_text_equals(context: Context, path: str, text: str, *, trim: bool = False) -> Finding:
+    """The file's bytes are the text in UTF-8. With `trim`, white space at the ends of either does not count."""
+    data, expected = _data(context, path), text.encode()
+    if trim:
+        data, expected = data.strip(), expected.strip()
+    return Finding(data == expected, f"{quoted(path)} {difference(data, expected)}")
+
+
+@predicate(
+    "filesystem.fileContains",
+    words="the file {path} contains {text}",
+    takes={"path": PATH, "text": {"type": "string", "minLength": 1}},
+    example=Example({"path": "a", "text": "cat"}, partial(files, {"a": "one cat"}), partial(files, {"a": "one Cat"})),
+)
+def file_contains(context: Context, path: str, text: str) -> Finding:
+    """The text occurs somewhere in the file, in this case and as UTF-8."""
+    data = _data(context, path)
+    at = data.find(text.encode())
+    where = f"has it at byte {at}" if at >= 0 else f"does not have it in its {len(data)} bytes"
+    return Finding(at >= 0, f"{quoted(path)} {where}")
+
+
+@predicate(
+    "filesystem.fileSha256",
+    words="the file {path} has the SHA-256 {sha256}",
+    takes={"path": PATH, "sha256": SHA256},
+    example=Example(
+        {"path": "a", "sha256": hashlib.sha256(b"hi").hexdigest()},
+        partial(files, {"a": "hi"}),
+        partial(files, {"a": "ho"}),
+    ),
+)
+def file_sha256(context: Context, path: str, sha256: str) -> Finding:
+    """The file's bytes have this digest; for files that are too long or too binary to write into a task."""
+    data = _data(context, path)
+    digest = hashlib.sha256(data).hexdigest()
+    return Finding(digest == sha256, f"{quoted(path)} is a file of {len(data)} bytes with the SHA-256 {digest}")
+
+
+@predicate(
+    "filesystem.directoryHasOnly",
+    words="the folder {path} holds {names} and nothing else",
+    takes={"path": FOLDER, "names": names()},
+    example=Example(
+        {"path": "out", "names": ["a", "b"]},
+        partial(files, {"out/a": "", "out/b/c": ""}),
+        partial(files, {"out/a": "", "out/b": "", "out/c": ""}),
+    ),
+)
+def directory_has_only(context: Context, path: str, names: Sequence[str]) -> Finding:
+    """What lies directly in the folder (files, folders, links) has just these names; an empty list means empty."""
+    tree = open_files(context)
+    if not _is_folder(tree, path):
+        raise Lacking(_what(tree, path))
+    there = tree.children("" if path == "." else path)
+    missing, extra = sorted(set(names) - set(there)), sorted(set(there) - set(names))
+    if not missing and not extra:
+        return Finding(holds=True, found=f"{quoted(path)} holds just these {len(there)}")
+    return Finding(holds=False, found=f"{quoted(path)} lacks {listed(missing)} and has besides {listed(extra)}")
+
+
+@predicate(
+    "filesystem.fileLineCount",
+    words="the file {path} has {count} lines",
+    takes={"path": PATH, "count": COUNT},
+    example=Example({"path": "a", "count": 2}, partial(files, {"a": "x\ny"}), partial(files, {"a": "x\ny\nz\n"})),
+)
+def file_line_count(context: Context, path: str, count: int) -> Finding:
+    """The number of lines, where each line feed ends one and what follows the last line feed is one more."""
+    data = _data(context, path)
+    lines = data.count(b"\n") + (data[-1:] not in {b"", b"\n"})
+    return Finding(lines == count, f"{quoted(path)} has {lines} lines")
+
+
+@predicate(
+    "filesystem.fileLines",
+    words="the lines of the file {path} are {lines}",
+    takes={"path": PATH, "lines": {"type": "array", "items": {"type": "string", "pattern": "^[^\\n]*$"}}},
+    may_take={"any_order": FLAG},
+    example=Example(
+        {"path": "a", "lines": ["x", "y"], "any_order": True},
+        partial(files, {"a": "y\nx\n"}),
+        partial(files, {"a": "x\n"}),
+    ),
+)
+def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: bool = False) -> Finding:
+    """The file's lines are these. White space at a line's end and empty lines at the file's end do not count."""
+    data = _data(context, path)
+    text = data.decode("utf-8", "replace").rstrip()
+    there = [line.rstrip() for line in text.split("\n")] if text else []
+    wanted = [line.rstrip() for line in lines]
+    same = sorted(there) == sorted(wanted) if any_order else there == wanted
+    return Finding(same, f"{quoted(path)} has {len(there)} lines: {listed(there)}")
+
+
+@predicate(
+    "filesystem.fileJsonEquals",
+    words="the JSON in the file {path} is {value}",
+    takes={"path": PATH, "value": {}},
+    may_take={"pointer": POINTER},
+    example=Example(
+        {"path": "a.json", "pointer": "/n/0", "value": 1},
+        partial(files, {"a.json": '{"n": [1.0]}'}),
+        partial(files, {"a.json": '{"n": ["1"]}'}),
+    ),
+)
+def file_json_equals(context: Context, path: str, value: Any, pointer: str = "") -> Finding:
+    """The file is JSON, and its value, or the part that the pointer leads to, is this one.
+
+    The order of keys and the way a number is written (1, 1.0) do not count; types do (1, "1" and true all differ).
+    A file beyond 4 MiB is not read.
+    """
+    data = _data(context, path)
+    if len(data) > MAX_JSON:
+        raise Lacking(f"{quoted(path)} is longer than {MAX_JSON} bytes, which no task asks for")
+    try:
+        there = at_pointer(json.loads(data, parse_constant=_refuse), pointer)
+    except (ValueError, RecursionError):
+        raise Lacking(f"{quoted(path)} is not JSON") from None
+    except LookupError:
+        raise Lacking(f"{quoted(path)} has nothing at {quoted(pointer)}") from None
+    return Finding(json_equal(there, value), f"{quoted(path)} has there {quoted(there)}")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)

@@ -1,0 +1,1 @@
+"""A forge: issues, pull requests, and the repositories behind them."""

@@ -1,0 +1,193 @@
+"""Predicates over the issues of a forge; a part of `verifiers.github`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from verifiers.errors import Lacking
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.states.forge.examples import ISSUE, forge
+from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
+from verifiers.states.forge.reader import open_forge
+from verifiers.states.forge.state import Record
+
+
+@predicate(
+    "github.issueState",
+    words="in {repository}, the issue {issue} is {state}",
+    takes={"repository": REPOSITORY, "issue": ISSUE_OF, "state": STATES},
+    may_take={"reason": {"enum": ["completed", "not_planned", "duplicate"], "type": "string"}},
+    example=Example({**SITE, "issue": 1, "state": "closed"}, partial(forge, {**ISSUE, "state": "closed"}), forge),
+)
+def issue_state(context: Context, repository: str, issue: int | str, state: str, reason: str | None = None) -> Finding:
+    """The issue is open or closed; with `reason`, closed for it."""
+    return some(
+        open_forge(context).issues(repository, issue),
+        lambda one: one["state"] == state and reason in {None, one["state_reason"]},
+        lambda one: f"{one['state']} ({one['state_reason'] or 'no reason'})",
+    )
+
+
+@predicate(
+    "github.issueHasLabel",
+    words="in {repository}, the issue {issue} has the label {label}",
+    takes={"repository": REPOSITORY, "issue": ISSUE_OF, "label": NAME},
+    example=Example({**SITE, "issue": "Menu", "label": "bug"}, partial(forge, {**ISSUE, "labels": ["bug"]}), forge),
+)
+def issue_has_label(context: Context, repository: str, issue: int | str, label: str) -> Finding:
+    """The label is one of the issue's, whatever its case."""
+    return some(
+        open_forge(context).issues(repository, issue),
+        lambda one: label.lower() in lower(one["labels"]),
+        lambda one: f"labelled {listed(one['labels'])}",
+    )
+
+
+@predicate(
+    "github.issueLabels",
+    words="in {repository}, the labels of the issue {issue} are {labels} and no others",
+    takes={"repository": REPOSITORY, "issue": ISSUE_OF, "labels": names()},
+    example=Example({**SITE, "issue": 1, "labels": ["bug"]}, partial(forge, {**ISSUE, "labels": ["bug"]}), forge),
+)
+def issue_labels(context: Context, repository: str, issue: int | str, labels: Sequence[str]) -> Finding:
+    """The issue has just these labels, in any order and whatever their case."""
+    return some(
+        open_forge(context).issues(repository, issue),
+        lambda one: lower(one["labels"]) == lower(labels),
+        lambda one: f"labelled {listed(one['labels'])}",
+    )
+
+
+@predicate(
+    "github.issueAssigned",
+    words="in {repository}, the issue {issue} is assigned to {to} and nobody else",
+    takes={"repository": REPOSITORY, "issue": ISSUE_OF, "to": names()},
+    example=Example({**SITE, "issue": 1, "to": ["bob"]}, partial(forge, {**ISSUE, "assignees": ["bob"]}), forge),
+)
+def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequence[str]) -> Finding:
+    """The issue is assigned to just these accounts; an empty list means to nobody."""
+    return some(
+        open_forge(context).issues(repository, issue),
+        lambda one: lower(one["assignees"]) == lower(to),
+        lambda one: f"assigned to {listed(one['assignees'])}",
+    )
+
+
+@predicate(
+    "github.issueMilestone",
+    words="in {repository}, the issue {issue} is in the milestone {title}",
+    takes={"repository": REPOSITORY, "issue": ISSUE_OF, "title": NAME},
+    example=Example({**SITE, "issue": 1, "title": "v1"}, partial(forge, {**ISSUE, "milestone": 1}), forge),
+)
+def issue_milestone(context: Context, repository: str, issue: int | str, title: str) -> Finding:
+    """The issue is in the milestone of this title."""
+    milestones = open_forge(context).repository(repository)["milestones"]
+
+    def milestone(one: Record) -> str:
+        return str(milestones.get(str(one["milestone"]), {}).get("title", ""))
+
+    return some(
+        open_forge(context).issues(repository, issue),
+        lambda one: milestone(one) == title,
+        lambda one: f"in the milestone {quoted(milestone(one))}",
+    )
+
+
+@predicate(
+    "github.issueCommented",
+    words="in {repository}, the issue or pull request {number} has a comment as given",
+    takes={"repository": REPOSITORY, "number": {"type": "integer", "minimum": 1}},
+    may_take={"equals": TEXT, "contains": PART, "by": NAME},
+    one_of=("equals", "contains"),
+    example=Example(
+        {**SITE, "number": 1, "contains": "on it", "by": "ada"},
+        partial(forge, {**ISSUE, "comments": [{"user": "ada", "body": "I am on it."}]}),
+        forge,
+    ),
+)
+def issue_commented(
+    context: Context,
+    repository: str,
+    number: int,
+    equals: str | None = None,
+    contains: str | None = None,
+    *,
+    by: str | None = None,
+) -> Finding:
+    """The conversation has a comment that is this text, or contains it; with `by`, from this account."""
+    one = open_forge(context).repository(repository)["issues"].get(str(number))
+    if one is None:
+        raise Lacking(f"there is no issue or pull request {number}")
+    bodies = [said["body"] for said in one["comments"] if by is None or said["user"].lower() == by.lower()]
+    return Finding(any(is_as_given(body, equals, contains) for body in bodies), f"the comments are {listed(bodies)}")
+
+
+@predicate(
+    "github.issueTitle",
+    words="in {repository}, the title of the issue or pull request {number} is as given",
+    takes={"repository": REPOSITORY, "number": {"type": "integer", "minimum": 1}},
+    may_take={"equals": TEXT, "contains": PART},
+    one_of=("equals", "contains"),
+    example=Example({**SITE, "number": 1, "equals": "The menu"}, partial(forge, {**ISSUE, "title": "The menu"}), forge),
+)
+def issue_title(
+    context: Context, repository: str, number: int, equals: str | None = None, contains: str | None = None
+) -> Finding:
+    """The title is this text, or contains it."""
+    one = open_forge(context).repository(repository)["issues"].get(str(number))
+    if one is None:
+        raise Lacking(f"there is no issue or pull request {number}")
+    return Finding(is_as_given(one["title"], equals, contains), f"the title is {quoted(one['title'])}")
+
+
+@predicate(
+    "github.issueBody",
+    words="in {repository}, the text of the issue {issue} is as given",
+    takes={"repository": REPOSITORY, "issue": ISSUE_OF},
+    may_take={"equals": TEXT, "contains": PART},
+    one_of=("equals", "contains"),
+    example=Example(
+        {**SITE, "issue": "Menu", "contains": "opens"}, partial(forge, {**ISSUE, "body": "It never opens."}), forge
+    ),
+)
+def issue_body(
+    context: Context, repository: str, issue: int | str, equals: str | None = None, contains: str | None = None
+) -> Finding:
+    """The issue's text is this, or contains it; an issue without one has an empty text."""
+    return some(
+        open_forge(context).issues(repository, issue),
+        lambda one: is_as_given(one["body"] or "", equals, contains),
+        lambda one: f"with the text {quoted(one['body'])}",
+    )
+
+
+@predicate(
+    "github.issueCount",
+    words="{repository} has {count} issues of the kind that is given",
+    takes={"repository": REPOSITORY, "count": COUNT},
+    may_take={"state": STATES, "label": NAME, "title_contains": PART, "by": NAME},
+    example=Example({**SITE, "count": 1, "state": "closed"}, partial(forge, {**ISSUE, "state": "closed"}), forge),
+)
+def issue_count(
+    context: Context,
+    repository: str,
+    count: int,
+    state: str | None = None,
+    *,
+    label: str | None = None,
+    title_contains: str | None = None,
+    by: str | None = None,
+) -> Finding:
+    """The number of issues (pull requests left out) in this state, with this label, title and author."""
+    there = [
+        one["title"]
+        for one in open_forge(context).all_issues(repository)
+        if state in {None, one["state"]}
+        and (label is None or label.lower() in lower(one["labels"]))
+        and (title_contains or "") in one["title"]
+        and (by is None or by.lower() == one["user"].lower())
+    ]
+    return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")

@@ -1,0 +1,95 @@
+"""What the predicates of github share: their arguments' schemas, and how they look at a forge and at its git."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from verifiers.errors import Lacking, Spoiled
+from verifiers.language.context import Context
+from verifiers.language.quoting import quoted
+from verifiers.language.registry import Finding
+from verifiers.states.forge.reader import open_forge
+from verifiers.states.forge.state import FOLDER, Record
+from verifiers.states.git.reader import Repository, open_repository
+
+REPOSITORY: Mapping[str, Any] = {
+    "type": "string",
+    "pattern": r"^[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}$(?!\n)",
+    "description": "`owner/name`",
+}
+BRANCH: Mapping[str, Any] = {
+    "type": "string",
+    "pattern": r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}$",
+    "description": "branch",
+}
+REF: Mapping[str, Any] = {
+    "type": "string",
+    "pattern": r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}(~[0-9]{1,3})?$",
+    "description": "branch, with `~N` for its Nth first parent",
+}
+WHICH: Mapping[str, Any] = {"type": ["integer", "string"], "minimum": 1, "minLength": 1}
+ISSUE_OF: Mapping[str, Any] = {**WHICH, "description": "number or title"}
+PULL_OF: Mapping[str, Any] = {**WHICH, "description": "number or branch that it comes from"}
+STATES: Mapping[str, Any] = {"enum": ["open", "closed"], "type": "string"}
+PART: Mapping[str, Any] = {"type": "string", "minLength": 1}
+REVIEWS: Mapping[str, Any] = {"enum": ["APPROVED", "CHANGES_REQUESTED", "COMMENTED"], "type": "string"}
+METHODS: Mapping[str, Any] = {"enum": ["merge", "squash", "rebase"], "type": "string"}
+
+SITE = {"repository": "acme/site"}
+
+
+def some(every: Sequence[Record], holds: Callable[[Record], bool], shown: Callable[[Record], str]) -> Finding:
+    """Say whether one of them holds, and what they are."""
+    found = "; ".join(f"#{one['number']} is {shown(one)}" for one in every[:4])
+    return Finding(any(map(holds, every)), found)
+
+
+def is_as_given(text: str, equals: str | None, contains: str | None) -> bool:
+    """Say whether a text is this one, white space at its ends aside, or contains that one."""
+    return text.strip() == equals.strip() if equals is not None else (contains or "") in text
+
+
+def lower(values: Sequence[str]) -> set[str]:
+    """Give texts in lower case."""
+    return {value.lower() for value in values}
+
+
+def state_of(one: Record) -> str:
+    """Say whether a pull request is open, closed or merged."""
+    return "merged" if one["pull"]["merged_at"] else str(one["state"])
+
+
+def git_of(context: Context, repository: str) -> Repository:
+    """Open a repository of the forge.
+
+    Raises:
+        Lacking: there is none.
+        Spoiled: its git part is gone.
+    """
+    name = open_forge(context).name(repository)
+    return open_repository(context, f"{FOLDER}/{name}.git", "github")
+
+
+def tip_of(repo: Repository, branch: str) -> str:
+    """Give the commit that a branch means.
+
+    Raises:
+        Lacking: there is no such branch.
+    """
+    commit = repo.commit(branch)
+    if commit is None:
+        raise Lacking(f"there is no branch {quoted(branch)}")
+    return commit
+
+
+def has(repo: Repository, branch: str, commit: str | None) -> bool:
+    """Say whether a branch's history has a commit.
+
+    Raises:
+        Lacking: the branch is gone.
+        Spoiled: the commit is.
+    """
+    if commit is None:
+        raise Spoiled("a pull request is merged, and no commit came of it")
+    return int(repo.git("rev-list", "--count", commit, f"^{tip_of(repo, branch)}", "--")) == 0

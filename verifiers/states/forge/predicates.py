@@ -1,0 +1,137 @@
+"""Predicates over what the GitHub server left: issues, pull requests, and the repositories behind them.
+
+An `issue` is its number (a pull request's too) or its title, a `pull` its number or the branch that it comes from
+(`owner:branch` from a fork). Where several have the title or the branch, one that is as asked for is enough. A file, a
+branch or a commit is looked up in git and not in what the forge says of it. White space at the ends of a text does not
+count.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, predicate
+from verifiers.states.forge import issues, pulls  # noqa: F401 - they register their predicates
+from verifiers.states.forge.examples import forge
+from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of
+from verifiers.states.forge.reader import open_forge
+from verifiers.states.git.checkout import holds_nothing, holds_text
+
+
+@predicate(
+    "github.repositoryExists",
+    words="there is a repository {repository}",
+    takes={"repository": REPOSITORY},
+    may_take={"private": FLAG, "description": TEXT},
+    example=Example({"repository": "acme/site", "private": False}, forge, partial(forge, name="acme/other")),
+)
+def repository_exists(
+    context: Context, repository: str, *, private: bool | None = None, description: str | None = None
+) -> Finding:
+    """The repository is there; with the others, private or not, with this description."""
+    record = open_forge(context).repository(repository)
+    right = private in {None, record["private"]} and description in {None, record["description"] or ""}
+    kind = "private" if record["private"] else "public"
+    return Finding(right, f"it is {kind} with the description {quoted(record['description'])}")
+
+
+@predicate(
+    "github.forkExists",
+    words="{owner} has a fork of {of}",
+    takes={"of": REPOSITORY, "owner": NAME},
+    example=Example({"of": "acme/site", "owner": "ada"}, partial(forge, fork="ada/site"), forge),
+)
+def fork_exists(context: Context, of: str, owner: str) -> Finding:
+    """The account has a repository, of whatever name, that was forked from this one."""
+    every = open_forge(context).repositories.items()
+    forks = [name for name, record in every if (record["parent"] or "").lower() == of.lower()]
+    theirs = [name for name in forks if name.lower().startswith(f"{owner.lower()}/")]
+    return Finding(bool(theirs), f"the forks are {listed(forks)}")
+
+
+@predicate(
+    "github.branchExists",
+    words="the repository {repository} has a branch {branch}",
+    takes={"repository": REPOSITORY, "branch": BRANCH},
+    example=Example({**SITE, "branch": "draft"}, forge, partial(forge, branches=("main",))),
+)
+def branch_exists(context: Context, repository: str, branch: str) -> Finding:
+    """There is a branch of this name."""
+    repo = git_of(context, repository)
+    heads = sorted(name.removeprefix("refs/heads/") for name in repo.refs if name.startswith("refs/heads/"))
+    return Finding(repo.branch(branch) is not None, f"the branches are {listed(heads)}")
+
+
+@predicate(
+    "github.branchAt",
+    words="in {repository}, the branch {branch} is at the same commit as {same_as}",
+    takes={"repository": REPOSITORY, "branch": BRANCH, "same_as": REF},
+    example=Example({**SITE, "branch": "main", "same_as": "draft~1"}, forge, partial(forge, merged=True)),
+)
+def branch_at(context: Context, repository: str, branch: str, same_as: str) -> Finding:
+    """The branch's tip is the commit that the other one means."""
+    repo = git_of(context, repository)
+    here, there = tip_of(repo, branch), tip_of(repo, same_as)
+    return Finding(here == there, f"{quoted(branch)} is at {here[:12]}, {quoted(same_as)} at {there[:12]}")
+
+
+@predicate(
+    "github.commitCount",
+    words="in {repository}, the branch {branch} has {count} commits",
+    takes={"repository": REPOSITORY, "branch": BRANCH, "count": COUNT},
+    example=Example({**SITE, "branch": "main", "count": 1}, forge, partial(forge, merged=True)),
+)
+def commit_count(context: Context, repository: str, branch: str, count: int) -> Finding:
+    """The number of commits that can be reached from the branch's tip, itself included."""
+    repo = git_of(context, repository)
+    there = int(repo.git("rev-list", "--count", tip_of(repo, branch), "--"))
+    return Finding(there == count, f"{quoted(branch)} has {there} commits")
+
+
+@predicate(
+    "github.headMessage",
+    words="in {repository}, the message of the last commit on {branch} is as given",
+    takes={"repository": REPOSITORY, "branch": BRANCH},
+    may_take={"equals": TEXT, "contains": PART},
+    one_of=("equals", "contains"),
+    example=Example({**SITE, "branch": "main", "equals": "Start"}, forge, partial(forge, merged=True)),
+)
+def head_message(
+    context: Context, repository: str, branch: str, equals: str | None = None, contains: str | None = None
+) -> Finding:
+    """The message of the branch's last commit is this text, or contains it."""
+    repo = git_of(context, repository)
+    data = repo.git("cat-file", "commit", tip_of(repo, branch))
+    message = data.partition(b"\n\n")[2].decode("utf-8", "replace").strip()
+    return Finding(is_as_given(message, equals, contains), f"the message is {quoted(message)}")
+
+
+@predicate(
+    "github.fileAtBranch",
+    words="in {repository} on {branch}, the file {path} holds exactly {text}",
+    takes={"repository": REPOSITORY, "branch": REF, "path": PATH, "text": TEXT},
+    may_take={"trim": FLAG},
+    example=Example(
+        {**SITE, "branch": "main", "path": "footer.html", "text": "bye\n"}, partial(forge, merged=True), forge
+    ),
+)
+def file_at_branch(
+    context: Context, repository: str, branch: str, path: str, text: str, *, trim: bool = False
+) -> Finding:
+    """The branch has a regular file there with this content. With `trim`, white space at the ends does not count."""
+    repo = git_of(context, repository)
+    return holds_text(repo, tip_of(repo, branch), path, text, trim=trim, at=branch)
+
+
+@predicate(
+    "github.fileAbsentAtBranch",
+    words="in {repository} on {branch}, there is no file {path}",
+    takes={"repository": REPOSITORY, "branch": REF, "path": PATH},
+    example=Example({**SITE, "branch": "main", "path": "footer.html"}, forge, partial(forge, merged=True)),
+)
+def file_absent_at_branch(context: Context, repository: str, branch: str, path: str) -> Finding:
+    """The branch is there, and has neither a file nor a folder at the path."""
+    repo = git_of(context, repository)
+    return holds_nothing(repo, tip_of(repo, branch), path, at=branch)

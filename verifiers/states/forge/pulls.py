@@ -1,0 +1,129 @@
+"""Predicates over the pull requests of a forge; a part of `verifiers.github`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import FLAG, NAME, TEXT, Example, Finding, predicate
+from verifiers.states.forge.examples import PULL, REVIEW, forge
+from verifiers.states.forge.parts import (
+    BRANCH,
+    METHODS,
+    PART,
+    PULL_OF,
+    REPOSITORY,
+    REVIEWS,
+    SITE,
+    git_of,
+    has,
+    some,
+    state_of,
+)
+from verifiers.states.forge.reader import open_forge
+from verifiers.states.forge.state import Record
+
+
+@predicate(
+    "github.prMerged",
+    words="in {repository}, the pull request {pull} is merged",
+    takes={"repository": REPOSITORY, "pull": PULL_OF},
+    may_take={"into": BRANCH, "method": METHODS},
+    example=Example({**SITE, "pull": 2, "into": "main"}, partial(forge, merged=True), forge),
+)
+def pr_merged(
+    context: Context, repository: str, pull: int | str, into: str | None = None, method: str | None = None
+) -> Finding:
+    """The pull request was merged, and the branch that it was merged into still has what came of it."""
+    repo = git_of(context, repository)
+
+    def merged(one: Record) -> bool:
+        end, made = one["pull"]["base"]["branch"], one["pull"]["merge_commit"]
+        if one["pull"]["merged_at"] is None or into not in {None, end}:
+            return False
+        return method in {None, one["pull"]["merge_method"]} and has(repo, end, made)
+
+    return some(
+        open_forge(context).pulls(repository, pull),
+        merged,
+        lambda one: f"{state_of(one)} for {quoted(one['pull']['base']['branch'])}",
+    )
+
+
+@predicate(
+    "github.prOpen",
+    words="{repository} has an open pull request from {head} to {base}",
+    takes={"repository": REPOSITORY, "head": {**BRANCH, "pattern": r"^([A-Za-z0-9-]{1,39}:)?[\w][\w./+-]{0,199}$"}},
+    may_take={"base": BRANCH, "title": TEXT, "body_contains": PART, "draft": FLAG},
+    example=Example({**SITE, "head": "draft", "base": "main"}, forge, partial(forge, merged=True)),
+)
+def pr_open(
+    context: Context,
+    repository: str,
+    head: str,
+    *,
+    base: str | None = None,
+    title: str | None = None,
+    body_contains: str | None = None,
+    draft: bool | None = None,
+) -> Finding:
+    """A pull request from this branch is open; with the others: to this base, with this title and text, a draft."""
+    return some(
+        open_forge(context).pulls(repository, head),
+        lambda one: (
+            one["state"] == "open"
+            and base in {None, one["pull"]["base"]["branch"]}
+            and (title is None or one["title"].strip() == title.strip())
+            and (body_contains or "") in (one["body"] or "")
+            and draft in {None, one["pull"]["draft"]}
+        ),
+        lambda one: (
+            f"{state_of(one)} for {quoted(one['pull']['base']['branch'])} with the title {quoted(one['title'])}"
+        ),
+    )
+
+
+@predicate(
+    "github.prClosed",
+    words="in {repository}, the pull request {pull} is closed without being merged",
+    takes={"repository": REPOSITORY, "pull": PULL_OF},
+    example=Example({**SITE, "pull": "draft"}, partial(forge, {**PULL, "state": "closed"}), forge),
+)
+def pr_closed(context: Context, repository: str, pull: int | str) -> Finding:
+    """The pull request is closed and was not merged."""
+    every = open_forge(context).pulls(repository, pull)
+    return some(every, lambda one: state_of(one) == "closed", state_of)
+
+
+@predicate(
+    "github.prReviewed",
+    words="in {repository}, the pull request {pull} has a review {state}",
+    takes={"repository": REPOSITORY, "pull": PULL_OF, "state": REVIEWS},
+    may_take={"by": NAME, "contains": PART},
+    example=Example(
+        {**SITE, "pull": 2, "state": "APPROVED", "by": "ada"}, partial(forge, {**PULL, "reviews": [REVIEW]}), forge
+    ),
+)
+def pr_reviewed(
+    context: Context,
+    repository: str,
+    pull: int | str,
+    state: str,
+    *,
+    by: str | None = None,
+    contains: str | None = None,
+) -> Finding:
+    """A review of the pull request came to this; with the others, from this account, with this in its text."""
+
+    def fits(review: Record) -> bool:
+        from_them = by is None or review["user"].lower() == by.lower()
+        return review["state"] == state and from_them and (contains or "") in review["body"]
+
+    return some(
+        open_forge(context).pulls(repository, pull),
+        lambda one: any(map(fits, one["pull"]["reviews"])),
+        lambda one: (
+            f"reviewed: {listed([review['user'] + ' ' + review['state'] for review in one['pull']['reviews']])}"
+        ),
+    )

@@ -1,0 +1,87 @@
+"""The state of a forge: its repositories with their issues and pull requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verifiers.errors import Lacking
+from verifiers.language.quoting import listed, quoted
+
+SCHEMA = "quarterturn/forge/v1"
+
+FILE, FOLDER = "state.json", "repositories"
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Forge:
+    """The state file."""
+
+    data: Record = field(repr=False)
+
+    @property
+    def repositories(self) -> Mapping[str, Record]:
+        """The repositories by `owner/name`."""
+        found: Mapping[str, Record] = self.data["repositories"]
+        return found
+
+    def name(self, repository: str) -> str:
+        """Give a repository's name as it is spelt.
+
+        Raises:
+            Lacking: there is none.
+        """
+        for name in self.repositories:
+            if name.lower() == repository.lower():
+                return name
+        raise Lacking(f"there is no repository {quoted(repository)}; there are {listed(list(self.repositories))}")
+
+    def repository(self, name: str) -> Record:
+        """Give a repository.
+
+        Raises:
+            Lacking: there is none.
+        """
+        return self.repositories[self.name(name)]
+
+    def issues(self, repository: str, issue: int | str) -> Sequence[Record]:
+        """Give the issue of a number, or those of a title. A pull request has a number of the same row, but no title.
+
+        Raises:
+            Lacking: there is none.
+        """
+        numbered = self.repository(repository)["issues"].get(str(issue)) if isinstance(issue, int) else None
+        found = [numbered] if numbered else [one for one in self.all_issues(repository) if issue == one["title"]]
+        if not found:
+            titles = [f"#{one['number']} {one['title']}" for one in self.all_issues(repository)]
+            raise Lacking(f"there is no issue {quoted(issue)}; there are {listed(titles)}")
+        return found
+
+    def all_issues(self, repository: str) -> Iterator[Record]:
+        """Give all issues that are no pull requests."""
+        return (one for one in self.repository(repository)["issues"].values() if one["pull"] is None)
+
+    def pulls(self, repository: str, pull: int | str) -> Sequence[Record]:
+        """Give the pull request of a number, or those from a branch (`branch`, or `owner:branch` of a fork).
+
+        Raises:
+            Lacking: there is none.
+        """
+        name = self.name(repository)
+        every = [one for one in self.repositories[name]["issues"].values() if one["pull"] is not None]
+        found = [one for one in every if pull == one["number"] or _comes_from(one["pull"]["head"], pull, name)]
+        if not found:
+            heads = [f"#{one['number']} from {one['pull']['head']['branch']}" for one in every]
+            raise Lacking(f"there is no pull request {quoted(pull)}; there are {listed(heads)}")
+        return found
+
+
+def _comes_from(head: Record, named: int | str, repository: str) -> bool:
+    owner, colon, branch = str(named).rpartition(":")
+    source = str(head["repository"])
+    if not colon:
+        return source == repository and head["branch"] == named
+    return source.partition("/")[0].lower() == owner.lower() and head["branch"] == branch

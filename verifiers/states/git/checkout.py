@@ -1,0 +1,33 @@
+"""What a commit's own files are, whichever server the repository belongs to."""
+
+from __future__ import annotations
+
+from verifiers.errors import Lacking
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import Finding
+from verifiers.language.values import difference
+from verifiers.states.git.reader import Repository
+
+
+def holds_text(repo: Repository, commit: str, path: str, text: str, *, trim: bool, at: str) -> Finding:
+    """Compare a regular file of a commit with a text; with `trim` without white space at the ends of both.
+
+    Args:
+        at: how the evidence names the commit.
+
+    Raises:
+        Lacking: the commit has no regular file there.
+    """
+    entry = repo.entries(commit).get(path)
+    if entry is None or not entry.mode.startswith("100"):
+        raise Lacking(f"{quoted(at)} has no file {quoted(path)}")
+    data, expected = repo.blob(entry.object), text.encode()
+    if trim:
+        data, expected = data.strip(), expected.strip()
+    return Finding(data == expected, f"at {quoted(at)}, {quoted(path)} {difference(data, expected)}")
+
+
+def holds_nothing(repo: Repository, commit: str, path: str, *, at: str) -> Finding:
+    """Say whether a commit has neither a file nor a folder at a path."""
+    there = [other for other in repo.entries(commit) if other == path or other.startswith(path + "/")]
+    return Finding(not there, f"{quoted(at)} has at this path: {listed(there)}")

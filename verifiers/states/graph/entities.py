@@ -1,0 +1,58 @@
+"""The entities and relations of a knowledge graph.
+
+Normal form: `{"entities": [[name, type, [observation]]], "relations": [[from, type, to]]}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verifiers.language.context import Context
+
+FILE = "memory.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A node, with what is known of it."""
+
+    name: str
+    type: str
+    observations: Sequence[str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The entities, and the relations as (from, type, to), in their order."""
+
+    entities: Sequence[Entity] = field(repr=False)
+    relations: Sequence[tuple[str, str, str]] = field(repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        """Give the names of the entities."""
+        return [entity.name for entity in self.entities]
+
+
+def open_graph(context: Context) -> Graph:
+    """Give the graph of a state, once an evaluation.
+
+    Raises:
+        Spoiled: the file is no graph.
+        Unreadable: there is no state.
+    """
+    return context.once("memory", lambda: graph_from(context.state("memory").document))
+
+
+def document_of(graph: Graph) -> dict[str, Any]:
+    """Give the normal form of a graph."""
+    entities = [[entity.name, entity.type, list(entity.observations)] for entity in graph.entities]
+    return {"entities": entities, "relations": [list(relation) for relation in graph.relations]}
+
+
+def graph_from(document: dict[str, Any]) -> Graph:
+    """Make the graph that a normal form tells of."""
+    entities = tuple(Entity(name, kind, tuple(known)) for name, kind, known in document["entities"])
+    return Graph(entities, tuple((source, kind, target) for source, kind, target in document["relations"]))

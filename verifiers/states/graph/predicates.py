@@ -1,0 +1,157 @@
+"""Predicates over the memory server's knowledge graph, `memory.jsonl`.
+
+Names, types and observations are exact texts. A relation is directed: from an entity, of a type, to an entity. A file
+that is missing is an empty graph, as for the server; one that is no graph counts against the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from verifiers.errors import Lacking
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, TEXT, Example, Finding, names, predicate
+from verifiers.states.graph.entities import Entity, Graph, open_graph
+from verifiers.states.graph.examples import memory_graph
+
+TEXTS = names(TEXT)
+ONE_NAME = {"type": "string", "minLength": 1, "maxLength": 1024}
+END = {"name": ONE_NAME}
+
+ANN: tuple[str, str, list[str]] = ("Ann", "person", ["likes tea", "is 40"])
+BERN: tuple[str, str, list[str]] = ("Bern", "city", [])
+FULL = partial(memory_graph, [ANN, BERN], [("Ann", "lives in", "Bern")])
+BARE = partial(memory_graph, [("Bob", "person", ["likes tea"])], [])
+OTHER = partial(memory_graph, [("Ann", "robot", ["likes oil"]), BERN], [("Bern", "lives in", "Ann")])
+
+
+@predicate(
+    "memory.entityExists",
+    words="there is an entity {name}",
+    takes=END,
+    may_take={"entityType": TEXT},
+    example=Example({"name": "Ann", "entityType": "person"}, FULL, OTHER),
+)
+def entity_exists(context: Context, name: str, entityType: str | None = None) -> Finding:  # noqa: N803 - the server's name
+    """There is an entity of this name, of this type where one is given."""
+    entities = open_graph(context).entities
+    there = any(entity.name == name and entityType in {None, entity.type} for entity in entities)
+    return Finding(there, f"the entities are {listed([f'{entity.name} ({entity.type})' for entity in entities])}")
+
+
+@predicate(
+    "memory.entityCount",
+    words="there are {count} entities",
+    takes={"count": COUNT},
+    may_take={"entityType": TEXT},
+    example=Example({"count": 1, "entityType": "city"}, FULL, BARE),
+)
+def entity_count(context: Context, count: int, entityType: str | None = None) -> Finding:  # noqa: N803
+    """There are this many entities, or this many of the type."""
+    there = [entity.name for entity in open_graph(context).entities if entityType in {None, entity.type}]
+    return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")
+
+
+@predicate(
+    "memory.observationExists",
+    words="the entity {name} has the observation {observation}",
+    takes={**END, "observation": TEXT},
+    example=Example({"name": "Ann", "observation": "likes tea"}, FULL, OTHER),
+)
+def observation_exists(context: Context, name: str, observation: str) -> Finding:
+    """The entity has this observation, word for word."""
+    there = _entity(open_graph(context), name).observations
+    return Finding(observation in there, f"{quoted(name)} has {listed(there)}")
+
+
+@predicate(
+    "memory.observationsEqual",
+    words="the observations of the entity {name} are {observations}",
+    takes={**END, "observations": TEXTS},
+    example=Example({"name": "Ann", "observations": ["is 40", "likes tea"]}, FULL, OTHER),
+)
+def observations_equal(context: Context, name: str, observations: Sequence[str]) -> Finding:
+    """The entity has these observations and no others, in any order."""
+    there = _entity(open_graph(context), name).observations
+    return Finding(sorted(there) == sorted(observations), f"{quoted(name)} has {listed(there)}")
+
+
+@predicate(
+    "memory.observationMatches",
+    words="an observation of the entity {name} has {text} in it",
+    takes={**END, "text": {"type": "string", "minLength": 1}},
+    example=Example({"name": "Ann", "text": "tea"}, FULL, OTHER),
+)
+def observation_matches(context: Context, name: str, text: str) -> Finding:
+    """At least one observation of the entity has this text in it; upper and lower case do not count."""
+    there = _entity(open_graph(context), name).observations
+    return Finding(any(text.casefold() in one.casefold() for one in there), f"{quoted(name)} has {listed(there)}")
+
+
+@predicate(
+    "memory.relationExists",
+    words="there is a relation {relationType} from {source} to {target}",
+    takes={"source": ONE_NAME, "relationType": TEXT, "target": ONE_NAME},
+    example=Example({"source": "Ann", "relationType": "lives in", "target": "Bern"}, FULL, OTHER),
+)
+def relation_exists(context: Context, source: str, relationType: str, target: str) -> Finding:  # noqa: N803
+    """There is this relation, in this direction, and both of its ends are there."""
+    graph = open_graph(context)
+    there = (source, relationType, target) in graph.relations
+    lacking = [name for name in (source, target) if name not in graph.names]
+    if there and lacking:
+        raise Lacking(f"the relation is there, and not its ends {listed(lacking)}")
+    return Finding(there, f"the relations are {_shown(graph)}")
+
+
+@predicate(
+    "memory.relationCount",
+    words="there are {count} relations",
+    takes={"count": COUNT},
+    may_take={"relationType": TEXT},
+    example=Example({"count": 1, "relationType": "lives in"}, FULL, BARE),
+)
+def relation_count(context: Context, count: int, relationType: str | None = None) -> Finding:  # noqa: N803
+    """There are this many relations, or this many of the type."""
+    graph = open_graph(context)
+    there = [kind for _, kind, _ in graph.relations if relationType in {None, kind}]
+    return Finding(len(there) == count, f"there are {len(there)}; all relations are {_shown(graph)}")
+
+
+@predicate(
+    "memory.noDanglingRelations",
+    words="every relation leads from an entity to an entity",
+    takes={},
+    example=Example({}, FULL, partial(memory_graph, [ANN], [("Ann", "lives in", "Bern")])),
+)
+def no_dangling_relations(context: Context) -> Finding:
+    """Both ends of every relation are there."""
+    graph = open_graph(context)
+    gone = sorted({end for source, _, target in graph.relations for end in (source, target)} - set(graph.names))
+    return Finding(not gone, f"relations lead to {listed(gone)}" if gone else "both ends of every relation are there")
+
+
+@predicate(
+    "memory.entitiesEqual",
+    words="the entities are {names}",
+    takes={"names": TEXTS},
+    may_take={"entityType": TEXT},
+    example=Example({"names": ["Bern", "Ann"]}, FULL, BARE),
+)
+def entities_equal(context: Context, names: Sequence[str], entityType: str | None = None) -> Finding:  # noqa: N803
+    """The entities, or those of the type, have these names, and there are no others."""
+    there = [entity.name for entity in open_graph(context).entities if entityType in {None, entity.type}]
+    return Finding(sorted(there) == sorted(names), f"they are {listed(there)}")
+
+
+def _entity(graph: Graph, name: str) -> Entity:
+    found = [entity for entity in graph.entities if entity.name == name]
+    if len(found) != 1:
+        raise Lacking(f"there are {len(found)} entities {quoted(name)}; the entities are {listed(graph.names)}")
+    return found[0]
+
+
+def _shown(graph: Graph) -> str:
+    return listed([f"{source} {kind} {target}" for source, kind, target in graph.relations])

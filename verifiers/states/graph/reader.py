@@ -1,0 +1,76 @@
+"""Reads the knowledge graph that the memory server keeps: one JSON object a line, an entity or a relation.
+
+The server writes nothing else, so a line that is neither was not written by it: such a file is wreckage. An entity may
+be there twice, if it was created twice in one call; then nothing can be said of the one that has its name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from verifiers.errors import Spoiled
+from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
+from verifiers.states.graph.entities import FILE, Entity, Graph, document_of
+from verifiers.views import Tree
+
+
+def read_graph(tree: Tree, budget: Budget) -> NormalState:
+    """Read the file.
+
+    Raises:
+        Spoiled: see `graph_of`.
+    """
+    return NormalState(document_of(graph_of(tree, budget)))
+
+
+def graph_of(tree: Tree, budget: Budget | None = None) -> Graph:
+    """Parse the file; one that is not there is an empty graph.
+
+    Raises:
+        Spoiled: it is no graph, or it costs more than the budget has.
+    """
+    node = tree.get(FILE)
+    if node is None:
+        return Graph((), ())
+    if node.kind != "file":
+        raise Spoiled("the memory is no file")
+    budget = budget or Budget()
+    budget.parse(len(node.data))
+    budget.keep(len(node.data))
+    budget.step(4 * node.data.count(b"\n"))
+    try:
+        lines = [json.loads(line) for line in node.data.decode().split("\n") if line.strip()]
+    except (ValueError, RecursionError):
+        raise Spoiled("the memory has a line in it that is no JSON") from None
+    entities = [_entity(line) for line in lines if _kind(line) == "entity"]
+    relations = [_relation(line) for line in lines if _kind(line) == "relation"]
+    return Graph(tuple(entities), tuple(relations))
+
+
+def _kind(line: Any) -> str:
+    kind = line.get("type") if isinstance(line, dict) else None
+    if kind not in {"entity", "relation"}:
+        raise Spoiled("the memory has a line in it that is neither an entity nor a relation")
+    return str(kind)
+
+
+def _entity(line: Mapping[str, Any]) -> Entity:
+    observations = line.get("observations")
+    if not isinstance(observations, list):
+        raise Spoiled("the memory has an entity in it without observations")
+    name, kind, *known = _texts(line.get("name"), line.get("entityType"), *observations)
+    return Entity(name, kind, tuple(known))
+
+
+def _relation(line: Mapping[str, Any]) -> tuple[str, str, str]:
+    source, kind, target = _texts(line.get("from"), line.get("relationType"), line.get("to"))
+    return source, kind, target
+
+
+def _texts(*values: Any) -> list[str]:
+    if not all(isinstance(value, str) for value in values):
+        raise Spoiled("the memory has an entity or a relation in it with something that is no text")
+    return list(values)

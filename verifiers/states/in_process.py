@@ -1,0 +1,29 @@
+"""Reads and judges in one process: for a state of our own making, and for who has no reader process at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from verifiers.language.evaluate import evaluate
+from verifiers.language.predicate import Predicate, namespaces
+from verifiers.language.verdict import Evidence
+from verifiers.normal import NormalState
+from verifiers.states.reading import KINDS, read
+from verifiers.views import Tree, Views
+
+
+def judge(predicate: Predicate, views: Views, seed: Mapping[str, Tree] | None = None) -> Evidence:
+    """Read what the predicate looks at, and judge it.
+
+    Args:
+        predicate: what is asked.
+        views: the states and the answer.
+        seed: the untouched states, which tell a broken probe from a state that breaks it.
+    """
+    looked_at = namespaces(predicate)
+    before = None if seed is None else _read(seed, looked_at)
+    return evaluate(predicate, _read(views.states, looked_at), views.answer, before)
+
+
+def _read(states: Mapping[str, Tree], looked_at: set[str]) -> dict[str, NormalState]:
+    return {name: read(name, tree) for name, tree in states.items() if name in looked_at and name in KINDS}

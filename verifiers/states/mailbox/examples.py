@@ -1,0 +1,13 @@
+"""Small mailboxes, on which the catalogue's examples are shown and run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from verifiers.states.mailbox.writer import Letter, maildir
+from verifiers.views import Views
+
+
+def mailbox(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()) -> Views:
+    """Give the views of a world whose email server left these messages, and sent those."""
+    return Views({"email": maildir(folders, sent)})

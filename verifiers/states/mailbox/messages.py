@@ -1,0 +1,103 @@
+"""The messages and folders that a mailbox comes to, and where they lie.
+
+Normal form: `{"folders": [name], "kept": [message], "sent": [message]}`, where a message is the list of what `Message`
+has, its flags as one text, and its attachments as `[name, blob]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from verifiers.language.context import Context
+from verifiers.normal import NormalState
+
+BOX, OUTBOX, INBOX = "Maildir", "outbox", "INBOX"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message.
+
+    Attributes:
+        path: its file.
+        folder: `INBOX` or `Work/Sub`; "" for one that was sent.
+        flags: its letters.
+        id: its Message-ID without brackets.
+        refers: the Message-IDs that it answers, in In-Reply-To and References.
+        sender: the address that it is from; addresses are in small letters.
+        to: the addresses in To; `cc` those in Cc.
+        recipients: whom it was handed over for, of one that was sent.
+        text: its text, of the first part that is plain, or else of the first that is HTML, as it stands.
+        attachments: name and content of each.
+    """
+
+    path: str
+    folder: str
+    flags: frozenset[str]
+    id: str
+    refers: tuple[str, ...]
+    sender: str
+    to: tuple[str, ...]
+    cc: tuple[str, ...]
+    recipients: tuple[str, ...]
+    subject: str = field(repr=False)
+    text: str = field(repr=False)
+    attachments: tuple[tuple[str, bytes], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """Everything: the folders that there are, what is in them, and what was sent, in that order."""
+
+    folders: tuple[str, ...]
+    kept: tuple[Message, ...]
+    sent: tuple[Message, ...]
+
+
+def open_mail(context: Context) -> Mail:
+    """Give the mail of a state, once an evaluation.
+
+    Raises:
+        Spoiled: there is more than anybody keeps, or a message that is none.
+        Unreadable: there is no state.
+    """
+    return context.once("email", lambda: mail_from(context.state("email")))
+
+
+def state_of(mail: Mail) -> NormalState:
+    """Give the normal form of some mail."""
+    blobs: list[bytes] = []
+
+    def plain(message: Message) -> list[Any]:
+        files = []
+        for name, data in message.attachments:
+            files.append([name, len(blobs)])
+            blobs.append(data)
+        values = {name: getattr(message, name) for name in _NAMES}
+        values |= {"flags": "".join(sorted(message.flags)), "attachments": files}
+        return [list(value) if isinstance(value, tuple) else value for value in values.values()]
+
+    kept, sent = [plain(one) for one in mail.kept], [plain(one) for one in mail.sent]
+    return NormalState({"folders": list(mail.folders), "kept": kept, "sent": sent}, tuple(blobs))
+
+
+def mail_from(state: NormalState) -> Mail:
+    """Make the mail that a normal form tells of."""
+
+    def message(plain: list[Any]) -> Message:
+        values = [tuple(value) if isinstance(value, list) else value for value in plain]
+        made = dict(zip(_NAMES, values, strict=True))
+        files = tuple((name, state.blobs[blob]) for name, blob in made["attachments"])
+        return Message(**{**made, "flags": frozenset(made["flags"]), "attachments": files})
+
+    document = state.document
+    return Mail(tuple(document["folders"]), *(tuple(map(message, document[part])) for part in ("kept", "sent")))
+
+
+_NAMES = [field.name for field in fields(Message)]
+
+
+def folder_of(name: str) -> str:
+    """Turn `.Work.Sub` into `Work/Sub`."""
+    return name[1:].replace(".", "/")

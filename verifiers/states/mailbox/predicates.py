@@ -1,0 +1,305 @@
+"""Predicates over the mail that the email server left, and over what it sent.
+
+A folder is named as over IMAP: `INBOX`, `Work/Sub`. A message is named by its Message-ID without brackets. What was
+sent is named by what it is like: the predicate holds if one sent message is all that is asked for. Addresses are
+compared without their names and in any case, and lists of them as sets. Subjects are exact but for white space; texts
+are compared without white space at their ends, and line breaks of either kind are the same. A text is a message's plain
+part, or its HTML where it has no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from verifiers.errors import Lacking
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
+from verifiers.states.mailbox.examples import mailbox
+from verifiers.states.mailbox.messages import Message, open_mail
+from verifiers.states.mailbox.writer import Letter
+
+ID = {"type": "string", "minLength": 3, "maxLength": 250, "description": "Message-ID without brackets"}
+FOLDER = {"type": "string", "minLength": 1, "maxLength": 200, "description": "folder, as `Work/Sub`"}
+ADDRESS = {"type": "string", "minLength": 3, "maxLength": 250}
+ADDRESSES = names(ADDRESS)
+PART = {"type": "string", "minLength": 1}
+LIKE = {"to": ADDRESSES, "cc": ADDRESSES, "bcc": ADDRESSES, "subject": TEXT, "contains": PART, "attachment": PART}
+
+BOB, AGENT, CAROL = "Bob <bob@example.org>", "Agent <agent@example.org>", "carol@example.org"
+PLAN = Letter(
+    "m1@example.org", BOB, [AGENT], "Plan", "Shall we?\n", flags="SF", attachments=[("a.txt", "text/plain", b"hi")]
+)
+NEWS = Letter("m2@example.org", BOB, [AGENT], "News", "Nothing new.\n")
+REPLY = Letter(
+    "s1@example.org",
+    AGENT,
+    [BOB],
+    "Re: Plan",
+    "Yes, at 10.\n",
+    cc=[CAROL],
+    bcc=["dan@example.org"],
+    in_reply_to="m1@example.org",
+)
+DRAFT = Letter("d1@example.org", AGENT, [CAROL], "Offer", "We offer 5.\n", flags="D")
+LATE = Letter("m1@example.org", BOB, [AGENT], "Plan", "Shall we not?\n")
+WRONG = Letter("s1@example.org", AGENT, [CAROL], "Re: News", "No.\n")
+FULL = partial(mailbox, {"INBOX": [PLAN], "Work/Sub": [NEWS], "Drafts": [DRAFT]}, [REPLY])
+OTHER = partial(mailbox, {"INBOX": [LATE, NEWS], "Drafts": []}, [WRONG, WRONG])
+QUIET = partial(mailbox, {"INBOX": [PLAN]})
+
+
+@predicate(
+    "email.messageSent",
+    words="a message was sent to {to}",
+    takes={"to": {**ADDRESSES, "minItems": 1}},
+    may_take={key: schema for key, schema in LIKE.items() if key != "to"},
+    example=Example({"to": ["bob@example.org"], "subject": "Re: Plan", "contains": "at 10"}, FULL, OTHER),
+)
+def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context,
+    to: Sequence[str],
+    cc: Sequence[str] | None = None,
+    bcc: Sequence[str] | None = None,
+    subject: str | None = None,
+    contains: str | None = None,
+    attachment: str | None = None,
+) -> Finding:
+    """One message was sent to these and nobody else in To; whatever else is given is so of the same message.
+
+    Those in `bcc` were handed over and are named nowhere in the message. `attachment` is the name of a file in it.
+    """
+    sent = open_mail(context).sent
+    fitting = _sent_like(sent, to=to, cc=cc, bcc=bcc, subject=subject, contains=contains, attachment=attachment)
+    return Finding(bool(fitting), _sent(sent))
+
+
+@predicate(
+    "email.replySent",
+    words="the message {message} was answered",
+    takes={"message": ID},
+    may_take={"to": ADDRESSES, "contains": PART},
+    example=Example({"message": "m1@example.org", "to": ["bob@example.org"], "contains": "Yes"}, FULL, OTHER),
+)
+def reply_sent(context: Context, message: str, to: Sequence[str] | None = None, contains: str | None = None) -> Finding:
+    """A message was sent that refers to this one, in In-Reply-To or References."""
+    sent = open_mail(context).sent
+    answers = [one for one in sent if message in one.refers]
+    return Finding(bool(_sent_like(answers, to=to, contains=contains)), _sent(sent))
+
+
+@predicate(
+    "email.sentCount",
+    words="{count} messages were sent",
+    takes={"count": COUNT},
+    may_take={"recipient": ADDRESS, "subject": TEXT},
+    example=Example({"count": 1, "recipient": "dan@example.org"}, FULL, OTHER),
+)
+def sent_count(context: Context, count: int, recipient: str | None = None, subject: str | None = None) -> Finding:
+    """This many messages were sent, or this many for the recipient (in To, Cc or Bcc) and of the subject."""
+    sent = open_mail(context).sent
+    fitting = _sent_like(sent, recipient=recipient, subject=subject)
+    return Finding(len(fitting) == count, _sent(sent))
+
+
+@predicate(
+    "email.nothingSent",
+    words="nothing was sent",
+    takes={},
+    may_take={"recipient": ADDRESS},
+    example=Example({}, QUIET, FULL),
+)
+def nothing_sent(context: Context, recipient: str | None = None) -> Finding:
+    """No message was sent, or none for the recipient."""
+    sent = open_mail(context).sent
+    return Finding(not _sent_like(sent, recipient=recipient), _sent(sent))
+
+
+@predicate(
+    "email.messageInFolder",
+    words="the message {message} is in the folder {folder}",
+    takes={"message": ID, "folder": FOLDER},
+    may_take={"nowhere_else": FLAG},
+    example=Example({"message": "m2@example.org", "folder": "Work/Sub", "nowhere_else": True}, FULL, OTHER),
+)
+def message_in_folder(context: Context, message: str, folder: str, *, nowhere_else: bool = False) -> Finding:
+    """The message is in the folder; with `nowhere_else` it was moved there and not copied."""
+    there = sorted(one.folder for one in open_mail(context).kept if one.id == message)
+    holds = set(there) == {folder} if nowhere_else else folder in there
+    return Finding(holds, f"it is in {listed(there)}")
+
+
+@predicate(
+    "email.messageAbsent",
+    words="the message {message} is not there",
+    takes={"message": ID},
+    may_take={"folder": FOLDER},
+    example=Example({"message": "m2@example.org", "folder": "INBOX"}, FULL, OTHER),
+)
+def message_absent(context: Context, message: str, folder: str | None = None) -> Finding:
+    """No folder has the message, or the one that is named has not."""
+    there = sorted(one.folder for one in open_mail(context).kept if one.id == message)
+    return Finding(not there if folder is None else folder not in there, f"it is in {listed(there)}")
+
+
+@predicate(
+    "email.countInFolder",
+    words="there are {count} messages in the folder {folder}",
+    takes={"folder": FOLDER, "count": COUNT},
+    may_take={"sender": ADDRESS, "unread": FLAG},
+    example=Example({"folder": "INBOX", "count": 1, "sender": "bob@example.org", "unread": False}, FULL, OTHER),
+)
+def count_in_folder(
+    context: Context, folder: str, count: int, sender: str | None = None, *, unread: bool | None = None
+) -> Finding:
+    """The folder is there and has this many messages, or this many from the sender, read or not."""
+    mail = open_mail(context)
+    _must_be(folder, mail.folders)
+    there = [
+        one
+        for one in mail.kept
+        if one.folder == folder
+        and (sender is None or one.sender == sender.lower())
+        and unread in {None, "S" not in one.flags}
+    ]
+    return Finding(len(there) == count, f"there are {len(there)}: {listed([one.subject for one in there])}")
+
+
+@predicate(
+    "email.folderExists",
+    words="there is a folder {folder}",
+    takes={"folder": FOLDER},
+    example=Example({"folder": "Work/Sub"}, FULL, OTHER),
+)
+def folder_exists(context: Context, folder: str) -> Finding:
+    """There is a folder of this name, empty or not."""
+    folders = open_mail(context).folders
+    return Finding(folder in folders, f"the folders are {listed(folders)}")
+
+
+@predicate(
+    "email.isRead",
+    words="it is {read} that the message {message} is read",
+    takes={"message": ID, "read": FLAG},
+    example=Example({"message": "m1@example.org", "read": True}, FULL, OTHER),
+)
+def is_read(context: Context, message: str, read: bool) -> Finding:  # noqa: FBT001 - as documents give it
+    """The message is marked as read, or is not; every copy of it."""
+    return _flagged(context, message, "S", there=read)
+
+
+@predicate(
+    "email.isFlagged",
+    words="it is {flagged} that the message {message} is flagged",
+    takes={"message": ID, "flagged": FLAG},
+    example=Example({"message": "m1@example.org", "flagged": True}, FULL, OTHER),
+)
+def is_flagged(context: Context, message: str, flagged: bool) -> Finding:  # noqa: FBT001 - as documents give it
+    """The message is flagged, or is not; every copy of it."""
+    return _flagged(context, message, "F", there=flagged)
+
+
+@predicate(
+    "email.draftSaved",
+    words="a draft {subject} lies in Drafts",
+    takes={"subject": TEXT},
+    may_take={"to": ADDRESSES, "contains": PART},
+    example=Example({"subject": "Offer", "to": ["carol@example.org"], "contains": "offer 5"}, FULL, OTHER),
+)
+def draft_saved(
+    context: Context, subject: str, to: Sequence[str] | None = None, contains: str | None = None
+) -> Finding:
+    """The folder Drafts has a message of this subject, to these where they are given, with this text in it."""
+    drafts = [one for one in open_mail(context).kept if one.folder == "Drafts"]
+    found = f"the drafts are {listed([one.subject for one in drafts])}"
+    return Finding(bool(_sent_like(drafts, to=to, subject=subject, contains=contains)), found)
+
+
+@predicate(
+    "email.attachmentExists",
+    words="a message that was sent to {recipient} has the file {name}",
+    takes={"recipient": ADDRESS, "name": PART},
+    may_take={"text": TEXT},
+    example=Example(
+        {"recipient": "carol@example.org", "name": "a.txt", "text": "hi"},
+        partial(mailbox, {}, [Letter("s2@example.org", AGENT, [CAROL], "File", "", attachments=PLAN.attachments)]),
+        OTHER,
+    ),
+)
+def attachment_exists(context: Context, recipient: str, name: str, text: str | None = None) -> Finding:
+    """A message was sent to the recipient with a file of this name, and this text in it where that is given."""
+    sent = open_mail(context).sent
+    files = [file for one in _sent_like(sent, recipient=recipient) for file in one.attachments]
+    wanted = None if text is None else _trimmed(text)
+    fits = any(file == name and wanted in {None, _trimmed(data.decode("utf-8", "replace"))} for file, data in files)
+    return Finding(fits, f"the files are {listed([file for file, _ in files])}")
+
+
+@predicate(
+    "email.bodyContains",
+    words="the message {message} has {text} in it",
+    takes={"message": ID, "text": PART},
+    example=Example({"message": "m1@example.org", "text": "Shall we?"}, FULL, OTHER),
+)
+def body_contains(context: Context, message: str, text: str) -> Finding:
+    """The message is in some folder, and has this text in its own, in this case."""
+    there = _kept(context, message)
+    return Finding(any(_trimmed(text) in one.text for one in there), f"it says {quoted(there[0].text)}")
+
+
+def _kept(context: Context, message: str) -> list[Message]:
+    mail = open_mail(context)
+    there = [one for one in mail.kept if one.id == message]
+    if not there:
+        raise Lacking(f"no folder has the message; there are {listed([one.id for one in mail.kept])}")
+    return there
+
+
+def _flagged(context: Context, message: str, letter: str, *, there: bool) -> Finding:
+    flags = [one.flags for one in _kept(context, message)]
+    holds = all((letter in one) == there for one in flags)
+    return Finding(holds, f"its flags are {listed([''.join(sorted(one)) for one in flags])}")
+
+
+def _must_be(folder: str, folders: Sequence[str]) -> None:
+    if folder not in folders:
+        raise Lacking(f"there is no folder {quoted(folder)}; the folders are {listed(folders)}")
+
+
+def _sent_like(
+    messages: Iterable[Message],
+    *,
+    to: Sequence[str] | None = None,
+    cc: Sequence[str] | None = None,
+    bcc: Sequence[str] | None = None,
+    recipient: str | None = None,
+    subject: str | None = None,
+    contains: str | None = None,
+    attachment: str | None = None,
+) -> list[Message]:
+    """Give those messages that are all that is asked for."""
+    return [
+        one
+        for one in messages
+        if _same(to, one.to)
+        and _same(cc, one.cc)
+        and _same(bcc, set(one.recipients) - {*one.to, *one.cc})
+        and (recipient is None or recipient.lower() in one.recipients)
+        and (subject is None or " ".join(subject.split()) == one.subject)
+        and (contains is None or _trimmed(contains) in one.text)
+        and (attachment is None or attachment in [name for name, _ in one.attachments])
+    ]
+
+
+def _same(wanted: Sequence[str] | None, there: Iterable[str]) -> bool:
+    return wanted is None or {one.lower() for one in wanted} == set(there)
+
+
+def _trimmed(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()
+
+
+def _sent(messages: Sequence[Message]) -> str:
+    shown = [f"{one.subject} to {' '.join(one.recipients)}" for one in messages]
+    return f"sent were {listed(shown)}"

@@ -1,0 +1,1 @@
+"""PostgreSQL databases, as their reader wrote them down."""

@@ -1,0 +1,81 @@
+"""Small databases as PostgreSQL's own reader writes them down, for the catalogue's examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verifiers.states.postgres.declarations import declared
+from verifiers.states.snapshot import written
+from verifiers.views import Views
+
+
+def postgres_database(
+    tables: Mapping[str, Sequence[Sequence[str]]],
+    rows: Mapping[str, Sequence[Sequence[str | None]]] | None = None,
+    *,
+    indexes: Mapping[str, Sequence[Sequence[str]]] | None = None,
+    schemas: Sequence[str] = ("public",),
+) -> Views:
+    """Give the views of a world whose PostgreSQL server left these tables in the schema public.
+
+    Args:
+        tables: table to its columns, each a name and a declaration.
+        rows: table to its rows, each cell as PostgreSQL prints it.
+        indexes: table to the columns of each of its indexes.
+        schemas: the schemas that there are.
+    """
+    made = [
+        _table(name, columns, (rows or {}).get(name, ()), (indexes or {}).get(name, ()))
+        for name, columns in tables.items()
+    ]
+    return Views({"postgres": written({"schemas": list(schemas), "tables": made})})
+
+
+def _table(
+    name: str, columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str | None]], indexes: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Write a table as PostgreSQL's reader does (`verifiers.postgres_state`)."""
+    made, constraints = [], []
+    for column, declaration in columns:
+        meant = declared(column, declaration)
+        if meant is None:
+            raise ValueError(declaration)
+        made.append(
+            {
+                "name": column,
+                "type": meant.type,
+                "base": _BASES.get(meant.type.split("(")[0], meant.type),
+                "not_null": meant.not_null,
+                "default": "there" if meant.default else None,
+                "identity": False,
+                "computed": False,
+                "readable": True,
+            }
+        )
+        if meant.key:
+            constraints.append(_constraint(f"{name}_pkey", "p", column, None))
+        if " references " in declaration:
+            to = declaration.split(" references ")[1].split(" ")[0]
+            constraints.append(_constraint(f"{name}_{column}_fkey", "f", column, ["public", to]))
+    described = [
+        {"name": f"{name}_{'_'.join(on)}_idx", "unique": False, "valid": True, "partial": False, "columns": list(on)}
+        for on in indexes
+    ]
+    return {
+        "schema": "public",
+        "name": name,
+        "columns": made,
+        "constraints": constraints,
+        "indexes": described,
+        "rows": [list(row) for row in rows],
+    }
+
+
+def _constraint(name: str, kind: str, column: str, to: Sequence[str] | None) -> dict[str, Any]:
+    definition = f"{'FOREIGN' if to else 'PRIMARY'} KEY ({column})"
+    there = {"name": name, "kind": kind, "definition": definition, "valid": True}
+    return {**there, "columns": [column], "to": to, "to_columns": ["id"] if to else None}
+
+
+_BASES = {"integer": "int4", "bigint": "int8", "numeric": "numeric", "boolean": "bool"}

@@ -1,0 +1,337 @@
+"""Predicates over the PostgreSQL server's database.
+
+Only base tables are looked at, never a view, and no rule, policy, function or operator of the database has a say in
+what is read. The names of tables and columns are exact: PostgreSQL folds a name that is not quoted to small letters.
+A table is looked for in `schema`, which is `public` where none is given, and in no search path. `where` is a set of
+columns with the value that each must have. Numbers are compared exactly, a truth value is none, a JSON document is
+compared by its content, and every other type by its text: dates and times in ISO form and UTC. A database that cannot
+be read counts against the agent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeAlias
+
+from verifiers.errors import Lacking, Unreadable
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, FLAG, NAME, Example, Finding, names, predicate
+from verifiers.language.values import near
+from verifiers.states.postgres.declarations import SPELLINGS, declared
+from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.postgres.tables import Cell, Column, Table, open_database, same, shown
+
+Where: TypeAlias = Mapping[str, Any]
+
+VALUE = {"type": ["string", "number", "boolean", "null"]}
+WHERE = {"type": "object", "additionalProperties": VALUE, "minProperties": 1, "description": "object: column to value"}
+NUMBER = {"type": "number"}
+TOLERANCE = {"type": "number", "minimum": 0}
+COLUMNS = names(least=1)
+ROWS = {
+    "type": "array",
+    "items": {"type": "array", "items": VALUE},
+    "description": "list of rows, each a list of values",
+}
+DECLARED = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "array",
+        "prefixItems": [NAME, {"type": "string", "minLength": 1, "maxLength": 200}],
+        "items": False,
+        "minItems": 2,
+    },
+    "description": "list of `[name, declaration]`, as in the initial state",
+}
+KINDS = {"primary key": "p", "unique": "u", "foreign key": "f", "check": "c", "exclude": "x"}
+KIND = {"enum": list(KINDS), "description": "one of " + ", ".join(f"`{kind}`" for kind in KINDS)}
+SCHEMA = {"schema": NAME}
+
+STOCK = {"table": "stock"}
+MAKE = {"stock": [["id", "integer primary key"], ["item", "text not null"], ["price", "numeric(8,2)"]]}
+TWO = partial(postgres_database, MAKE, {"stock": [["1", "lamp", "9.50"], ["2", "desk", "80.00"]]})
+ONE = partial(postgres_database, MAKE, {"stock": [["1", "lamp", "10.00"]]})
+NONE = partial(postgres_database, {})
+ORDERS = {**MAKE, "orders": [["id", "integer primary key"], ["stock_id", "integer references stock (id)"]]}
+
+
+@predicate(
+    "postgres.schemaExists",
+    words="there is a schema {schema}",
+    takes={"schema": NAME},
+    example=Example({"schema": "public"}, ONE, partial(postgres_database, {}, schemas=["other"])),
+)
+def schema_exists(context: Context, schema: str) -> Finding:
+    """There is a schema of this name."""
+    there = open_database(context).schemas
+    return Finding(schema in there, f"the schemas are {listed(there)}")
+
+
+@predicate(
+    "postgres.tableExists",
+    words="there is a table {table}",
+    takes={"table": NAME},
+    may_take=SCHEMA,
+    example=Example(STOCK, ONE, NONE),
+)
+def table_exists(context: Context, table: str, schema: str = "public") -> Finding:
+    """There is a base table of this name in the schema; a view or a partitioned table is none."""
+    there = [known.name for known in open_database(context).tables if known.schema == schema]
+    return Finding(table in there, f"the tables of {quoted(schema)} are {listed(there)}")
+
+
+@predicate(
+    "postgres.columnExists",
+    words="the table {table} has a column {column}",
+    takes={"table": NAME, "column": NAME},
+    may_take={"type": NAME, **SCHEMA},
+    example=Example({**STOCK, "column": "price"}, ONE, partial(postgres_database, {"stock": [["id", "integer"]]})),
+)
+def column_exists(
+    context: Context,
+    table: str,
+    column: str,
+    type: str | None = None,  # noqa: A002 - what the argument is called in documents
+    schema: str = "public",
+) -> Finding:
+    """The table has this column, of this type where one is given, in any of PostgreSQL's spellings."""
+    columns = _table(context, table, schema).columns
+    found = next((other for other in columns if other.name == column), None)
+    holds = found is not None and (type is None or found.type == SPELLINGS.of(type))
+    return Finding(holds, f"{quoted(table)} has the columns {_described(columns)}")
+
+
+@predicate(
+    "postgres.rowExists",
+    words="the table {table} has a row with {where}",
+    takes={"table": NAME, "where": WHERE},
+    may_take=SCHEMA,
+    example=Example({**STOCK, "where": {"item": "desk", "price": 80}}, TWO, ONE),
+)
+def row_exists(context: Context, table: str, where: Where, schema: str = "public") -> Finding:
+    """At least one row has these values."""
+    count = sum(1 for _ in _select(_table(context, table, schema), [], where))
+    return Finding(count > 0, f"{quoted(table)} has {count} such rows")
+
+
+@predicate(
+    "postgres.rowCount",
+    words="the table {table} has {count} rows",
+    takes={"table": NAME, "count": COUNT},
+    may_take={"where": WHERE, **SCHEMA},
+    example=Example({**STOCK, "count": 2}, TWO, ONE),
+)
+def row_count(context: Context, table: str, count: int, where: Where | None = None, schema: str = "public") -> Finding:
+    """The table has this many rows, or this many with the values of `where`."""
+    there = sum(1 for _ in _select(_table(context, table, schema), [], where or {}))
+    return Finding(there == count, f"{quoted(table)} has {there} such rows")
+
+
+@predicate(
+    "postgres.cellEquals",
+    words="in the table {table}, the row with {where} has {value} in {column}",
+    takes={"table": NAME, "where": WHERE, "column": NAME, "value": VALUE},
+    may_take=SCHEMA,
+    example=Example({**STOCK, "where": {"id": 1}, "column": "price", "value": 9.5}, TWO, ONE),
+)
+def cell_equals(
+    context: Context, table: str, where: Where, column: str, value: Any, *, schema: str = "public"
+) -> Finding:
+    """Exactly one row has the values of `where`, and its cell in the column has this value."""
+    there = _table(context, table, schema)
+    cells = [cell for (cell,) in _select(there, [column], where)]
+    if len(cells) != 1:
+        raise Lacking(f"{quoted(table)} has {len(cells)} such rows")
+    return Finding(same(cells[0], value, _column(there, column)), f"the cell has {quoted(shown(cells[0]))}")
+
+
+@predicate(
+    "postgres.tableEquals",
+    words="the rows of the table {table} are {rows} in the columns {columns}",
+    takes={"table": NAME, "columns": COLUMNS, "rows": ROWS},
+    may_take={"where": WHERE, **SCHEMA},
+    example=Example({**STOCK, "columns": ["item", "price"], "rows": [["desk", 80], ["lamp", 9.5]]}, TWO, ONE),
+)
+def table_equals(
+    context: Context,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    where: Where | None = None,
+    schema: str = "public",
+) -> Finding:
+    """The table's rows, or those with the values of `where`, are these in these columns, in any order and as often."""
+    there = _table(context, table, schema)
+    described = [_column(there, name) for name in columns]
+    lacking = list(rows)
+    for row, times in Counter(_select(there, columns, where or {})).items():
+        for _ in range(times):
+            match = next((wanted for wanted in lacking if _row_is(row, wanted, described)), None)
+            if match is None:  # they differ, however it goes on
+                return Finding(
+                    holds=False, found=f"{quoted(table)} has besides {quoted([shown(cell) for cell in row])}"
+                )
+            lacking.remove(match)
+    return Finding(
+        not lacking, f"{quoted(table)} " + (f"lacks {quoted(lacking)}" if lacking else "has just these rows")
+    )
+
+
+@predicate(
+    "postgres.sumEquals",
+    words="in the table {table}, the column {column} adds up to {value}",
+    takes={"table": NAME, "column": NAME, "value": NUMBER},
+    may_take={"where": WHERE, "tolerance": TOLERANCE, **SCHEMA},
+    example=Example({**STOCK, "column": "price", "value": 89.5}, TWO, ONE),
+)
+def sum_equals(
+    context: Context,
+    table: str,
+    column: str,
+    value: float,
+    *,
+    where: Where | None = None,
+    tolerance: float = 0,
+    schema: str = "public",
+) -> Finding:
+    """The column's numbers add up to this, without rounding and within the tolerance (0 if none is given).
+
+    Nulls do not count; a cell that holds anything else than a number makes it false.
+    """
+    cells = [cell for (cell,) in _select(_table(context, table, schema), [column], where or {}) if cell is not None]
+    numbers = [cell for cell in cells if isinstance(cell, int | Fraction) and not isinstance(cell, bool)]
+    if len(numbers) < len(cells):
+        raise Lacking(f"the column {quoted(column)} has something in it that is not a number")
+    total = sum(map(Fraction, numbers), Fraction(0))
+    return Finding(near(total, value, tolerance), f"{len(cells)} cells add up to {shown(total)}")
+
+
+@predicate(
+    "postgres.schemaUnchanged",
+    words="the table {table} still has just the columns {columns}",
+    takes={"table": NAME, "columns": DECLARED},
+    may_take=SCHEMA,
+    example=Example(
+        {**STOCK, "columns": MAKE["stock"]},
+        ONE,
+        partial(postgres_database, {"stock": [*MAKE["stock"], ["note", "text"]]}),
+    ),
+)
+def schema_unchanged(
+    context: Context, table: str, columns: Sequence[tuple[str, str]], schema: str = "public"
+) -> Finding:
+    """The table's columns are these, in this order, with these types, null constraints, defaults and primary key.
+
+    Of a default counts whether there is one.
+    """
+    wanted = [declared(name, declaration) for name, declaration in columns]
+    if None in wanted:
+        raise Unreadable("a column that the predicate declares cannot be understood: correct the predicate")
+    there = _table(context, table, schema)
+    keys = {name for constraint in there.constraints if constraint.kind == "p" for name in constraint.columns}
+    found = [
+        (column.name, column.type, column.not_null, column.default is not None or column.identity, column.name in keys)
+        for column in there.columns
+    ]
+    return Finding(found == wanted, f"the columns are {_described(there.columns)}")
+
+
+@predicate(
+    "postgres.indexExists",
+    words="the table {table} has an index on {columns}",
+    takes={"table": NAME, "columns": COLUMNS},
+    may_take={"unique": FLAG, "name": NAME, **SCHEMA},
+    example=Example(
+        {**STOCK, "columns": ["item"]}, partial(postgres_database, MAKE, indexes={"stock": [["item"]]}), ONE
+    ),
+)
+def index_exists(
+    context: Context,
+    table: str,
+    columns: Sequence[str],
+    *,
+    unique: bool | None = None,
+    name: str | None = None,
+    schema: str = "public",
+) -> Finding:
+    """The table has an index on just these columns, in this order, over all of its rows."""
+    indexes = _table(context, table, schema).indexes
+    fitting = [
+        index
+        for index in indexes
+        if list(index.columns) == list(columns)
+        and index.valid
+        and not index.partial
+        and unique in {None, index.unique}
+        and name in {None, index.name}
+    ]
+    return Finding(bool(fitting), f"the indexes of {quoted(table)} are {listed([index.name for index in indexes])}")
+
+
+@predicate(
+    "postgres.constraintExists",
+    words="the table {table} has the constraint {kind} on {columns}",
+    takes={"table": NAME, "kind": KIND, "columns": COLUMNS},
+    may_take={"to": NAME, **SCHEMA},
+    example=Example(
+        {"table": "orders", "kind": "foreign key", "columns": ["stock_id"], "to": "stock"},
+        partial(postgres_database, ORDERS),
+        partial(postgres_database, {**MAKE, "orders": [["id", "integer primary key"], ["stock_id", "integer"]]}),
+    ),
+)
+def constraint_exists(
+    context: Context, table: str, kind: str, columns: Sequence[str], *, to: str | None = None, schema: str = "public"
+) -> Finding:
+    """The table has a valid constraint of this kind on just these columns, in any order.
+
+    `to` is the table, in the same schema, that a foreign key leads to.
+    """
+    constraints = _table(context, table, schema).constraints
+    fitting = [
+        constraint
+        for constraint in constraints
+        if constraint.kind == KINDS[kind]
+        and sorted(constraint.columns) == sorted(columns)
+        and constraint.valid
+        and (to is None or constraint.to == [schema, to])
+    ]
+    there = [f"{constraint.name} {constraint.definition}" for constraint in constraints]
+    return Finding(bool(fitting), f"the constraints of {quoted(table)} are {listed(there)}")
+
+
+def _table(context: Context, table: str, schema: str) -> Table:
+    base = open_database(context)
+    found = base.by_name.get((schema, table))
+    if found is None:
+        there = [known.name for known in base.tables if known.schema == schema]
+        raise Lacking(f"there is no table {quoted(table)} in {quoted(schema)}; its tables are {listed(there)}")
+    return found
+
+
+def _column(table: Table, name: str) -> Column:
+    found = table.column(name)
+    if found is None:
+        raise Lacking(f"{quoted(table.name)} has no column {quoted(name)}; it has {_described(table.columns)}")
+    return found
+
+
+def _select(table: Table, columns: Sequence[str], where: Where) -> Iterator[tuple[Cell, ...]]:
+    """Give the named columns of the rows that have the values of `where`."""
+    wanted = [(_column(table, name), value) for name, value in where.items()]
+    for row in table.select([*where, *columns]):
+        if all(same(cell, value, column) for cell, (column, value) in zip(row, wanted, strict=False)):
+            yield row[len(wanted) :]
+
+
+def _row_is(row: Sequence[Cell], wanted: Sequence[Any], columns: Sequence[Column]) -> bool:
+    return len(row) == len(wanted) and all(map(same, row, wanted, columns))
+
+
+def _described(columns: Sequence[Column]) -> str:
+    return listed([f"{column.name} {column.type}" for column in columns])

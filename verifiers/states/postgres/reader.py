@@ -1,0 +1,21 @@
+"""Reads a PostgreSQL database, from the document that its own reader wrote."""
+
+from __future__ import annotations
+
+from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
+from verifiers.states.postgres.tables import database_of, document_of
+from verifiers.states.snapshot_reader import document_in
+from verifiers.views import Tree
+
+
+def read_tables(tree: Tree, budget: Budget) -> NormalState:
+    """Read every table.
+
+    Raises:
+        Spoiled: the document tells of no database, or costs more than the budget has.
+        Unreadable: the state was not read out.
+    """
+    base = database_of(document_in(tree, "postgres", budget))
+    budget.step(sum(len(table.rows) * (1 + len(table.columns)) for table in base.tables))
+    return NormalState(document_of(base))

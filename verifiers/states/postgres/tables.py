@@ -1,0 +1,240 @@
+"""A PostgreSQL database as its reader wrote it down, which is the normal form too, and what its cells stand for.
+
+    {"schemas": [name], "tables": [{"schema", "name", "rows": [[text or null]],
+      "columns": [{"name", "type", "base", "not_null", "default", "identity", "computed", "readable"}],
+      "constraints": [{"name", "kind", "definition", "valid", "columns", "to", "to_columns"}],
+      "indexes": [{"name", "unique", "valid", "partial", "columns"}]}]}
+
+Only base tables are in it: no view, foreign or partitioned table. A row has the text of its readable columns, in their
+order, as PostgreSQL prints them with ISO dates in UTC. A column that is computed, or of a type that is not PostgreSQL's
+own, an enumeration or an array of those, is not readable. `kind` is PostgreSQL's letter (`pg_constraint.contype`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+from verifiers.errors import Lacking, Spoiled
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.values import exact, is_number, json_equal
+
+INTEGERS = {"int2", "int4", "int8", "oid"}
+FRACTIONS = {"float4", "float8", "numeric"}
+DOCUMENTS = {"json", "jsonb"}
+PADDED = "bpchar"
+
+# As PostgreSQL prints them: an exponent is a double's. What is longer, or no number, stays a text.
+_INTEGER, _NUMBER = re.compile(r"-?[0-9]{1,20}"), re.compile(r"-?[0-9]{1,4000}(\.[0-9]{1,4000})?(e[+-]?[0-9]{1,3})?")
+
+T = TypeVar("T")
+Cell: TypeAlias = str | int | bool | Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, as the catalogue has it."""
+
+    name: str
+    type: str
+    base: str
+    not_null: bool
+    default: str | None
+    identity: bool
+    computed: bool
+    readable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A constraint of a table; `to` is the schema and the table that a foreign key leads to."""
+
+    name: str
+    kind: str
+    definition: str
+    valid: bool
+    columns: Sequence[str]
+    to: Sequence[str] | None
+    to_columns: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index; an expression in it has no column's name."""
+
+    name: str
+    unique: bool
+    valid: bool
+    partial: bool
+    columns: Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A base table with its rows."""
+
+    schema: str
+    name: str
+    columns: Sequence[Column]
+    constraints: Sequence[Constraint]
+    indexes: Sequence[Index]
+    rows: Sequence[Sequence[str | None]] = field(repr=False)
+
+    def column(self, name: str) -> Column | None:
+        """Give the column of exactly this name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def select(self, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+        """Give the cells of these columns, row by row.
+
+        Raises:
+            Lacking: there is no such column, or it is computed.
+            Spoiled: its type is one that nobody here reads.
+        """
+        stored = [column for column in self.columns if column.readable]
+        there = {column.name: (place, column.base) for place, column in enumerate(stored)}
+        for name in names:
+            self._must_be_readable(name)
+        places = [there[name] for name in names]
+        for row in self.rows:
+            yield tuple(cell_of(row[place], base) for place, base in places)
+
+    def _must_be_readable(self, name: str) -> None:
+        column = self.column(name)
+        if column is None or column.computed:
+            names = [other.name for other in self.columns if not other.computed]
+            raise Lacking(f"{quoted(self.name)} has no stored column {quoted(name)}; it has {listed(names)}")
+        if not column.readable:
+            raise Spoiled(f"the column {quoted(name)} has the type {column.type}, which is not PostgreSQL's own")
+
+
+@dataclass(frozen=True)
+class Database:
+    """What there is in a database."""
+
+    schemas: Sequence[str]
+    tables: Sequence[Table]
+
+    @cached_property
+    def by_name(self) -> dict[tuple[str, str], Table]:
+        """Map schema and name to the table."""
+        return {(table.schema, table.name): table for table in self.tables}
+
+
+def open_database(context: Context) -> Database:
+    """Give the database of a state, once an evaluation.
+
+    Raises:
+        Spoiled: it cannot be read.
+        Unreadable: it was not read out.
+    """
+    return context.once("postgres", lambda: database_of(context.state("postgres").document))
+
+
+def database_of(document: dict[str, Any]) -> Database:
+    """Give the database that a document tells of.
+
+    Raises:
+        Spoiled: it tells of none.
+    """
+    try:
+        return Database(_texts(document["schemas"]), tuple(_table(table) for table in document["tables"]))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise Spoiled("the state was read as something that is no database") from None
+
+
+def cell_of(text: str | None, base: str) -> Cell:
+    """Give what a cell's text stands for: a number, a truth value, or the text itself."""
+    if text is None:
+        return None
+    if base in INTEGERS and _INTEGER.fullmatch(text):
+        return int(text)
+    if base in FRACTIONS and _NUMBER.fullmatch(text):
+        return Fraction(text)
+    if base == "bool":
+        return text == "t"
+    return text.rstrip(" ") if base == PADDED else text
+
+
+def same(cell: Cell, value: Any, column: Column) -> bool:
+    """Say whether a cell has a JSON scalar's value; a JSON document's form does not count, its content does."""
+    if isinstance(cell, bool) or isinstance(value, bool):
+        return cell is value
+    if isinstance(cell, int | Fraction) and is_number(value):
+        return cell == exact(value)
+    if column.base in DOCUMENTS and isinstance(cell, str) and isinstance(value, str):
+        return _same_document(cell, value)
+    return type(cell) is type(value) and cell == value
+
+
+def shown(cell: Cell) -> Any:
+    """Give a cell for a sentence."""
+    if isinstance(cell, Fraction):
+        return cell.numerator if cell.denominator == 1 else float(cell)
+    return cell
+
+
+def _same_document(left: str, right: str) -> bool:
+    try:
+        return json_equal(json.loads(left), json.loads(right))
+    except (ValueError, RecursionError):
+        return left == right
+
+
+def document_of(base: Database) -> dict[str, Any]:
+    """Give the normal form of a database."""
+    return {"schemas": list(base.schemas), "tables": [_plain(table) for table in base.tables]}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _table(table: dict[str, Any]) -> Table:
+    columns = tuple(_entry(Column, column) for column in table["columns"])
+    width = sum(column.readable for column in columns)
+    rows = tuple(_texts(row, or_none=True) for row in table["rows"])
+    if any(len(row) != width for row in rows):
+        raise ValueError
+    schema, name = _texts([table["schema"], table["name"]])
+    return Table(
+        schema,
+        name,
+        columns,
+        tuple(_entry(Constraint, entry) for entry in table["constraints"]),
+        tuple(_entry(Index, entry) for entry in table["indexes"]),
+        rows,
+    )
+
+
+def _entry(kind: Callable[..., T], entry: dict[str, Any]) -> T:
+    """Make a catalogue's entry; every list in it is one of texts.
+
+    Raises:
+        TypeError, ValueError: it has something that is neither a text, a flag, nothing, nor such a list.
+    """
+    values = {name: _listed(name, value) for name, value in entry.items()}
+    if not all(value is None or isinstance(value, str | bool | tuple | list) for value in values.values()):
+        raise TypeError
+    return kind(**values)
+
+
+def _listed(name: str, value: Any) -> Any:
+    """Give a list as it is kept, and one that is empty where there has to be one."""
+    if isinstance(value, list):
+        return _texts(value, or_none=True) if name != "to" else list(_texts(value))
+    return () if value is None and name in {"columns", "to_columns"} else value
+
+
+def _texts(values: Any, *, or_none: bool = False) -> tuple[Any, ...]:
+    if not isinstance(values, list) or not all(isinstance(one, str) or (or_none and one is None) for one in values):
+        raise TypeError
+    return tuple(values)

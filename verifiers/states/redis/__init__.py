@@ -1,0 +1,1 @@
+"""Redis keys, as their reader wrote them down."""

@@ -1,0 +1,22 @@
+"""Keys as Redis's own reader writes them down, for the catalogue's examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from verifiers.states.snapshot import written
+from verifiers.views import Views
+
+
+def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] | None = None) -> Views:
+    """Give the views of a world whose Redis server left these keys.
+
+    Args:
+        keys: key to its type and its value, as Redis's reader writes them (`verifiers.redis_state`).
+        left: the milliseconds that are left to those keys that run out.
+    """
+    made = {
+        name: {"type": kind, "value": value, "left": (left or {}).get(name)} for name, (kind, value) in keys.items()
+    }
+    return Views({"redis": written({"keys": made})})

@@ -1,0 +1,241 @@
+"""Predicates over the Redis server's keys.
+
+A key, a field and a member are exact. Values are texts, as in Redis: `"5"`, never `5`; a score is a number. A key of
+another type than the predicate asks about makes it false. What cannot be read counts against the agent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from verifiers.errors import Lacking
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
+from verifiers.language.values import at_pointer, json_equal
+from verifiers.states.redis.examples import redis_keys
+from verifiers.states.redis.keys import Entry, open_keys
+
+KEY = {"type": "string", "minLength": 1, "maxLength": 1024}
+TEXTS = {"type": "array", "items": TEXT, "description": "list of texts"}
+FIELDS = {"type": "object", "additionalProperties": TEXT, "description": "object: field to text"}
+SCORES = {"type": "object", "additionalProperties": {"type": "number"}, "description": "object: member to score"}
+SCORE = {"type": "number"}
+SECONDS = {"type": "integer", "minimum": 1}
+TYPES = {"enum": ["string", "list", "set", "hash", "zset", "stream"], "description": "a type, as Redis names it"}
+ANYTHING = {"description": "any JSON value"}
+SLACK = 900  # seconds that may pass between the agent's call and our look
+
+STATE = {
+    "greeting": ("string", "hello"),
+    "queue": ("list", ["a", "b"]),
+    "tags": ("set", ["x", "y"]),
+    "user:1": ("hash", {"name": "Ann", "city": "Bern"}),
+    "scores": ("zset", {"ann": "3", "bob": "1.5"}),
+    "events": ("stream", [["1-0", [["kind", "start"]]]]),
+    "profile": ("string", '{"tags": ["a"], "age": 5}'),
+}
+FULL, BARE = partial(redis_keys, STATE), partial(redis_keys, {"other": ("string", "hello")})
+MIXED = partial(redis_keys, dict.fromkeys(STATE, ("string", "hello!")))
+
+
+@predicate(
+    "redis.keyExists",
+    words="there is a key {key}",
+    takes={"key": KEY},
+    may_take={"type": TYPES},
+    example=Example({"key": "queue", "type": "list"}, FULL, MIXED),
+)
+def key_exists(context: Context, key: str, type: str | None = None) -> Finding:  # noqa: A002 - what documents call it
+    """There is a key of this name, of this type where one is given."""
+    keys = open_keys(context)
+    found = keys.get(key)
+    if found is None:
+        return Finding(holds=False, found=f"the keys are {listed(list(keys))}")
+    return Finding(type in {None, found.type}, f"{quoted(key)} is a {found.type}")
+
+
+@predicate(
+    "redis.stringEquals",
+    words="the key {key} holds the text {value}",
+    takes={"key": KEY, "value": TEXT},
+    example=Example({"key": "greeting", "value": "hello"}, FULL, MIXED),
+)
+def string_equals(context: Context, key: str, value: str) -> Finding:
+    """The key is a string, and holds just this text."""
+    there = _value(context, key, "string")
+    return Finding(there == value, f"{quoted(key)} holds {quoted(there)}")
+
+
+@predicate(
+    "redis.jsonEquals",
+    words="the key {key} holds a JSON document with {value} at {pointer}",
+    takes={"key": KEY, "value": ANYTHING},
+    may_take={"pointer": {"type": "string", "pattern": "^(/.*)?$", "description": "JSON pointer"}},
+    example=Example({"key": "profile", "pointer": "/tags/0", "value": "a"}, FULL, MIXED),
+)
+def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> Finding:
+    """The key is a string that is a JSON document, and it, or what the pointer leads to, is this value."""
+    text = _value(context, key, "string")
+    try:
+        there = at_pointer(_json(text), pointer)
+    except LookupError:
+        raise Lacking(f"{quoted(pointer)} leads nowhere in what {quoted(key)} holds") from None
+    return Finding(json_equal(there, value), f"there is {quoted(there)}")
+
+
+@predicate(
+    "redis.hashFieldEquals",
+    words="the hash {key} has {value} in the field {field}",
+    takes={"key": KEY, "field": TEXT, "value": TEXT},
+    example=Example({"key": "user:1", "field": "city", "value": "Bern"}, FULL, MIXED),
+)
+def hash_field_equals(context: Context, key: str, field: str, value: str) -> Finding:
+    """The key is a hash, and this field of it holds just this text."""
+    fields = _value(context, key, "hash")
+    if field not in fields:
+        raise Lacking(f"{quoted(key)} has the fields {listed(list(fields))}")
+    return Finding(fields[field] == value, f"the field holds {quoted(fields[field])}")
+
+
+@predicate(
+    "redis.hashEquals",
+    words="the hash {key} is {fields}",
+    takes={"key": KEY, "fields": FIELDS},
+    example=Example({"key": "user:1", "fields": {"city": "Bern", "name": "Ann"}}, FULL, MIXED),
+)
+def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> Finding:
+    """The key is a hash, and has these fields and no others."""
+    there = _value(context, key, "hash")
+    return Finding(there == dict(fields), f"{quoted(key)} holds {quoted(there)}")
+
+
+@predicate(
+    "redis.listEquals",
+    words="the list {key} is {values}",
+    takes={"key": KEY, "values": TEXTS},
+    example=Example({"key": "queue", "values": ["a", "b"]}, FULL, MIXED),
+)
+def list_equals(context: Context, key: str, values: Sequence[str]) -> Finding:
+    """The key is a list, and holds these texts, in this order."""
+    there = _value(context, key, "list")
+    return Finding(there == list(values), f"{quoted(key)} holds {quoted(there)}")
+
+
+@predicate(
+    "redis.setEquals",
+    words="the set {key} is {members}",
+    takes={"key": KEY, "members": names(TEXT)},
+    example=Example({"key": "tags", "members": ["y", "x"]}, FULL, MIXED),
+)
+def set_equals(context: Context, key: str, members: Sequence[str]) -> Finding:
+    """The key is a set, and has these members and no others."""
+    there = _value(context, key, "set")
+    return Finding(set(there) == set(members), f"{quoted(key)} holds {quoted(there)}")
+
+
+@predicate(
+    "redis.setContains",
+    words="the set {key} has the member {member}",
+    takes={"key": KEY, "member": TEXT},
+    example=Example({"key": "tags", "member": "x"}, FULL, MIXED),
+)
+def set_contains(context: Context, key: str, member: str) -> Finding:
+    """The key is a set, and this is one of its members."""
+    there = _value(context, key, "set")
+    return Finding(member in there, f"{quoted(key)} holds {quoted(there)}")
+
+
+@predicate(
+    "redis.sortedSetEquals",
+    words="the sorted set {key} is {scores}",
+    takes={"key": KEY, "scores": SCORES},
+    example=Example({"key": "scores", "scores": {"bob": 1.5, "ann": 3}}, FULL, MIXED),
+)
+def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -> Finding:
+    """The key is a sorted set, and has these members with these scores, and no others."""
+    there = {member: float(score) for member, score in _value(context, key, "zset").items()}
+    return Finding(there == {member: float(score) for member, score in scores.items()}, f"it holds {quoted(there)}")
+
+
+@predicate(
+    "redis.scoreEquals",
+    words="in the sorted set {key}, {member} has the score {score}",
+    takes={"key": KEY, "member": TEXT, "score": SCORE},
+    example=Example({"key": "scores", "member": "ann", "score": 3}, FULL, MIXED),
+)
+def score_equals(context: Context, key: str, member: str, score: float) -> Finding:
+    """The key is a sorted set, and this member of it has this score."""
+    there = _value(context, key, "zset")
+    if member not in there:
+        raise Lacking(f"{quoted(key)} has the members {listed(list(there))}")
+    return Finding(float(there[member]) == float(score), f"the score is {there[member]}")
+
+
+@predicate(
+    "redis.streamHasEntry",
+    words="the stream {key} has an entry {fields}",
+    takes={"key": KEY, "fields": FIELDS},
+    example=Example({"key": "events", "fields": {"kind": "start"}}, FULL, MIXED),
+)
+def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> Finding:
+    """The key is a stream, and an entry of it has just these fields with these texts."""
+    entries = [dict(map(tuple, entry[1])) for entry in _value(context, key, "stream")]
+    return Finding(dict(fields) in entries, f"{quoted(key)} has {len(entries)} entries")
+
+
+@predicate(
+    "redis.keyCount",
+    words="there are {count} keys that begin with {prefix}",
+    takes={"count": COUNT},
+    may_take={"prefix": TEXT},
+    example=Example({"count": 1, "prefix": "user:"}, FULL, BARE),
+)
+def key_count(context: Context, count: int, prefix: str = "") -> Finding:
+    """There are this many keys, or this many whose names begin so."""
+    there = [name for name in open_keys(context) if name.startswith(prefix)]
+    return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")
+
+
+@predicate(
+    "redis.expires",
+    words="the key {key} runs out: {expires}",
+    takes={"key": KEY, "expires": FLAG},
+    may_take={"seconds": SECONDS},
+    example=Example({"key": "greeting", "expires": False}, FULL, partial(redis_keys, STATE, left={"greeting": 5000})),
+)
+def expires(context: Context, key: str, expires: bool, seconds: int | None = None) -> Finding:  # noqa: FBT001 - named in documents
+    """The key has a time to live, or has none.
+
+    Where it has one, `seconds` is what it was given: no more is left, and at most 15 minutes less.
+    """
+    left = _entry(context, key).left
+    if left is None or not expires or seconds is None:
+        return Finding(
+            (left is not None) == expires, f"{quoted(key)} {'does not run out' if left is None else 'runs out'}"
+        )
+    return Finding(seconds - SLACK <= left / 1000 <= seconds, f"{quoted(key)} has {left // 1000} s left")
+
+
+def _entry(context: Context, key: str) -> Entry:
+    keys = open_keys(context)
+    if key not in keys:
+        raise Lacking(f"there is no key {quoted(key)}; the keys are {listed(list(keys))}")
+    return keys[key]
+
+
+def _value(context: Context, key: str, kind: str) -> Any:
+    entry = _entry(context, key)
+    if entry.type != kind:
+        raise Lacking(f"{quoted(key)} is a {entry.type} and not a {kind}")
+    return entry.value
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise Lacking("it holds a text that is no JSON document") from None

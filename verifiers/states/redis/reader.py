@@ -1,0 +1,19 @@
+"""Reads what Redis held, from the document that its own reader wrote."""
+
+from __future__ import annotations
+
+from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
+from verifiers.states.redis.keys import document_of, keys_of
+from verifiers.states.snapshot_reader import document_in
+from verifiers.views import Tree
+
+
+def read_keys(tree: Tree, budget: Budget) -> NormalState:
+    """Read every key.
+
+    Raises:
+        Spoiled: the document tells of no keys, or costs more than the budget has.
+        Unreadable: the state was not read out.
+    """
+    return NormalState(document_of(keys_of(document_in(tree, "redis", budget))))

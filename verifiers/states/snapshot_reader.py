@@ -1,0 +1,46 @@
+"""Reads the document that a backend's own reader wrote (`verifiers.states.snapshot`)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from verifiers.errors import Spoiled, Unreadable
+from verifiers.language.quoting import quoted
+from verifiers.states.budget import Budget
+from verifiers.states.snapshot import FILE
+from verifiers.views import Tree
+
+
+def parsed(data: bytes, budget: Budget | None = None) -> dict[str, Any]:
+    """Parse a document.
+
+    Raises:
+        Spoiled: it is none, says that the state cannot be read, or costs more than the budget has.
+    """
+    budget = budget or Budget()
+    budget.parse(len(data))
+    budget.keep(len(data))
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise Spoiled("the state was read as something that is no document")
+    if "wreckage" in document:
+        reason = document["wreckage"]
+        raise Spoiled(f"the state cannot be read: {reason[:200] if isinstance(reason, str) else quoted(reason)}")
+    return document
+
+
+def document_in(tree: Tree, namespace: str, budget: Budget) -> dict[str, Any]:
+    """Give the document of a namespace's state.
+
+    Raises:
+        Spoiled: see `parsed`.
+        Unreadable: it was not read out.
+    """
+    node = tree.get(FILE)
+    if node is None or node.kind != "file":
+        raise Unreadable(f"the state of {namespace} was not read back by its reader, so nobody can look at it")
+    return parsed(node.data, budget)

@@ -1,0 +1,17 @@
+"""Small databases, on which the catalogue's examples of SQLite are shown and run."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+
+from verifiers.views import Node, Tree, Views
+
+
+def database(statements: Sequence[str]) -> Views:
+    """Give the views of a world whose SQLite server ran these statements."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        return Views({"sqlite": Tree({"main.db": Node("file", connection.serialize())})})

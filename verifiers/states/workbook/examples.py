@@ -1,0 +1,53 @@
+"""Small workbooks, on which the catalogue's examples are shown and run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from verifiers.states.workbook.model import Cell, Sheet, Table, Value, Workbook, name_of
+from verifiers.states.workbook.writer import write_workbook
+from verifiers.views import Views, tree_of
+
+
+def workbook(
+    path: str,
+    sheets: Mapping[str, Sequence[Sequence[Value]]],
+    *,
+    names: Mapping[str, str] | None = None,
+    table: str | None = None,
+    merged: str | None = None,
+) -> Views:
+    """Give the views of a world whose spreadsheet server left one workbook.
+
+    Args:
+        path: where it is.
+        sheets: its rows from A1 on; a text that begins with `=` is a formula.
+        names: its names, and what each refers to.
+        table: the name of a table over all of the first sheet.
+        merged: an area of the last sheet that is merged.
+    """
+    made = [_sheet(name, rows) for name, rows in sheets.items()]
+    if table:
+        rows = next(iter(sheets.values()))
+        area = f"A1:{name_of((len(rows), len(rows[0])))}"
+        made[0] = Sheet(made[0].name, made[0].cells, tables=(Table(table, area, tuple(map(str, rows[0]))),))
+    if merged:
+        made[-1] = Sheet(made[-1].name, made[-1].cells, merged=(merged,))
+    return Views({"spreadsheet": tree_of({path: write_workbook(Workbook(tuple(made), names or {}))})})
+
+
+def _sheet(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
+    cells = {
+        (row, column): cell_of(value)
+        for row, values in enumerate(rows, 1)
+        for column, value in enumerate(values, 1)
+        if value is not None
+    }
+    return Sheet(name, cells)
+
+
+def cell_of(value: Value) -> Cell:
+    """Give the cell that a value stands for; a text that begins with `=` is a formula."""
+    if isinstance(value, str) and value.startswith("="):
+        return Cell(None, value[1:])
+    return Cell(value)

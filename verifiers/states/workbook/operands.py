@@ -1,0 +1,155 @@
+"""What operators do with values, as a spreadsheet does: blanks, texts that are numbers, areas, and its own errors."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, TypeAlias
+
+from verifiers.language.values import is_number
+from verifiers.states.workbook.model import Value
+
+Area: TypeAlias = list[list[Value]]
+Operand: TypeAlias = "Value | Area"
+
+ERROR = re.compile(r"#(DIV/0!|N/A|VALUE!|REF!|NAME\?|NUM!)")
+
+
+class Unknown(Exception):
+    """We cannot say what it comes to."""
+
+
+class Fault(Exception):
+    """It comes to one of a spreadsheet's own errors."""
+
+
+def rounded(value: Value) -> Value:
+    """Round a number to 15 digits, as spreadsheets show it."""
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return "#NUM!"
+    value = float(f"{value:.15g}")
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def single(value: Operand) -> Value:
+    """Take the value of an area of one cell.
+
+    Raises:
+        Unknown: it has more.
+    """
+    if isinstance(value, list):
+        if len(value) == len(value[0]) == 1:
+            return value[0][0]
+        raise Unknown
+    return value
+
+
+def as_number(value: Operand) -> Any:
+    """Take a value as a number, as an operator does: nothing is 0, and a text may be one."""
+    one = single(value)
+    if one is None:
+        return 0
+    if isinstance(one, str):
+        if ERROR.fullmatch(one):
+            raise Fault(one)
+        try:
+            return float(one) if re.fullmatch(r"\s*-?\d{1,40}(\.\d*)?\s*", one) else refuse()
+        except ValueError:
+            refuse()
+    return int(one) if isinstance(one, bool) else one
+
+
+def refuse() -> NoReturn:
+    """Say that a value is of the wrong kind.
+
+    Raises:
+        Fault: always.
+    """
+    raise Fault("#VALUE!")
+
+
+def as_text(value: Operand) -> str:
+    """Take a value as a text, as `&` does: nothing is an empty one."""
+    one = rounded(single(value))
+    if isinstance(one, bool):
+        return str(one).upper()
+    return "" if one is None else str(one)
+
+
+def as_truth(value: Operand) -> bool:
+    """Take a value as true or false: a number is true but for 0."""
+    return bool(as_number(value))
+
+
+def flat(*values: Operand) -> Iterator[Value]:
+    """Give every value, areas cell by cell."""
+    for value in values:
+        if isinstance(value, list):
+            for row in value:
+                yield from row
+        else:
+            yield value
+
+
+def numbers_of(*values: Operand) -> list[Any]:
+    """Give the numbers among values: in areas only what is one; an error anywhere is one."""
+    for value in flat(*values):
+        if isinstance(value, str) and ERROR.fullmatch(value):
+            raise Fault(value)
+    return [
+        one
+        for value in values
+        for one in (filter(is_number, flat(value)) if isinstance(value, list) else [as_number(value)])
+    ]
+
+
+def _divided(left: Operand, right: Operand) -> Any:
+    if not as_number(right):
+        raise Fault("#DIV/0!")
+    return as_number(left) / as_number(right)
+
+
+def _powered(left: Operand, right: Operand) -> Any:
+    base, exponent = float(as_number(left)), float(as_number(right))
+    result = base**exponent
+    return result if isinstance(result, float) else refuse()
+
+
+def _calculated(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda left, right: apply(as_number(left), as_number(right))
+
+
+def _compares(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def compare(left: Value, right: Value) -> bool:
+        left, right = (_blank(right) if left is None else left), (_blank(left) if right is None else right)
+        ranks = [2 if isinstance(value, bool) else 1 if isinstance(value, str) else 0 for value in (left, right)]
+        keys = [value.casefold() if isinstance(value, str) else value for value in (left, right)]
+        return bool(apply(*(keys if ranks[0] == ranks[1] else ranks)))
+
+    return compare
+
+
+def _blank(other: Value) -> Value:
+    return "" if isinstance(other, str) else False if isinstance(other, bool) else 0
+
+
+UNARY = 7
+OPERATORS: Mapping[str, tuple[int, Callable[[Any, Any], Any]]] = {
+    "%": (6, _divided),
+    "^": (5, _powered),
+    "*": (4, _calculated(operator.mul)),
+    "/": (4, _divided),
+    "+": (3, _calculated(operator.add)),
+    "-": (3, _calculated(operator.sub)),
+    "&": (2, lambda left, right: as_text(left) + as_text(right)),
+    "=": (1, _compares(operator.eq)),
+    "<>": (1, _compares(operator.ne)),
+    "<": (1, _compares(operator.lt)),
+    ">": (1, _compares(operator.gt)),
+    "<=": (1, _compares(operator.le)),
+    ">=": (1, _compares(operator.ge)),
+}

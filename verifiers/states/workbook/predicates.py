@@ -1,0 +1,407 @@
+"""Predicates over the workbooks (`.xlsx`) that the spreadsheet server left.
+
+A value is a text, a number, true, false or null (an empty cell), and a number never equals a text. A date is its text,
+`2026-01-05` or `2026-01-05T10:30:00`, whether the cell holds a date or that text. The value of a formula is what the
+file remembers, or what we calculate where it remembers nothing: arithmetic, comparisons, texts, and the functions that
+most sheets use. A formula that we cannot calculate counts against whoever put it where a predicate looks. Formulas are
+compared without their `=`, blanks and `$`, in any case. Names of sheets are exact. In predicates about rows, the first
+row that is not empty has the names of the columns. A file that is no workbook, or one that unpacks into more than
+anybody writes, counts against the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias, TypeGuard
+
+from verifiers.errors import Lacking, Spoiled
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.language.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.language.values import Number, cell_equal, exact, exact_sum, is_number, near
+from verifiers.states.files.entries import open_files
+from verifiers.states.workbook.examples import workbook
+from verifiers.states.workbook.formula import Book, Unclear, same_formula
+from verifiers.states.workbook.model import Place, Sheet, Value, area_of, name_of, place_of
+from verifiers.states.workbook.reader import read_workbook
+
+IN_SHEET = {"path": PATH, "sheet": NAME}
+CELL = {"type": "string", "pattern": "^[A-Z]{1,3}[1-9][0-9]{0,6}$", "description": "a cell, as `B3`"}
+AREA = {
+    "type": "string",
+    "pattern": "^[A-Z]{1,3}[1-9][0-9]{0,6}:[A-Z]{1,3}[1-9][0-9]{0,6}$",
+    "description": "an area, as `A1:C9`",
+}
+VALUE = {"type": ["string", "number", "boolean", "null"]}
+ROWS = {
+    "type": "array",
+    "items": {"type": "array", "items": VALUE},
+    "description": "list of rows, each a list of values",
+}
+WHERE = {"type": "object", "additionalProperties": VALUE, "description": "object: column to value"}
+TOLERANCE = {"type": "number", "minimum": 0}
+MAX_AREA = 20_000
+
+Row: TypeAlias = Sequence[Value]
+
+TABLE: Sequence[Row] = [
+    ["item", "n", "day"],
+    ["tea", 2, "2026-01-05"],
+    ["milk", 3.5, None],
+    ["sum", "=SUM(B2:B3)", None],
+]
+OTHER: Sequence[Row] = [["item", "n"], ["Tea", 2], ["milk", 4.5], ["sum", 5.5]]
+FULL = partial(workbook, "a.xlsx", {"Stock": TABLE, "Notes": [["done"]]}, names={"total": "Stock!$B$4"}, table="Stock1")
+BARE = partial(workbook, "a.xlsx", {"Stock": OTHER}, names={"total": "Stock!$B$3"})
+NONE = partial(workbook, "b.xlsx", {"Stock": TABLE})
+
+
+def open_book(context: Context, path: str) -> Book:
+    """Give the workbook at a path, once an evaluation.
+
+    Raises:
+        Lacking: there is no file.
+        Spoiled: it is no workbook.
+        Unreadable: there is no state.
+    """
+    tree = open_files(context, "spreadsheet")
+    node = tree.get(path)
+    if node is None or node.kind != "file":
+        raise Lacking(f"there is no workbook {quoted(path)}; there are {listed(list(tree))}")
+    return context.once(("spreadsheet", path), lambda: Book(read_workbook(node.data)))
+
+
+def _sheet(context: Context, path: str, sheet: str) -> tuple[Book, Sheet]:
+    book = open_book(context, path)
+    if sheet not in book.sheets:
+        raise Lacking(f"{quoted(path)} has the sheets {listed(list(book.sheets))}")
+    return book, book.sheets[sheet]
+
+
+@predicate(
+    "spreadsheet.workbookExists",
+    words="there is a workbook {path}",
+    takes={"path": PATH},
+    example=Example({"path": "a.xlsx"}, FULL, NONE),
+)
+def workbook_exists(context: Context, path: str) -> Finding:
+    """There is a file at the path, and it can be read as a workbook."""
+    return Finding(holds=True, found=f"{quoted(path)} has the sheets {listed(list(open_book(context, path).sheets))}")
+
+
+@predicate(
+    "spreadsheet.workbookAbsent",
+    words="there is nothing at {path}",
+    takes={"path": PATH},
+    example=Example({"path": "b.xlsx"}, FULL, NONE),
+)
+def workbook_absent(context: Context, path: str) -> Finding:
+    """There is nothing at the path."""
+    tree = open_files(context, "spreadsheet")
+    return Finding(path not in tree, f"there are {listed(list(tree))}")
+
+
+@predicate(
+    "spreadsheet.workbooksAre",
+    words="the workbooks are {paths}, and there is no other file",
+    takes={"paths": names(PATH)},
+    example=Example({"paths": ["a.xlsx"]}, FULL, NONE),
+)
+def workbooks_are(context: Context, paths: Sequence[str]) -> Finding:
+    """There are files at these paths and at no others, whatever they hold; folders do not count."""
+    there = sorted(path for path, node in open_files(context, "spreadsheet").items() if node.kind != "directory")
+    return Finding(there == sorted(paths), f"there are {listed(there)}")
+
+
+@predicate(
+    "spreadsheet.sheetExists",
+    words="the workbook {path} has a sheet {sheet}",
+    takes=IN_SHEET,
+    may_take={"hidden": FLAG},
+    example=Example({"path": "a.xlsx", "sheet": "Notes", "hidden": False}, FULL, BARE),
+)
+def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None = None) -> Finding:
+    """The workbook has a sheet of this name, hidden or not where that is asked for."""
+    _, found = _sheet(context, path, sheet)
+    return Finding(hidden in {None, found.hidden}, f"{quoted(sheet)} is {'hidden' if found.hidden else 'shown'}")
+
+
+@predicate(
+    "spreadsheet.sheetsAre",
+    words="the sheets of the workbook {path} are {sheets}, in this order",
+    takes={"path": PATH, "sheets": names(NAME, least=1)},
+    example=Example({"path": "a.xlsx", "sheets": ["Stock", "Notes"]}, FULL, BARE),
+)
+def sheets_are(context: Context, path: str, sheets: Sequence[str]) -> Finding:
+    """The workbook has these sheets, in this order, and no others."""
+    there = list(open_book(context, path).sheets)
+    return Finding(there == list(sheets), f"{quoted(path)} has the sheets {listed(there)}")
+
+
+@predicate(
+    "spreadsheet.cellEquals",
+    words="in the workbook {path}, the cell {cell} of the sheet {sheet} is {value}",
+    takes={**IN_SHEET, "cell": CELL, "value": VALUE},
+    may_take={"tolerance": TOLERANCE},
+    example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B3", "value": 3.5}, FULL, BARE),
+)
+def cell_equals(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context, path: str, sheet: str, cell: str, value: Value, tolerance: Number = 0
+) -> Finding:
+    """The cell has this value; null means that it is empty."""
+    book, found = _sheet(context, path, sheet)
+    place = _place(cell)
+    return Finding(_same(book.value(sheet, place), value, tolerance), f"{cell} has {_shown(book, found, place)}")
+
+
+@predicate(
+    "spreadsheet.rangeEquals",
+    words="in the workbook {path}, the area {area} of the sheet {sheet} is {rows}",
+    takes={**IN_SHEET, "area": AREA, "rows": ROWS},
+    may_take={"tolerance": TOLERANCE},
+    example=Example(
+        {"path": "a.xlsx", "sheet": "Stock", "area": "A2:B3", "rows": [["tea", 2], ["milk", 3.5]]}, FULL, BARE
+    ),
+)
+def range_equals(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context, path: str, sheet: str, area: str, rows: Sequence[Sequence[Value]], tolerance: Number = 0
+) -> Finding:
+    """The cells of the area have these values, row by row; null means that a cell is empty."""
+    book, _ = _sheet(context, path, sheet)
+    return _compared(book, sheet, list(_cells(area)), rows, tolerance)
+
+
+@predicate(
+    "spreadsheet.sheetEquals",
+    words="in the workbook {path}, the sheet {sheet} holds {rows} and nothing else",
+    takes={**IN_SHEET, "rows": ROWS},
+    may_take={"tolerance": TOLERANCE},
+    example=Example(
+        {"path": "a.xlsx", "sheet": "Notes", "rows": [["done"]]}, FULL, partial(workbook, "a.xlsx", {"Notes": OTHER})
+    ),
+)
+def sheet_equals(
+    context: Context, path: str, sheet: str, rows: Sequence[Sequence[Value]], tolerance: Number = 0
+) -> Finding:
+    """From A1 on the sheet's cells have these values, row by row, and every other cell is empty."""
+    book, found = _sheet(context, path, sheet)
+    height = max([len(rows), *(row for row, _ in found.cells)])
+    width = max([*map(len, rows), *(column for _, column in found.cells)], default=0)
+    if height * max(width, 1) > MAX_AREA:
+        raise Lacking(f"{quoted(sheet)} spreads over more than {MAX_AREA} cells")
+    padded = [[*row, *[None] * (width - len(row))] for row in [*rows, *[()] * (height - len(rows))]]
+    there = [[(row, column) for column in range(1, width + 1)] for row in range(1, height + 1)]
+    return _compared(book, sheet, there, padded, tolerance)
+
+
+@predicate(
+    "spreadsheet.formulaIs",
+    words="in the workbook {path}, the cell {cell} of the sheet {sheet} has the formula {formula}",
+    takes={**IN_SHEET, "cell": CELL, "formula": {"type": "string", "minLength": 1}},
+    example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B4", "formula": "=SUM(B2:B3)"}, FULL, BARE),
+)
+def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str) -> Finding:
+    """The cell holds this formula."""
+    book, found = _sheet(context, path, sheet)
+    there = found.cells.get(_place(cell))
+    same = there is not None and there.formula is not None and same_formula(there.formula, formula)
+    return Finding(same, f"{cell} has {_shown(book, found, _place(cell))}")
+
+
+@predicate(
+    "spreadsheet.hasFormula",
+    words="in the workbook {path}, the cell {cell} of the sheet {sheet} has a formula",
+    takes={**IN_SHEET, "cell": CELL},
+    example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B4"}, FULL, BARE),
+)
+def has_formula(context: Context, path: str, sheet: str, cell: str) -> Finding:
+    """The cell holds a formula and not just a value."""
+    book, found = _sheet(context, path, sheet)
+    there = found.cells.get(_place(cell))
+    return Finding(there is not None and there.formula is not None, f"{cell} has {_shown(book, found, _place(cell))}")
+
+
+@predicate(
+    "spreadsheet.rowCount",
+    words="in the workbook {path}, the sheet {sheet} has {count} rows where {where}",
+    takes={**IN_SHEET, "count": COUNT},
+    may_take={"where": WHERE},
+    example=Example({"path": "a.xlsx", "sheet": "Stock", "count": 1, "where": {"item": "tea"}}, FULL, BARE),
+)
+def row_count(context: Context, path: str, sheet: str, count: int, where: Mapping[str, Value] | None = None) -> Finding:
+    """Below the names of the columns there are this many rows that are not empty and have these values."""
+    found = sum(_fits(row, where or {}) for row in _rows(context, path, sheet, where or {}))
+    return Finding(found == count, f"there are {found}")
+
+
+@predicate(
+    "spreadsheet.rowExists",
+    words="in the workbook {path}, the sheet {sheet} has a row where {where}",
+    takes={**IN_SHEET, "where": {**WHERE, "minProperties": 1}},
+    example=Example({"path": "a.xlsx", "sheet": "Stock", "where": {"item": "milk", "n": 3.5}}, FULL, BARE),
+)
+def row_exists(context: Context, path: str, sheet: str, where: Mapping[str, Value]) -> Finding:
+    """Below the names of the columns there is a row that has these values."""
+    rows = list(_rows(context, path, sheet, where))
+    return Finding(any(_fits(row, where) for row in rows), f"there are {len(rows)} rows: {quoted(rows)}")
+
+
+@predicate(
+    "spreadsheet.columnSum",
+    words="in the workbook {path}, the column {column} of the sheet {sheet} sums up to {sum} where {where}",
+    takes={**IN_SHEET, "column": TEXT, "sum": {"type": "number"}},
+    may_take={"where": WHERE, "tolerance": TOLERANCE},
+    example=Example(
+        {"path": "a.xlsx", "sheet": "Stock", "column": "n", "sum": 2, "where": {"item": "tea"}}, FULL, BARE
+    ),
+)
+def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context,
+    path: str,
+    sheet: str,
+    column: str,
+    sum: Number,  # noqa: A002
+    where: Mapping[str, Value] | None = None,
+    tolerance: Number = 0,
+) -> Finding:
+    """The numbers of the column, in rows that have these values, sum up to this; what is no number does not count."""
+    fitting = [row for row in _rows(context, path, sheet, {column: None, **(where or {})}) if _fits(row, where or {})]
+    total = exact_sum(value for row in fitting if _is_number(value := _clear(row[column])))
+    return Finding(near(total, sum, tolerance), f"the sum over {len(fitting)} rows is {float(total)!r}")
+
+
+@predicate(
+    "spreadsheet.namedRangeIs",
+    words="in the workbook {path}, the name {name} refers to {refers_to}",
+    takes={"path": PATH, "name": NAME, "refers_to": {"type": "string", "minLength": 1}},
+    example=Example({"path": "a.xlsx", "name": "total", "refers_to": "Stock!$B$4"}, FULL, BARE),
+)
+def named_range_is(context: Context, path: str, name: str, refers_to: str) -> Finding:
+    """The workbook has a name of this spelling, in any case, that refers to this; compared as formulas are."""
+    there = {key.casefold(): refers for key, refers in open_book(context, path).workbook.names.items()}
+    refers = there.get(name.casefold())
+    found = f"it refers to {quoted(refers)}" if refers is not None else f"the names are {listed(list(there))}"
+    return Finding(refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", "")), found)
+
+
+@predicate(
+    "spreadsheet.tableExists",
+    words="in the workbook {path}, the sheet {sheet} has a table {name}",
+    takes={**IN_SHEET, "name": NAME},
+    may_take={"area": AREA, "columns": names(TEXT)},
+    example=Example({"path": "a.xlsx", "sheet": "Stock", "name": "Stock1", "area": "A1:C4"}, FULL, BARE),
+)
+def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
+    context: Context,
+    path: str,
+    sheet: str,
+    name: str,
+    area: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> Finding:
+    """The sheet has a table of this name, in any case, and of this area and these columns where they are given."""
+    _, found = _sheet(context, path, sheet)
+    fits = any(
+        table.name.casefold() == name.casefold()
+        and area in {None, table.area}
+        and (columns is None or tuple(columns) == table.columns)
+        for table in found.tables
+    )
+    return Finding(fits, f"the tables are {listed([f'{table.name} {table.area}' for table in found.tables])}")
+
+
+@predicate(
+    "spreadsheet.cellsMerged",
+    words="in the workbook {path}, the cells {area} of the sheet {sheet} are merged",
+    takes={**IN_SHEET, "area": AREA},
+    example=Example(
+        {"path": "a.xlsx", "sheet": "Notes", "area": "A1:B1"},
+        partial(workbook, "a.xlsx", {"Notes": [["x"]]}, merged="A1:B1"),
+        FULL,
+    ),
+)
+def cells_merged(context: Context, path: str, sheet: str, area: str) -> Finding:
+    """Just this area is merged into one cell."""
+    _, found = _sheet(context, path, sheet)
+    return Finding(area in found.merged, f"merged are {listed(found.merged)}")
+
+
+def _place(cell: str) -> Place:
+    try:
+        return place_of(cell)
+    except ValueError:
+        raise Lacking(f"no sheet has a cell {cell}") from None
+
+
+def _cells(area: str) -> Iterator[list[Place]]:
+    try:
+        (top, left), (bottom, right) = area_of(area)
+    except ValueError:
+        raise Lacking(f"no sheet has an area {area}") from None
+    if (bottom - top + 1) * (right - left + 1) > MAX_AREA:
+        raise Lacking(f"the area {area} has more than {MAX_AREA} cells, which no task asks for")
+    for row in range(top, bottom + 1):
+        yield [(row, column) for column in range(left, right + 1)]
+
+
+def _compared(
+    book: Book, sheet: str, there: Sequence[Sequence[Place]], rows: Sequence[Sequence[Value]], tolerance: Number
+) -> Finding:
+    """Compare cells with values; both are rows."""
+    shape = [len(row) for row in there]
+    if shape != [len(row) for row in rows]:
+        return Finding(holds=False, found=f"the area has {len(shape)} rows of {max(shape, default=0)} cells")
+    wrong = [
+        f"{name_of(place)} has {quoted(book.value(sheet, place))}"
+        for places, values in zip(there, rows, strict=True)
+        for place, value in zip(places, values, strict=True)
+        if not _same(book.value(sheet, place), value, tolerance)
+    ]
+    return Finding(not wrong, listed(wrong) if wrong else "every cell is as it should be")
+
+
+def _rows(
+    context: Context, path: str, sheet: str, columns: Mapping[str, Value]
+) -> Iterator[dict[str, Value | Unclear]]:
+    """Give the rows of a sheet, by the names of the columns in its first row."""
+    book, found = _sheet(context, path, sheet)
+    lines = sorted({row for row, _ in found.cells})
+    if not lines:
+        raise Lacking(f"{quoted(sheet)} is empty")
+    heads = {place[1]: str(book.value(sheet, place)) for place in sorted(found.cells) if place[0] == lines[0]}
+    for column in columns:
+        if (times := list(heads.values()).count(column)) != 1:
+            raise Lacking(f"{times} columns have the name {quoted(column)}; there are {listed(list(heads.values()))}")
+    for row in lines[1:]:
+        values = {name: book.value(sheet, (row, column)) for column, name in heads.items()}
+        if any(value is not None for value in values.values()):
+            yield values
+
+
+def _fits(row: Mapping[str, Value | Unclear], where: Mapping[str, Value]) -> bool:
+    return all(_same(row[column], value) for column, value in where.items())
+
+
+def _same(there: Value | Unclear, value: Value, tolerance: Number = 0) -> bool:
+    there = _clear(there)
+    if tolerance and _is_number(there) and _is_number(value):
+        return near(exact(there), value, tolerance)
+    return cell_equal(there, value)
+
+
+def _clear(value: Value | Unclear) -> Value:
+    if isinstance(value, Unclear):
+        raise Spoiled("a cell that counts has a formula that we cannot calculate")
+    return value
+
+
+def _is_number(value: Value) -> TypeGuard[int | float]:
+    return is_number(value)
+
+
+def _shown(book: Book, sheet: Sheet, place: Place) -> str:
+    cell = sheet.cells.get(place)
+    if cell is not None and cell.formula is not None:
+        return f"the formula {quoted(cell.formula)}, which comes to {quoted(book.value(sheet.name, place))}"
+    return quoted(book.value(sheet.name, place))
