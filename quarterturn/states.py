@@ -9,24 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from quarterturn.errors import Malformed, Unavailable
 from sandbox.box import Box, Limits
 from sandbox.errors import SandboxError
-from sandbox.reading import WRECKAGE, snapshot
+from sandbox.frozen import FrozenState
+from sandbox.judge import JUDGING, Question
+from sandbox.reading import WRECKAGE, in_data, snapshot
 from sandbox.servers import SERVERS
 from sandbox.servers.check import check
 from vault.canonical import parse_object
 from verifiers.errors import VerifierError
-from verifiers.states.snapshot import written
-from verifiers.views import Node, Tree
+from verifiers.language import predicate as predicates
+from verifiers.views import DIRECTORY, Node, Tree
 
 MAX_FILE = 64 * 1024 * 1024
 ROOM = Limits(tmpfs=4 * MAX_FILE)
 
 
-def read(folder: Path, make_box: Callable[[], Box]) -> dict[str, Tree]:
-    """Read every namespace's state.
+def read(folder: Path, make_box: Callable[[], Box]) -> FrozenState:
+    """Take every namespace's state up, as one that a world left: each lies in a folder named after its namespace.
+
+    What the files hold is not looked into here, but for `redis.json`, which is a document like a task's.
 
     Args:
         folder: where they lie.
@@ -36,16 +41,32 @@ def read(folder: Path, make_box: Callable[[], Box]) -> dict[str, Tree]:
         Malformed: an entry is the state of no namespace, or cannot be read; the message names it.
         Unavailable: a backend must be started and cannot be.
     """
-    states: dict[str, Tree] = {}
+    nodes: dict[str, Node] = {}
+    dumps: dict[str, bytes] = {}
     for path in sorted(folder.iterdir()):
         name = path.name if path.is_dir() else path.stem
-        if name in states:
+        if name in nodes:
             raise Malformed(f"{folder} holds the state of {name} twice, as a folder and as a file; leave one there")
-        states[name] = _read(path, name, make_box)
-    return states
+        taken = _taken(path, name, make_box)
+        nodes[name] = DIRECTORY
+        if isinstance(taken, bytes):
+            dumps[name] = taken
+        else:
+            nodes |= taken.under(name)
+    return FrozenState(Tree(nodes).to_tar(), dumps)
 
 
-def _read(path: Path, name: str, make_box: Callable[[], Box]) -> Tree:
+def question(document: Any, folder: Path) -> Question:
+    """Give what is asked of the states in a folder.
+
+    Raises:
+        Malformed: of `verifiers.errors`: the document is no predicate.
+    """
+    names = [path.name if path.is_dir() else path.stem for path in folder.iterdir()]
+    return Question(document, predicates.parse(document), {name: name for name in names})
+
+
+def _taken(path: Path, name: str, make_box: Callable[[], Box]) -> Tree | bytes:
     try:
         if path.is_dir():
             return Tree.from_directory(path)
@@ -63,30 +84,31 @@ def _database(path: Path, _: Callable[[], Box]) -> Tree:
     return Tree({"main.db": Node("file", path.read_bytes())})
 
 
-def _keys(path: Path, make_box: Callable[[], Box]) -> Tree:
+def _keys(path: Path, make_box: Callable[[], Box]) -> bytes:
     document = parse_object(path.read_bytes(), str(path), max_size=MAX_FILE)
     server = SERVERS["redis"]
     check(server.state_schema, document, str(path))
     return _started(path, "redis", server.seed(document), make_box)
 
 
-def _dump(path: Path, make_box: Callable[[], Box]) -> Tree:
+def _dump(path: Path, make_box: Callable[[], Box]) -> bytes:
     return _started(path, "postgres", Tree({"seed.sql": Node("file", path.read_bytes())}), make_box)
 
 
-def _started(path: Path, name: str, tree: Tree, make_box: Callable[[], Box]) -> Tree:
+def _started(path: Path, name: str, tree: Tree, make_box: Callable[[], Box]) -> bytes:
     """Have the backend take a state in, and read it back as after a run."""
+    server = SERVERS[name]
     try:
-        said = snapshot(make_box(), SERVERS[name], tree, ROOM)
+        said = snapshot(make_box(), server, in_data(server, tree), JUDGING, limits=ROOM)
     except SandboxError as error:
         raise Unavailable(f"{path} needs a throwaway {name}, which cannot be started: {error}") from error
-    if said == written(WRECKAGE):
+    if said == WRECKAGE:
         hint = "; make a dump with `pg_dump --no-owner --no-privileges`" if name == "postgres" else ""
         raise Malformed(f"{path} cannot be loaded by {name}{hint}")
     return said
 
 
-_FILES: Mapping[str, tuple[tuple[str, ...], Callable[[Path, Callable[[], Box]], Tree]]] = {
+_FILES: Mapping[str, tuple[tuple[str, ...], Callable[[Path, Callable[[], Box]], Tree | bytes]]] = {
     "sqlite": ((".db", ".sqlite", ".sqlite3"), _database),
     "redis": ((".json",), _keys),
     "postgres": ((".sql",), _dump),

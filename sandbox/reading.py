@@ -50,12 +50,12 @@ def read_back(box: Box, task: Task, state: FrozenState, limits: Limits, judging:
     for server in servers_of(task.document):
         if server.reader and server.name in looked_at:
             folder = judging.extract(state, server.root)
-            state = state.with_dump(server.name, snapshot(box, server, folder, limits, judging))
+            state = state.with_dump(server.name, snapshot(box, server, folder, judging, limits=limits))
     return state
 
 
 def snapshot(
-    box: Box, server: Server, folder: Seed, limits: Limits, judging: Judging, seconds: float = SECONDS
+    box: Box, server: Server, folder: Seed, judging: Judging, *, limits: Limits, seconds: float = SECONDS
 ) -> bytes:
     """Give the document that stands for what is in one server's folder.
 

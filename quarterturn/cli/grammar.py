@@ -158,20 +158,22 @@ def predicate_check(
     from quarterturn import states
     from quarterturn.boxes import choose_box
     from quarterturn.errors import NotFound
+    from sandbox.frozen import FrozenState
+    from sandbox.judge import JUDGING
     from vault.canonical import parse
-    from verifiers.language import predicate as predicates
     from verifiers.language.verdict import Verdict
-    from verifiers.states.in_process import judge
-    from verifiers.views import Views
+    from verifiers.views import Tree
 
     if not predicate.is_file():
         raise NotFound(f"there is no file {predicate}")
     if not state.is_dir():
         raise NotFound(f"there is no folder {state}")
     document = parse(predicate.read_bytes(), str(predicate))
-    parsed = predicates.parse(document.get("success_predicate", document) if isinstance(document, dict) else document)
+    asked = states.question(
+        document.get("success_predicate", document) if isinstance(document, dict) else document, state
+    )
     found = states.read(state, lambda: choose_box(box or "auto"))
-    evidence = judge(parsed, Views(found, answer))
+    evidence = JUDGING.verdict(asked, found, answer, lambda: FrozenState(Tree({}).to_tar())).evidence
     data = evidence.as_json()
     Output(as_json=as_json).result(
         data,

@@ -29,9 +29,9 @@ from sandbox.forking import serve
 from sandbox.judge import message
 from sandbox.judge.child import READER_USER, run
 from sandbox.judge.loading import prepare
+from sandbox.judge.mutators import MUTATORS
 from sandbox.mistakes.make import Mutant
 from sandbox.mistakes.make import mutants as mutants_of
-from sandbox.servers import SERVERS
 from verifiers.errors import Malformed as NoState
 from verifiers.language import predicate as predicates
 from verifiers.normal import NormalState, encode
@@ -86,7 +86,7 @@ def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read it after some changes."""
     trees = _trees(header["roots"], header["dumps"], parts)
     for server, change in header["changes"]:
-        trees[server] = SERVERS[server].mutate(trees.get(server, Tree({})), change)
+        trees[server] = MUTATORS[server](trees.get(server, Tree({})), change)
     return message.answer("done", part=_Forms(header["looked_at"]).reading([(Mutant("", "broken"), trees)]))
 
 
@@ -101,7 +101,7 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         trees = dict(after)
         try:
             for server, change in mutant.changes:
-                trees[server] = SERVERS[server].mutate(trees[server], change)
+                trees[server] = MUTATORS[server](trees[server], change)
         except Malformed:
             continue
         cases.append((mutant, trees))

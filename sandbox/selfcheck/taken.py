@@ -21,11 +21,13 @@ from pathlib import Path
 
 from sandbox.box import Box, Limits
 from sandbox.errors import Lost, Malformed
+from sandbox.frozen import FrozenState
+from sandbox.judge import JUDGING
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS
 from sandbox.servers import Server
-from sandbox.world import judge, seed
+from sandbox.world import question_of, seed, untouched
 from verifiers import views
 from verifiers.language.verdict import Verdict
 from verifiers.views import Tree
@@ -61,27 +63,28 @@ def _attempt(box: Box, name: str) -> Attempt:
     spec = ATTEMPTS[name]
     make = partial(Attempt, name, spec.group, spec.control)
     started = time.monotonic()
+    task = drill_task()
     try:
-        tree = _frozen(box, name)
+        state = _frozen(box, name)
+        verdict = JUDGING.verdict(question_of(task), state, None, partial(untouched, task.document)).verdict
     except Malformed as error:
         return make("bounded", f"the state was refused: {error}")
-    verdict = judge(drill_task(), tree, None).verdict
     if verdict is not Verdict.FALSE:
         return make("escaped", f"the verdict is {verdict.value}")
-    if leaked := [path for path, node in tree.items() if b"root:" in node.data or b"QUARTERTURN" in node.data]:
-        return make("escaped", f"{leaked[0]} holds what is not the world's")
-    if torn := [name for name in "0123" if not _whole(tree, name)]:
+    if leaked := [word for word in (b"root:", b"QUARTERTURN") if word in state.tar]:
+        return make("escaped", f"{leaked[0]!r} is in it, which is not the world's")
+    if torn := [name for name in "0123" if not _whole(state, name)]:
         return make("escaped", f"the state was written to while it was read: {torn}")
-    return make("blocked", f"{len(tree)} entries were read in {time.monotonic() - started:.1f} s, and judged false")
+    return make("blocked", f"{state.size} bytes were read in {time.monotonic() - started:.1f} s, and judged false")
 
 
-def _whole(tree: Tree, number: str) -> bool:
+def _whole(state: FrozenState, number: str) -> bool:
     """Say whether what a daemon wrote one after the other, on either side of what takes long to read, fits together."""
-    first, last = (tree.get(f"files/{letter}{number}") for letter in "az")
-    return first is None or last is None or int(first.data or 0) - int(last.data or 0) in {0, 1}
+    first, last = (int(JUDGING.look(state, f"files/{letter}{number}") or 0) for letter in "az")
+    return first - last in {0, 1}
 
 
-def _frozen(box: Box, name: str) -> Tree:
+def _frozen(box: Box, name: str) -> FrozenState:
     """Start a world with the hostile program in it, let it do its worst, and freeze it."""
     world = box.world([_server(name)], seed(drill_task().document), LIMITS)
     try:
@@ -103,7 +106,6 @@ def _server(name: str) -> Server:
         tools={},
         state_schema={},
         seed=lambda _: Tree({}),
-        mutate=lambda tree, _: tree,
         mutations={},
     )
 

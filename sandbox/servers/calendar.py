@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.servers.calendar_change import EVENT, ID, MUTATIONS, TODO, item_of, mutate
+from sandbox.servers.calendar_schema import EVENT, ID, MUTATIONS, TODO, item_of
 from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
 from verifiers.states.calendar.examples import calendar_tree
@@ -86,7 +86,6 @@ CALENDAR = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend(

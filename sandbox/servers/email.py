@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.servers.email_change import FOLDER, MESSAGE, MUTATIONS, mutate
+from sandbox.servers.email_schema import FOLDER, MESSAGE, MUTATIONS
 from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
 from verifiers.states.mailbox.writer import Letter, maildir
@@ -128,7 +128,6 @@ EMAIL = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend(

@@ -165,7 +165,6 @@ FILESYSTEM = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
 )

@@ -12,7 +12,6 @@ that only depends on its place; the world's time begins at `now`.
 from __future__ import annotations
 
 from sandbox.forge.records import TOKEN
-from sandbox.servers.github_changes import mutate
 from sandbox.servers.github_schema import MUTATIONS, STATE
 from sandbox.servers.github_seed import seed
 from sandbox.servers.recorded import load
@@ -34,7 +33,6 @@ GITHUB = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend((_PYTHON, "-I", "-S", f"{FORGE}/sandbox/forge", f"{DATA}/{ROOT}", SOCKET)),

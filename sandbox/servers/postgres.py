@@ -19,7 +19,7 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.servers.check import encoded
-from sandbox.servers.postgres_change import MUTATIONS, mutate
+from sandbox.servers.postgres_schema import MUTATIONS
 from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
 from verifiers.views import Node, Tree
@@ -155,7 +155,6 @@ POSTGRES = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend((*_CLUSTER, "keep"), needs=(f"{PROGRAMS}/postgres/template.tar",)),

@@ -17,7 +17,7 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.check import encoded
 from sandbox.servers.recorded import load
-from sandbox.servers.redis_change import MUTATIONS, mutate
+from sandbox.servers.redis_schema import MUTATIONS
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
 from verifiers.views import Node, Tree
 
@@ -83,7 +83,6 @@ REDIS = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend((*_STORE, "keep"), needs=("/usr/bin/redis-check-rdb",)),

@@ -1,4 +1,4 @@
-"""What we know about one MCP server: how to start it, seed it, list its tools and spoil its state."""
+"""What we know about one MCP server: how to start it, seed it, list its tools and what may be changed in its state."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Server:
         tools: the recorded tool list: name on the server -> `{"description", "inputSchema"}`.
         state_schema: JSON Schema of this server's part of `initial_state`.
         seed: builds the folder's content from that part. Pure: the same state gives the same bytes.
-        mutate: gives a copy of a final state with one thing changed, for admission's mutants.
-        mutations: JSON Schema of what `mutate` takes.
+        mutations: JSON Schema of the changes that admission's mutants may make to a final state; a reader process makes
+            them (`sandbox.judge.mutators`).
         mode: how a client connects: `legacy` is the initialize handshake that every server answers; probing for a
             newer one makes old servers log an error for each guess.
         on_demand: whether a world starts it with the first word to it, and not with the world. Most of a task's servers
@@ -68,7 +68,6 @@ class Server:
     tools: Mapping[str, Mapping[str, Any]] = field(repr=False)
     state_schema: Mapping[str, Any] = field(repr=False)
     seed: Callable[[Mapping[str, Any]], Tree]
-    mutate: Callable[[Tree, Mapping[str, Any]], Tree]
     mutations: Mapping[str, Any] = field(repr=False)
     mode: Literal["legacy", "auto"] = "legacy"
     on_demand: bool = False

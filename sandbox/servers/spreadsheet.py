@@ -16,7 +16,7 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import PATH
 from sandbox.servers.recorded import load
 from sandbox.servers.server import DATA, PROGRAMS, Server
-from sandbox.servers.spreadsheet_change import AREA, MUTATIONS, NAME, SHEET, VALUE, mutate
+from sandbox.servers.spreadsheet_schema import AREA, MUTATIONS, NAME, SHEET, VALUE
 from verifiers.states.workbook.examples import cell_of
 from verifiers.states.workbook.model import Place, Sheet, Table, Workbook, area_of
 from verifiers.states.workbook.writer import write_workbook
@@ -153,7 +153,6 @@ SPREADSHEET = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
 )

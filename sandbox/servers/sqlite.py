@@ -140,7 +140,6 @@ SQLITE = Server(
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
-    mutate=mutate,
     mutations=MUTATIONS,
     on_demand=True,
 )

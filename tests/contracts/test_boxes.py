@@ -69,7 +69,6 @@ def server(name, *command, root="files"):
         tools={},
         state_schema={},
         seed=lambda state: Tree({}),
-        mutate=lambda tree, change: tree,
         mutations={},
     )
 

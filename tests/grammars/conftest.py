@@ -10,6 +10,7 @@ import pytest
 from grammars.grammar import Draft, Grammar
 from grammars.load import parse
 from grammars.sample import sample
+from sandbox.judge.mutators import MUTATORS
 from sandbox.prover import Spoiled
 from sandbox.servers.filesystem import FILESYSTEM
 from vault.task import Task
@@ -107,7 +108,7 @@ class MemoryProver:
     def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
         if "answer" in mutant:
             return _judge(document, proved.state, mutant["answer"])
-        return _judge(document, FILESYSTEM.mutate(proved.state, mutant["change"]), None)
+        return _judge(document, MUTATORS["filesystem"](proved.state, mutant["change"]), None)
 
     def spoiled(self, document: Mapping[str, Any], proved: Any) -> Sequence[Spoiled]:
         return [Spoiled("gone", "broken", _judge(document, Tree({}), None).verdict), *self.more]

@@ -31,7 +31,7 @@ SERVER = "import pathlib, sys\nfor line in sys.stdin: print(pathlib.Path('said')
 
 
 def a_server(keeper, **more):
-    nothing = {"mutate": lambda tree, change: tree, "mutations": {}, "tools": {}, "state_schema": {}}
+    nothing = {"mutations": {}, "tools": {}, "state_schema": {}}
     return Server(
         name="kept",
         package="p",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from sandbox.judge.mutators import MUTATORS
 from sandbox.mistakes import memory, postgres, redis
 from sandbox.mistakes.make import mutants
 from sandbox.servers import SERVERS
@@ -30,7 +31,7 @@ def test_every_predicate_can_be_broken_where_it_holds(name):
     (broken,) = (one for one in mutants(parsed, {}, holds.states, None) if one.kind == "broken")
     states = dict(holds.states)
     for server, change in broken.changes:
-        states[server] = SERVERS[server].mutate(states[server], change)
+        states[server] = MUTATORS[server](states[server], change)
     assert judge(parsed, replace(holds, states=states)).verdict is Verdict.FALSE
 
 
@@ -38,7 +39,7 @@ def made(server, before, after):
     """Make each mistake, see that it changes something, and give their kinds."""
     found = list(MODULES[server].mistakes(before, after))
     for name, change in found:
-        assert dict(SERVERS[server].mutate(after, change)) != dict(after), name
+        assert dict(MUTATORS[server](after, change)) != dict(after), name
     return {name.partition(" ")[0] for name, _ in found}
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sandbox.errors import Malformed
+from sandbox.judge.mutators import MUTATORS
 from sandbox.mistakes import answer, calendar, email, filesystem, git, github, spreadsheet, sqlite
 from sandbox.mistakes.make import mutants
 from sandbox.mistakes.texts import other, wrong
@@ -36,7 +37,7 @@ KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in NAMESPACE
 def spoiled(before, views, mutant):
     states = dict(views.states)
     for server, change in mutant.changes:
-        states[server] = SERVERS[server].mutate(states[server], change)
+        states[server] = MUTATORS[server](states[server], change)
     return replace(views, states=states, answer=views.answer if mutant.answer is None else mutant.answer)
 
 
@@ -74,7 +75,7 @@ def test_typical_mistakes_with_files_follow_from_what_the_solution_changed():
     }
     assert made(filesystem, before, after) == expected
     for name, change in filesystem.mistakes(before, after):
-        spoilt = SERVERS["filesystem"].mutate(after, change)
+        spoilt = MUTATORS["filesystem"](after, change)
         assert dict(spoilt) != dict(after), name
 
 
@@ -90,7 +91,7 @@ def test_typical_mistakes_with_tables_follow_from_what_the_solution_changed():
     }
     assert made(sqlite, before, after) == expected
     for name, change in sqlite.mistakes(before, after):
-        spoilt = SERVERS["sqlite"].mutate(after, change)
+        spoilt = MUTATORS["sqlite"](after, change)
         assert dict(spoilt) != dict(after), name
 
 
@@ -102,7 +103,7 @@ def test_typical_mistakes_with_repositories_follow_from_what_the_solution_change
     expected = {"left-out", "commit-too-many", "wrong-message", "other-branch-touched"}
     assert made(git, before, after) == expected
     for name, change in git.mistakes(before, after):
-        spoilt = SERVERS["git"].mutate(after, change)
+        spoilt = MUTATORS["git"](after, change)
         assert dict(spoilt) != dict(after), name
 
 
@@ -144,4 +145,4 @@ def test_a_row_too_many_is_a_row_more_or_no_mutant_at_all():
     before, after = database([base[0]]).states["sqlite"], database(base).states["sqlite"]
     change = dict(sqlite.mistakes(before, after))["row-too-many t"]
     with pytest.raises(Malformed):
-        SERVERS["sqlite"].mutate(after, change)
+        MUTATORS["sqlite"](after, change)

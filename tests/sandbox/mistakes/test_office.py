@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sandbox.judge.mutators import MUTATORS
 from sandbox.mistakes import calendar, email, spreadsheet
 from sandbox.servers import SERVERS
 
@@ -10,14 +11,14 @@ def left(server, state, *changes):
     """Give the state before and after some changes."""
     before = after = SERVERS[server].seed(state)
     for change in changes:
-        after = SERVERS[server].mutate(after, change)
+        after = MUTATORS[server](after, change)
     return before, after
 
 
 def made(module, server, before, after):
     mistakes = list(module.mistakes(before, after))
     for name, change in mistakes:
-        assert dict(SERVERS[server].mutate(after, change)) != dict(after), name
+        assert dict(MUTATORS[server](after, change)) != dict(after), name
     return {name.partition(" ")[0] for name, _ in mistakes}
 
 
