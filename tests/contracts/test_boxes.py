@@ -23,6 +23,7 @@ from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Server
 from verifiers.views import DIRECTORY, Node, Tree
 
+from ..frozen import content
 from ..patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
@@ -147,7 +148,7 @@ def test_servers_talk_apart_and_what_comes_back_is_the_seed(box):
         sender.join()
         assert set(talk.heard) == {1, 2}
         assert "first" not in repr(world) + repr(vars(world))
-        frozen = world.freeze(PATIENCE)
+        frozen = content(world.freeze(PATIENCE))
         with pytest.raises(EOFError):  # the gateway sees the end
             talk.listen(1, b"never")
     modes = {path: node.mode for path, node in frozen.items() if node.kind != "symlink"}
@@ -182,7 +183,7 @@ def test_what_servers_did_is_in_the_frozen_state(box):
         talk.say(1, b"still here\n")
         assert talk.listen(1, b"\n") == b"still here\n"
         assert world.facts().running
-        frozen = world.freeze(PATIENCE).below("files")
+        frozen = content(world.freeze(PATIENCE)).below("files")
     assert frozen["new.txt"].data == b"new\n"
     assert "run.sh" not in frozen
     assert (frozen["pointer"].kind, frozen["pointer"].target) == ("symlink", "new.txt")
@@ -196,14 +197,14 @@ def test_a_gateway_that_talks_nonsense_is_cut_off_and_the_state_can_be_read(box)
     with a_world(box, server("cat", "/bin/cat")) as (world, talk):
         with contextlib.suppress(OSError):
             talk.end.sendall(b"\x01\xff\xff\xff\xff" + b"x" * 100_000)
-        assert "files/a.txt" in world.freeze(PATIENCE)
+        assert "files/a.txt" in content(world.freeze(PATIENCE))
 
 
 def test_a_gateway_that_never_reads_holds_nothing_up(box):
     with a_world(box, server("flood", "/bin/sh", "-c", "while :; do echo flood flood flood; done")) as (world, talk):
         talk.listen(1, b"flood")
         until(lambda: waits(talk.end) > 1 << 10, "what nobody reads")
-        assert "files/a.txt" in world.freeze(PATIENCE)
+        assert "files/a.txt" in content(world.freeze(PATIENCE))
 
 
 def waits(end):
@@ -219,7 +220,7 @@ def test_a_server_that_never_reads_holds_nothing_up(box):
             talk.say(1, b"x" * (MIB // 2))
         talk.say(2, b"hello\n")
         assert talk.listen(2, b"\n") == b"hello\n"
-        assert "files/a.txt" in world.freeze(PATIENCE)
+        assert "files/a.txt" in content(world.freeze(PATIENCE))
 
 
 DEEP = "i=0; while [ $i -lt 200 ]; do mkdir d; cd d; i=$((i+1)); done; echo done; sleep 600"
@@ -252,7 +253,7 @@ def test_nothing_in_a_world_is_root_or_sees_the_host_and_a_daemon_dies_before_th
     script = f"{look}; {daemon} until [ -e tick ]; do sleep 0.02; done; echo end; sleep 600"
     with a_world(walled, server("look", "/bin/sh", "-c", script)) as (world, talk):
         uid, routes, processes, _ = talk.listen(1, b"end").split()
-        assert "files/tick" in world.freeze(PATIENCE)
+        assert "files/tick" in content(world.freeze(PATIENCE))
     assert (uid, routes) == (b"65532", b"1")
     assert int(processes) < 8
 
@@ -262,7 +263,7 @@ def test_a_full_disk_in_a_world_is_its_own(walled):
     with a_world(walled, server("fill", "/bin/sh", "-c", script)) as (world, talk):
         size = int(talk.listen(1, b"\n"))
         assert size <= LIMITS.tmpfs
-        assert len(world.freeze(PATIENCE)["files/big"].data) == size
+        assert len(content(world.freeze(PATIENCE))["files/big"].data) == size
 
 
 @pytest.mark.needs("root")

@@ -11,6 +11,7 @@ from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Backend, Server
 from verifiers.views import DIRECTORY, Tree
 
+from ..frozen import content
 from ..patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
@@ -81,13 +82,13 @@ def test_at_the_freeze_it_gets_the_time_to_write_down_what_it_holds(world):
     with one.channel() as channel:
         channel.sendall(frames.pack(1, b"hello\n"))
         hear(channel)
-        assert one.freeze(PATIENCE)["kept/kept"].data == b"started and kept"
+        assert content(one.freeze(PATIENCE))["kept/kept"].data == b"started and kept"
 
 
 def test_one_that_nobody_asked_for_has_touched_nothing(world):
     one = world(KEEPER, on_demand=True)
     with one.channel():
-        assert sorted(one.freeze(PATIENCE)) == ["kept"]
+        assert sorted(content(one.freeze(PATIENCE))) == ["kept"]
 
 
 def test_one_that_ends_before_it_is_ready_is_told_and_so_is_its_server(world):
@@ -117,4 +118,4 @@ def test_one_that_does_not_stop_is_killed_and_what_it_left_is_read(world):
     with one.channel() as channel:
         channel.sendall(frames.pack(1, b"hello\n"))
         hear(channel)
-        assert sorted(one.freeze(PATIENCE)) == ["kept", "kept/said"]
+        assert sorted(content(one.freeze(PATIENCE))) == ["kept", "kept/said"]

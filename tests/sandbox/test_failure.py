@@ -55,6 +55,12 @@ CASES = [
     ("our clock jumped over its time", replace(DONE, ended="time-exceeded", stalled=True), "unclear", "clock-jumped"),
     ("it made a call too many", replace(DONE, ended="steps-exceeded"), "theirs", "steps-exceeded"),
     ("its time ran out", replace(DONE, ended="time-exceeded"), "theirs", "time-exceeded"),
+    (
+        "a reader or a judge failed, twice, the second time alone",
+        replace(DONE, stage=Stage.FROZEN, unjudged=True),
+        "unclear",
+        "judge-lost",
+    ),
     ("the predicate could not be evaluated", replace(DONE, stage=Stage.FROZEN), "unclear", "not-evaluated"),
     (
         "a probe of the predicate could not be made",
@@ -76,6 +82,7 @@ def every_fact():
         "agent": [None, ENDED, CUT_OFF, LOST],
         "world": worlds,
         "too_large": [False, True],
+        "unjudged": [False, True],
         "stalled": [False, True],
         "servers_lost": [0, 1],
         "servers_late": [0, 1],
@@ -86,7 +93,8 @@ def every_fact():
     assert values.keys() == Facts.__dataclass_fields__.keys()
     for combination in itertools.product(*values.values()):
         facts = Facts(*combination)
-        if facts.stage in (Stage.AGENT, Stage.SESSION) or not facts.freeze_late:  # only what was frozen can be late
+        unfrozen = facts.stage in (Stage.AGENT, Stage.SESSION)
+        if (unfrozen or not facts.freeze_late) and (facts.stage == Stage.FROZEN or not facts.unjudged):
             yield facts
 
 
@@ -248,4 +256,4 @@ def test_the_classifier_is_pure():
     tree = ast.parse(inspect.getsource(failure))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     pure = {"__future__", "collections.abc", "dataclasses", "enum", "typing"}
-    assert imported == pure | {"sandbox", "sandbox.transcript", "verifiers.verdict"}
+    assert imported == pure | {"sandbox", "sandbox.transcript", "verifiers.language.verdict"}

@@ -12,6 +12,7 @@ from sandbox.memory_box import MemoryBox, ToolError
 from sandbox.servers import SERVERS
 from verifiers.views import DIRECTORY, Node, Tree
 
+from ..frozen import content
 from ..patience import PATIENCE
 from .builders import listening
 
@@ -59,7 +60,7 @@ def test_a_world_answers_calls_and_its_state_is_what_they_left(box):
         assert call(end, 4, "tools/call", name="none", arguments={})["isError"]
         frozen = world.freeze(PATIENCE)
         assert end.recv(1) == b"", "the gateway sees the end"
-    assert dict(frozen) == {**SEED, "files/b": Node("file", b"new")}
+    assert dict(content(frozen)) == {**SEED, "files/b": Node("file", b"new")}
     assert world.facts().running
     world.close()
     world.close()

@@ -10,16 +10,20 @@ import pytest
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost
+from sandbox.frozen import FrozenState
+from sandbox.judge import JUDGING, Question
 from sandbox.prover import BoxProver
-from sandbox.reading import WRECKAGE, read_back, snapshot
+from sandbox.reading import WRECKAGE, in_data, read_back, snapshot
 from sandbox.servers import SERVERS
 from sandbox.terms import Terms
+from sandbox.world import question_of
 from vault.task import Task
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
 from verifiers.states.snapshot import FILE
-from verifiers.views import DIRECTORY, Node, Tree, Views
+from verifiers.views import DIRECTORY, Node, Tree
+
+from ..frozen import content
 
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
 STOCK = {"columns": [["id", "serial primary key"], ["item", "text"], ["price", "numeric"]], "rows": [[1, "lamp", 5]]}
@@ -66,11 +70,13 @@ def played_apart(cases, where):
 
 
 def read(server, folder, **more):
-    return snapshot(BwrapBox(), server, folder, Terms().world, **more)
+    return snapshot(BwrapBox(), server, in_data(server, folder), JUDGING, limits=Terms().world, **more)
 
 
-def said_of(server, tree, predicate):
-    return judge(parse(predicate), Views({server.name: tree})).verdict
+def said_of(server, dump, predicate):
+    left = FrozenState(Tree({}).to_tar()).with_dump(server.name, dump)
+    question = Question(predicate, parse(predicate), {server.name: server.root})
+    return JUDGING.verdict(question, left, None, lambda: left).verdict
 
 
 @pytest.mark.box
@@ -209,9 +215,9 @@ def left():
     prover = BoxProver(BwrapBox())
     kept = {}
 
-    def keep(box, task, tree, limits):
-        kept["tree"] = tree
-        return read_back(box, task, tree, limits)
+    def keep(box, task, state, *rest):
+        kept["tree"] = content(state)
+        return read_back(box, task, state, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sandbox.prover.read_back", keep)
@@ -251,7 +257,7 @@ def test_what_was_written_beside_the_data_is_not_obeyed(left):
 def test_a_cluster_that_cannot_be_read_is_wreckage_and_not_our_failure(left, path):
     nodes = {name: node for name, node in left.items() if name != path and not name.startswith(f"{path}/")}
     tree = read(POSTGRES, Tree({**nodes, path: Node("file", b"wreck")}))
-    assert json.loads(tree[FILE].data) == WRECKAGE
+    assert tree == WRECKAGE
     assert said_of(POSTGRES, tree, {"not": LIE}) is Verdict.FALSE
 
 
@@ -267,7 +273,7 @@ def test_a_folder_that_holds_nothing_is_wreckage(left):
 @pytest.mark.slow
 def test_a_dump_that_is_none_is_wreckage():
     tree = read(REDIS, Tree({"dump.rdb": Node("file", b"REDIS0011nonsense")}))
-    assert json.loads(tree[FILE].data) == WRECKAGE
+    assert tree == WRECKAGE
 
 
 @pytest.mark.box
@@ -288,7 +294,8 @@ def test_a_reader_that_does_not_end_is_not_waited_for():
 def test_only_what_a_predicate_looks_at_is_read_back():
     tree = Tree({"postgres": DIRECTORY, "redis": DIRECTORY, **REDIS.seed({}).under("redis")})
     task = Task.parse(a_task({"answer.equals": {"text": "x"}}))
-    assert read_back(BwrapBox(), task, tree, Terms().world) == tree
+    state = FrozenState(tree.to_tar())
+    assert read_back(BwrapBox(), task, state, Terms().world, JUDGING) == state
 
 
 @pytest.mark.box
@@ -302,9 +309,10 @@ def test_no_file_of_the_folder_passes_for_what_its_reader_says():
         }
     )
     probe = {"redis.stringEquals": {"key": "a", "value": "1"}}
-    after = read_back(BwrapBox(), Task.parse(a_task(probe)), tree, Terms().world)
-    assert sorted(after.below("redis")) == [FILE]
-    assert said_of(REDIS, after.below("redis"), probe) is Verdict.TRUE
+    task = Task.parse(a_task(probe))
+    after = read_back(BwrapBox(), task, FrozenState(tree.to_tar()), Terms().world, JUDGING)
+    assert list(after.dumps) == ["redis"]
+    assert JUDGING.verdict(question_of(task), after, None, lambda: after).verdict is Verdict.TRUE
 
 
 @pytest.mark.engine

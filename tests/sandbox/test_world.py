@@ -1,10 +1,13 @@
-"""A task's world: what its data folder holds, and what predicates are shown of it."""
+"""A task's world: what its data folder holds, and what is asked of it."""
 
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.world import seed, servers_of, views
-from verifiers.views import Node, Tree
+from sandbox.selfcheck.drill_task import drill_task
+from sandbox.world import question_of, seed, servers_of, untouched
+from vault.task import Task
+
+from ..frozen import content
 
 TASK = {
     "available_tools": ["filesystem.read_text_file", "sqlite.read_query", "filesystem.write_file"],
@@ -18,16 +21,15 @@ def test_every_server_with_a_listed_tool_is_seeded_and_no_other():
     assert sorted(tree) == ["files", "files/notes", "files/notes/a.txt", "sqlite", "sqlite/main.db"]
 
 
-def test_each_view_is_the_servers_own_folder():
-    shown = views(seed(TASK), servers_of(TASK), "42")
-    assert list(shown.states["filesystem"]) == ["notes", "notes/a.txt"]
-    assert list(shown.states["sqlite"]) == ["main.db"]
-    assert shown.answer == "42"
+def test_a_seed_is_a_state_that_nobody_touched():
+    assert dict(content(untouched(TASK))) == dict(seed(TASK))
 
 
-def test_a_folder_that_an_agent_removed_is_an_empty_view_and_not_a_missing_one():
-    gone = Tree({"files": Node("symlink", target="/etc")})
-    assert len(views(gone, servers_of(TASK), None).states["filesystem"]) == 0
+def test_a_question_names_the_folder_of_each_server_and_what_is_looked_at():
+    task = Task.parse(drill_task().document | {"available_tools": TASK["available_tools"]})
+    question = question_of(task)
+    assert question.roots == {"filesystem": "files", "sqlite": "sqlite"}
+    assert set(question.looked_at) <= question.roots.keys()
 
 
 @pytest.mark.parametrize(

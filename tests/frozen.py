@@ -1,0 +1,18 @@
+"""What is in a frozen state, for tests: they parse in their own process what no runner does."""
+
+from __future__ import annotations
+
+import io
+
+from sandbox.frozen import FrozenState
+from verifiers.states.archive import tree_from_tar
+from verifiers.views import Tree
+
+
+def content(state: FrozenState) -> Tree:
+    """Parse a frozen state.
+
+    Raises:
+        Malformed: of `verifiers.errors`: it is none.
+    """
+    return tree_from_tar(io.BytesIO(state.tar))
