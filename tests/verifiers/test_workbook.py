@@ -6,7 +6,8 @@ import zipfile
 import pytest
 
 from verifiers.errors import Spoiled
-from verifiers.states.workbook.formula import Book, same_formula
+from verifiers.states.workbook.book import same_formula
+from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import Cell, Sheet, Workbook, area_of, name_of, place_of
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.states.workbook.writer import write_workbook
@@ -146,7 +147,7 @@ def test_a_place_has_one_name(text, place):
 )
 def test_a_formula_comes_to(formula, value):
     cells = {(1, 1): Cell(3), (2, 1): Cell(4.5), (3, 1): Cell("x"), (1, 2): Cell(None, formula), (1, 3): Cell(1.5)}
-    book = Book(Workbook((Sheet("S", cells),), {"Half": "S!$C$1"}))
+    book = Calculator(Workbook((Sheet("S", cells),), {"Half": "S!$C$1"}))
     assert book.value("S", (1, 2)) == value
     assert type(book.value("S", (1, 2))) is type(value)
 
@@ -179,7 +180,7 @@ def test_a_formula_that_we_cannot_calculate_counts_against_whoever_put_it_there(
 def test_a_circle_and_a_long_chain_end():
     cells = {(row, 1): Cell(None, f"A{row + 1}+1") for row in range(1, 200)}
     cells |= {(1, 2): Cell(None, "C1"), (1, 3): Cell(None, "B1")}
-    book = Book(Workbook((Sheet("S", cells),)))
+    book = Calculator(Workbook((Sheet("S", cells),)))
     assert [repr(book.value("S", place)) for place in ((1, 2), (1, 1))] == ["a value that only a spreadsheet knows"] * 2
 
 

@@ -43,9 +43,9 @@ CATALOGUE: Mapping[str, Entry] = MappingProxyType(
 _HEAD = """\
 # Predicates
 
-What a task's `success_predicate` can ask for. This page is written by `verifiers.language.catalogue.reference()`; a test
-fails where the two differ. Every example below is run by a test, on a state where it holds and on one where it does
-not.
+What a task's `success_predicate` can ask for. This page is written by `verifiers.language.catalogue.reference()`; a
+test fails where the two differ. Every example below is run by a test, on a state where it holds and on one where it
+does not.
 
 - `{"all": [...]}`, `{"any": [...]}` and `{"not": {...}}` compose predicates; an empty list is refused, and nesting
   ends at 16 levels.

@@ -1,33 +1,80 @@
 """How evidence shows a piece of a state: short, on one line, and printable whatever the bytes were.
 
-Evidence ends up in JSON, so nothing in it may hold a lone surrogate or a control character.
+Evidence ends up in JSON, so nothing in it may hold a lone surrogate or a control character. Nothing here raises, and
+nothing looks at more of a value than is shown: an integer of any size, a fraction, an infinity, a value that nests
+without end.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterator, Mapping
+from fractions import Fraction
+from itertools import islice
 
 LIMIT = 120
 NAMES = 12
+MAX_BITS = 1024
+"""Of an integer that is shown; a larger one is told by its size."""
 
 
 def quoted(value: object, limit: int = LIMIT) -> str:
     """Show a value as JSON would write it, cut after `limit` characters."""
-    if isinstance(value, bytes):
-        text = "the bytes " + value[:limit].hex()
-    elif isinstance(value, str):
-        text = json.dumps(value[: limit + 1])
-    else:
-        try:
-            text = json.dumps(value, default=str)
-        except RecursionError:
-            text = "a value that nests too deeply to be shown"
-    return text if len(text) <= limit else text[:limit] + "…"
+    text = ""
+    for piece in _pieces(value, limit):
+        text += piece
+        if len(text) > limit:
+            return text[:limit] + "…"
+    return text
 
 
-def listed(names: Collection[str]) -> str:
+def listed(names: Collection[object]) -> str:
     """Show some names, the first few of many."""
-    shown = ", ".join(quoted(name, 60) for name in list(names)[:NAMES])
+    shown = ", ".join(quoted(name, 60) for name in islice(names, NAMES))
     more = len(names) - NAMES
     return f"{shown} and {more} more" if more > 0 else shown or "none"
+
+
+def plain(number: Fraction | float) -> str:
+    """Show a number as a double, of whatever size it is."""
+    try:
+        return repr(float(number))
+    except OverflowError:
+        return "more than a double holds"
+
+
+def _pieces(value: object, limit: int) -> Iterator[str]:
+    """Give the text of a value piece by piece; each piece has at least one character, so that cutting it ends it."""
+    match value:
+        case bytes():
+            yield "the bytes " + value[:limit].hex()
+        case str():
+            yield json.dumps(value[: limit + 1])
+        case None | bool():
+            yield json.dumps(value)
+        case int():
+            yield str(value) if value.bit_length() <= MAX_BITS else _size_of(value)
+        case float():
+            yield json.dumps(value)
+        case Fraction():
+            yield plain(value)
+        case list() | tuple():
+            yield "["
+            for number, item in enumerate(value):
+                yield ", " if number else ""
+                yield from _pieces(item, limit)
+            yield "]"
+        case Mapping():
+            yield "{"
+            for number, (key, item) in enumerate(value.items()):
+                yield (", " if number else "") + json.dumps(str(key)[: limit + 1]) + ": "
+                yield from _pieces(item, limit)
+            yield "}"
+        case _:
+            yield json.dumps(str(value)[: limit + 1])
+
+
+def _size_of(number: int) -> str:
+    digits = int(number.bit_length() * math.log10(2)) + 1
+    return f"an integer of about {digits} digits"

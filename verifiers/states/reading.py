@@ -20,6 +20,7 @@ from verifiers.states.graph.reader import read_graph
 from verifiers.states.mailbox.reader import read_mail
 from verifiers.states.postgres.reader import read_tables
 from verifiers.states.redis.reader import read_keys
+from verifiers.states.workbook.reader import read_workbooks
 from verifiers.views import Tree
 
 Reader: TypeAlias = Callable[[Tree, Budget], NormalState]
@@ -33,7 +34,7 @@ KINDS: Mapping[str, Reader] = {
     "memory": read_graph,
     "postgres": read_tables,
     "redis": read_keys,
-    "spreadsheet": read_files,
+    "spreadsheet": read_workbooks,
     "sqlite": read_files,
 }
 """Namespace to what reads its states."""

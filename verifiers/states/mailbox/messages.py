@@ -87,7 +87,7 @@ def mail_from(state: NormalState) -> Mail:
 
     def message(plain: list[Any]) -> Message:
         values = [tuple(value) if isinstance(value, list) else value for value in plain]
-        made = dict(zip(_NAMES, values, strict=True))
+        made: dict[str, Any] = dict(zip(_NAMES, values, strict=True))
         files = tuple((name, state.blobs[blob]) for name, blob in made["attachments"])
         return Message(**{**made, "flags": frozenset(made["flags"]), "attachments": files})
 

@@ -209,7 +209,7 @@ def sum_equals(
     if len(numbers) < len(cells):
         raise Lacking(f"the column {quoted(column)} has something in it that is not a number")
     total = sum(map(Fraction, numbers), Fraction(0))
-    return Finding(near(total, value, tolerance), f"{len(cells)} cells add up to {shown(total)}")
+    return Finding(near(total, value, tolerance), f"{len(cells)} cells add up to {quoted(shown(total))}")
 
 
 @predicate(

@@ -175,9 +175,7 @@ def same(cell: Cell, value: Any, column: Column) -> bool:
 
 def shown(cell: Cell) -> Any:
     """Give a cell for a sentence."""
-    if isinstance(cell, Fraction):
-        return cell.numerator if cell.denominator == 1 else float(cell)
-    return cell
+    return cell.numerator if isinstance(cell, Fraction) and cell.denominator == 1 else cell
 
 
 def _same_document(left: str, right: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from verifiers.errors import Lacking, Unreadable
 from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
+from verifiers.language.quoting import listed, plain, quoted
 from verifiers.language.registry import COUNT, NAME, SCALAR, Example, Finding, predicate
 from verifiers.language.values import cell_equal, exact_sum, is_number, near
 from verifiers.states.sqlite.examples import database
@@ -209,8 +209,5 @@ def _select(base: Database, table: str, columns: Sequence[str], where: Where) ->
 
 def _plain(number: Fraction) -> str:
     if number.denominator == 1:
-        return str(number.numerator)
-    try:
-        return f"about {float(number)}"
-    except OverflowError:
-        return "more than a double holds"
+        return quoted(number.numerator)
+    return f"about {plain(number)}"

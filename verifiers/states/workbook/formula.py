@@ -1,6 +1,6 @@
 """What the formulas of a workbook come to, where the file does not remember it.
 
-The usual arithmetic, comparisons and texts, areas, other sheets and names, and the functions in `verifiers.functions`.
+The usual arithmetic, comparisons and texts, areas, other sheets and names, and the functions in `functions`.
 Anything else (another function, a table's name, an array, a circle) has no value here: a predicate about such a cell is
 false, and a task asks for a value or for one of these. Errors (`#DIV/0!`) are texts, as the file would hold them.
 """
@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from verifiers.states.workbook.functions import FUNCTIONS
+from verifiers.states.budget import A_STEP, Budget
+from verifiers.states.workbook.book import UNCLEAR, Unclear
+from verifiers.states.workbook.functions import FUNCTIONS, cost
 from verifiers.states.workbook.model import Place, Value, Workbook, area_of
 from verifiers.states.workbook.operands import (
     ERROR,
@@ -24,13 +27,17 @@ from verifiers.states.workbook.operands import (
     Unknown,
     as_number,
     as_truth,
+    held,
     rounded,
     single,
 )
 
-MAX_STEPS = 200_000  # cells and operators looked at, for one workbook
+MAX_STEPS = 1_000_000  # cells, tokens and operators looked at, for one workbook
 MAX_DEPTH = 60  # formulas that lead to formulas
 DEEPEST = 40  # brackets within brackets
+MAX_FRAMES = 500  # calls within calls, of all the formulas that lead to each other
+A_FORMULA, A_BRACKET = 8, 4  # calls
+EXACT_DIGITS = 15  # of a number; one with more is rounded, as in a spreadsheet
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -44,48 +51,31 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_SQUEEZED = re.compile(r'("(?:[^"]|"")*")|[\s$]+')
 
 
-class Unclear:
-    """What stands for the value of a formula that we cannot calculate."""
+class Calculator:
+    """Calculates the formulas of a workbook, in the order in which they are asked for.
 
-    def __repr__(self) -> str:
-        return "a value that only a spreadsheet knows"
+    Args:
+        workbook: its cells have the values that the file remembers.
+        budget: what it may cost; every cell and token that is looked at counts, and every text that is made.
+    """
 
-
-UNCLEAR = Unclear()
-
-
-def same_formula(left: str, right: str) -> bool:
-    """Say whether two formulas are the same but for `=`, blanks, `$` and case outside of texts."""
-    return _plain(left) == _plain(right)
-
-
-def _plain(formula: str) -> str:
-    def squeezed(match: re.Match[str]) -> str:
-        return match[1] or ""
-
-    text = _SQUEEZED.sub(squeezed, formula.strip().removeprefix("="))
-    parts = re.split(r'("(?:[^"]|"")*")', text)
-    return "".join(part if part.startswith('"') else part.upper().replace("_XLFN.", "") for part in parts)
-
-
-class Book:
-    """A workbook whose formulas can be asked for their values."""
-
-    def __init__(self, workbook: Workbook) -> None:
-        self.workbook = workbook
+    def __init__(self, workbook: Workbook, budget: Budget | None = None) -> None:
+        self.workbook, self.budget = workbook, budget or Budget()
         self.sheets = {sheet.name: sheet for sheet in workbook.sheets}
+        self.names = {name.casefold(): refers for name, refers in workbook.names.items()}
+        self._folded = {name.casefold(): name for name in reversed(self.sheets)}
         self._known: dict[tuple[str, Place], Value] = {}
-        self._asked: list[tuple[str, Place]] = []
+        self._asked: set[tuple[str, Place]] = set()
         self._left = MAX_STEPS
+        self._depth = 0
 
     def value(self, sheet: str, place: Place) -> Value | Unclear:
         """Give a cell's value, as far as it can be said."""
         try:
             return self.known(sheet, place)
-        except (Unknown, RecursionError):
+        except Unknown:
             return UNCLEAR
 
     def known(self, sheet: str, place: Place) -> Value:
@@ -101,22 +91,40 @@ class Book:
         if key not in self._known:
             if key in self._asked or len(self._asked) >= MAX_DEPTH:
                 raise Unknown
-            self._asked.append(key)
+            self._asked.add(key)
             try:
-                self._known[key] = rounded(_Formula(self, sheet, cell.formula).result())
+                with self.deeper(A_FORMULA):
+                    self._known[key] = rounded(_Formula(self, sheet, cell.formula).result())
             finally:
-                self._asked.pop()
+                self._asked.discard(key)
         return self._known[key]
+
+    @contextmanager
+    def deeper(self, frames: int) -> Iterator[None]:
+        """Count how deep we are, in calls, so that no state ends us at a depth that depends on who called.
+
+        Raises:
+            Unknown: it is deeper than we go.
+        """
+        self._depth += frames
+        try:
+            if self._depth > MAX_FRAMES:
+                raise Unknown
+            yield
+        finally:
+            self._depth -= frames
 
     def step(self, number: int = 1) -> None:
         """Count what is looked at.
 
         Raises:
-            Unknown: it is more than we look at.
+            Unknown: it is more than we look at in one workbook.
+            Spoiled: it is more than the budget has.
         """
         self._left -= number
         if self._left < 0:
             raise Unknown
+        self.budget.step(number)
 
     def area(self, sheet: str, text: str) -> Area:
         """Give the values of an area."""
@@ -127,22 +135,29 @@ class Book:
         self.step((bottom - top + 1) * (right - left + 1))
         if sheet not in self.sheets:
             raise Fault("#REF!")
-        return [
+        values = [
             [self.known(sheet, (row, column)) for column in range(left, right + 1)] for row in range(top, bottom + 1)
         ]
+        self.step(sum(len(value) for row in values for value in row if isinstance(value, str)) // A_STEP)
+        return values
+
+    def sheet_named(self, name: str) -> str:
+        """Give the name of a sheet as it is spelt; one that is not there stays as it is."""
+        return self._folded.get(name.casefold(), name)
 
 
 class _Formula:
     """One formula, read and calculated at once, by the strength of its operators."""
 
-    def __init__(self, book: Book, sheet: str, text: str) -> None:
-        self.book, self.sheet, self.depth = book, sheet, 0
+    def __init__(self, book: Calculator, sheet: str, text: str) -> None:
+        self.book, self.sheet, self.depth, self.at = book, sheet, 0, 0
+        book.step(1 + len(text) // 4)
         self.tokens = list(_tokens(text))
 
     def result(self) -> Value:
         try:
             value = self.expression(0)
-            if self.tokens:
+            if self.at < len(self.tokens):
                 raise Unknown
             return 0 if (one := single(value)) is None else one
         except Fault as fault:
@@ -150,29 +165,43 @@ class _Formula:
         except (ArithmeticError, ValueError):
             return "#NUM!"
 
+    def next_is(self, *signs: str) -> bool:
+        return self.at < len(self.tokens) and self.tokens[self.at][0] == "sign" and self.tokens[self.at][1] in signs
+
+    def take(self) -> tuple[str, str]:
+        if self.at >= len(self.tokens):
+            raise Unknown
+        self.at += 1
+        return self.tokens[self.at - 1]
+
     def expression(self, strength: int) -> Operand:
         self.depth += 1
         if self.depth > DEEPEST:
             raise Unknown
-        left = self.operand()
-        while self.tokens and (known := OPERATORS.get(self.tokens[0][1] if self.tokens[0][0] == "sign" else "")):
-            binds, apply = known
-            if binds <= strength:
-                break
-            self.book.step()
-            sign = self.tokens.pop(0)[1]
-            left = as_number(left) / 100 if sign == "%" else apply(single(left), single(self.expression(binds)))
+        with self.book.deeper(A_BRACKET):
+            left = self.operand()
+            while self.next_is(*OPERATORS):
+                sign = self.tokens[self.at][1]
+                binds, apply = OPERATORS[sign]
+                if binds <= strength:
+                    break
+                self.at += 1
+                left = as_number(left) / 100 if sign == "%" else apply(single(left), single(self.expression(binds)))
+                left = self.made(left)
         self.depth -= 1
         return left
 
+    def made(self, value: Operand) -> Operand:
+        """Count a value that was made, and hold it within what a cell may have."""
+        self.book.step(1 + (len(value) // A_STEP if isinstance(value, str) else 0))
+        return held(value)
+
     def operand(self) -> Operand:
-        if not self.tokens:
-            raise Unknown
-        kind, text = self.tokens.pop(0)
+        kind, text = self.take()
         value: Operand
         match kind, text:
             case "number", _:
-                value = float(text) if set(text) & set(".eE") else int(text)
+                value = int(text) if text.isdecimal() and len(text) <= EXACT_DIGITS else float(text)
             case "text", _:
                 value = text[1:-1].replace('""', '"')
             case "ref", _:
@@ -193,34 +222,31 @@ class _Formula:
         return value
 
     def expect(self, *signs: str) -> str:
-        if not self.tokens or self.tokens[0][0] != "sign" or self.tokens[0][1] not in signs:
+        if not self.next_is(*signs):
             raise Unknown
-        return self.tokens.pop(0)[1]
+        return self.take()[1]
 
     def reference(self, text: str) -> Operand:
         sheet, _, place = text.rpartition("!")
         sheet = sheet[1:-1].replace("''", "'") if sheet.startswith("'") else sheet
-        area = self.book.area(self._known_sheet(sheet) if sheet else self.sheet, place)
+        area = self.book.area(self.book.sheet_named(sheet) if sheet else self.sheet, place)
         return area if ":" in place else area[0][0]
-
-    def _known_sheet(self, name: str) -> str:
-        return next((known for known in self.book.sheets if known.casefold() == name.casefold()), name)
 
     def named(self, text: str) -> Operand:
         if text.upper() in {"TRUE", "FALSE"}:
             return text.upper() == "TRUE"
-        for name, refers in self.book.workbook.names.items():
-            if name.casefold() == text.casefold():
-                ((kind, reference), *rest) = list(_tokens(refers)) or [("", "")]
-                if kind == "ref" and not rest:
-                    return self.reference(reference)
+        refers = self.book.names.get(text.casefold(), "")
+        self.book.step(1 + len(refers) // 4)
+        ((kind, reference), *rest) = list(_tokens(refers)) or [("", "")]
+        if kind == "ref" and not rest:
+            return self.reference(reference)
         raise Unknown
 
     def call(self, name: str) -> Operand:
         if name not in FUNCTIONS:
             raise Unknown
         given: list[Operand | Fault] = []
-        while not (given == [] and self.tokens[:1] == [("sign", ")")]):
+        while not (given == [] and self.next_is(")")):
             given.append(self.argument())
             if self.expect(",", ";", ")") == ")":
                 return self.applied(name, given)
@@ -229,15 +255,25 @@ class _Formula:
 
     def argument(self) -> Operand | Fault:
         """Calculate one argument; an error is kept, because IF and IFERROR may never look at it."""
-        depth, tokens = self.depth, list(self.tokens)
+        depth, at = self.depth, self.at
         try:
             return self.expression(0)
         except (Fault, ArithmeticError) as fault:
-            self.depth, self.tokens = depth, _behind_argument(tokens)
+            self.depth, self.at = depth, self.behind_argument(at)
             return fault if isinstance(fault, Fault) else Fault("#NUM!")
 
+    def behind_argument(self, at: int) -> int:
+        """Give the place behind an argument that was not read to its end."""
+        open_brackets = 0
+        for number in range(at, len(self.tokens)):
+            kind, text = self.tokens[number]
+            if open_brackets == 0 and kind == "sign" and text in {",", ";", ")"}:
+                self.book.step(number - at)
+                return number
+            open_brackets += (kind == "call" or text == "(") - (kind == "sign" and text == ")")
+        raise Unknown
+
     def applied(self, name: str, given: Sequence[Any]) -> Operand:
-        self.book.step()
         if name == "IFERROR" and len(given) == 2:  # noqa: PLR2004
             failed = isinstance(given[0], Fault) or bool(ERROR.fullmatch(str(single(given[0]))))
             given = [given[1] if failed else given[0]]
@@ -247,23 +283,14 @@ class _Formula:
         for one in given:
             if isinstance(one, Fault):
                 raise one
+        self.book.step(cost(name, given))
         try:
             value: Operand = FUNCTIONS[name](*given)
         except (TypeError, IndexError):
             raise Unknown from None
         except (ZeroDivisionError, statistics.StatisticsError):
             raise Fault("#DIV/0!") from None
-        return value
-
-
-def _behind_argument(tokens: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Give what comes behind an argument that was not read to its end."""
-    open_brackets = 0
-    for number, (kind, text) in enumerate(tokens):
-        if open_brackets == 0 and kind == "sign" and text in {",", ";", ")"}:
-            return tokens[number:]
-        open_brackets += (kind == "call" or text == "(") - (kind == "sign" and text == ")")
-    raise Unknown
+        return self.made(value)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,10 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, ROUND_UP, Decimal
 from typing import Any
 
 from verifiers.language.values import is_number
+from verifiers.states.budget import A_STEP
 from verifiers.states.workbook.model import Value
 from verifiers.states.workbook.operands import (
+    MAX_TEXT,
     OPERATORS,
     Area,
     Fault,
@@ -25,6 +27,24 @@ from verifiers.states.workbook.operands import (
     refuse,
     single,
 )
+from verifiers.states.workbook.wildcard import Wildcard
+
+MAX_STARS = 3
+MAX_PATTERN = 255
+_TESTED = {"COUNTIF", "SUMIF", "AVERAGEIF", "COUNTIFS", "SUMIFS", "AVERAGEIFS", "MAXIFS", "MINIFS", "MATCH", "VLOOKUP"}
+
+
+def cost(name: str, given: Sequence[Any]) -> int:
+    """Give the steps of a function: a value is one, and so are some letters of a text that is joined or compared.
+
+    Raises:
+        Fault: a text that would be made is longer than a cell takes.
+    """
+    letters = sum(len(value) for value in flat(*given) if isinstance(value, str))
+    if name in {"CONCAT", "CONCATENATE"} and letters > MAX_TEXT:
+        refuse()
+    cells = sum(len(one) * len(one[0]) if isinstance(one, list) else 1 for one in given)
+    return 1 + cells + (letters // 4 if name in _TESTED else letters // A_STEP)
 
 
 def _criterion(criterion: Operand) -> Callable[[Value], bool]:
@@ -37,13 +57,10 @@ def _criterion(criterion: Operand) -> Callable[[Value], bool]:
     if re.fullmatch(r"-?\d{1,40}(\.\d*)?", rest):
         number, apply = float(rest), OPERATORS[sign][1]
         return lambda value: bool(apply(value, number)) if is_number(value) else sign == "<>"
-    if sign not in {"=", "<>"}:
+    if sign not in {"=", "<>"} or rest.count("*") > MAX_STARS or len(rest) > MAX_PATTERN:
         raise Unknown
-    pattern = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in rest[:200])
-    if rest.count("*") > 3:  # noqa: PLR2004 - more make a search that does not end
-        raise Unknown
-    shape = re.compile(pattern, re.DOTALL | re.IGNORECASE)
-    return lambda value: bool(shape.fullmatch(value if isinstance(value, str) else "")) == (sign == "=")
+    shape = Wildcard(rest)
+    return lambda value: shape.matches(value if isinstance(value, str) else "") == (sign == "=")
 
 
 def _chosen(of: Operand, *criteria: Operand) -> list[Value]:
@@ -101,7 +118,7 @@ def _indexed(area: Any, row: Operand, column: Operand = None) -> Value:
 
 
 def _product_sum(*areas: Operand) -> Any:
-    columns = [[value if is_number(value) else 0 for value in flat(area)] for area in areas]
+    columns = [[float(value) if is_number(value) else 0.0 for value in flat(area)] for area in areas]
     return math.fsum(math.prod(row) for row in zip(*columns, strict=True))
 
 
@@ -139,7 +156,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "MOD": lambda value, by: as_number(value) % as_number(by),
     "NOT": lambda value: not as_truth(value),
     "OR": lambda *values: any(map(as_truth, flat(*values))),
-    "PRODUCT": lambda *values: math.prod(numbers_of(*values)),
+    "PRODUCT": lambda *values: math.prod(map(float, numbers_of(*values))),
     "RIGHT": lambda text, length=1: as_text(text)[-int(as_number(length)) :] if as_number(length) >= 1 else "",
     "ROUND": _to_digits(ROUND_HALF_UP),
     "ROUNDDOWN": _to_digits(ROUND_DOWN),

@@ -17,12 +17,32 @@ Operand: TypeAlias = "Value | Area"
 ERROR = re.compile(r"#(DIV/0!|N/A|VALUE!|REF!|NAME\?|NUM!)")
 
 
+MAX_TEXT = 32_767
+"""Characters of a cell's text, in any spreadsheet."""
+MAX_EXACT = 2**53
+"""From here on a whole number is rounded to a double, as in a spreadsheet."""
+
+
 class Unknown(Exception):
     """We cannot say what it comes to."""
 
 
 class Fault(Exception):
     """It comes to one of a spreadsheet's own errors."""
+
+
+def held(value: Operand) -> Operand:
+    """Hold a value within what a cell may have: a text has an end, and a number is a double.
+
+    Raises:
+        Fault: a text is longer than a cell takes.
+        OverflowError: a number is larger than a double.
+    """
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        refuse()
+    if isinstance(value, int) and abs(value) >= MAX_EXACT:
+        return float(value)
+    return value
 
 
 def rounded(value: Value) -> Value:
@@ -32,7 +52,7 @@ def rounded(value: Value) -> Value:
     if not math.isfinite(value):
         return "#NUM!"
     value = float(f"{value:.15g}")
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return int(value) if value.is_integer() and abs(value) < MAX_EXACT else value
 
 
 def single(value: Operand) -> Value:

@@ -17,14 +17,12 @@ from typing import TypeAlias, TypeGuard
 
 from verifiers.errors import Lacking, Spoiled
 from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
+from verifiers.language.quoting import listed, plain, quoted
 from verifiers.language.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, names, predicate
 from verifiers.language.values import Number, cell_equal, exact, exact_sum, is_number, near
-from verifiers.states.files.entries import open_files
+from verifiers.states.workbook.book import Book, Unclear, open_book, open_paths, same_formula
 from verifiers.states.workbook.examples import workbook
-from verifiers.states.workbook.formula import Book, Unclear, same_formula
 from verifiers.states.workbook.model import Place, Sheet, Value, area_of, name_of, place_of
-from verifiers.states.workbook.reader import read_workbook
 
 IN_SHEET = {"path": PATH, "sheet": NAME}
 CELL = {"type": "string", "pattern": "^[A-Z]{1,3}[1-9][0-9]{0,6}$", "description": "a cell, as `B3`"}
@@ -42,6 +40,7 @@ ROWS = {
 WHERE = {"type": "object", "additionalProperties": VALUE, "description": "object: column to value"}
 TOLERANCE = {"type": "number", "minimum": 0}
 MAX_AREA = 20_000
+MAX_TABLE = 400_000  # rows times columns
 
 Row: TypeAlias = Sequence[Value]
 
@@ -55,21 +54,6 @@ OTHER: Sequence[Row] = [["item", "n"], ["Tea", 2], ["milk", 4.5], ["sum", 5.5]]
 FULL = partial(workbook, "a.xlsx", {"Stock": TABLE, "Notes": [["done"]]}, names={"total": "Stock!$B$4"}, table="Stock1")
 BARE = partial(workbook, "a.xlsx", {"Stock": OTHER}, names={"total": "Stock!$B$3"})
 NONE = partial(workbook, "b.xlsx", {"Stock": TABLE})
-
-
-def open_book(context: Context, path: str) -> Book:
-    """Give the workbook at a path, once an evaluation.
-
-    Raises:
-        Lacking: there is no file.
-        Spoiled: it is no workbook.
-        Unreadable: there is no state.
-    """
-    tree = open_files(context, "spreadsheet")
-    node = tree.get(path)
-    if node is None or node.kind != "file":
-        raise Lacking(f"there is no workbook {quoted(path)}; there are {listed(list(tree))}")
-    return context.once(("spreadsheet", path), lambda: Book(read_workbook(node.data)))
 
 
 def _sheet(context: Context, path: str, sheet: str) -> tuple[Book, Sheet]:
@@ -98,8 +82,8 @@ def workbook_exists(context: Context, path: str) -> Finding:
 )
 def workbook_absent(context: Context, path: str) -> Finding:
     """There is nothing at the path."""
-    tree = open_files(context, "spreadsheet")
-    return Finding(path not in tree, f"there are {listed(list(tree))}")
+    paths = open_paths(context)
+    return Finding(path not in paths, f"there are {listed(list(paths))}")
 
 
 @predicate(
@@ -110,7 +94,7 @@ def workbook_absent(context: Context, path: str) -> Finding:
 )
 def workbooks_are(context: Context, paths: Sequence[str]) -> Finding:
     """There are files at these paths and at no others, whatever they hold; folders do not count."""
-    there = sorted(path for path, node in open_files(context, "spreadsheet").items() if node.kind != "directory")
+    there = sorted(path for path, kind in open_paths(context).items() if kind != "directory")
     return Finding(there == sorted(paths), f"there are {listed(there)}")
 
 
@@ -268,7 +252,7 @@ def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
     """The numbers of the column, in rows that have these values, sum up to this; what is no number does not count."""
     fitting = [row for row in _rows(context, path, sheet, {column: None, **(where or {})}) if _fits(row, where or {})]
     total = exact_sum(value for row in fitting if _is_number(value := _clear(row[column])))
-    return Finding(near(total, sum, tolerance), f"the sum over {len(fitting)} rows is {float(total)!r}")
+    return Finding(near(total, sum, tolerance), f"the sum over {len(fitting)} rows is {plain(total)}")
 
 
 @predicate(
@@ -370,6 +354,8 @@ def _rows(
     if not lines:
         raise Lacking(f"{quoted(sheet)} is empty")
     heads = {place[1]: str(book.value(sheet, place)) for place in sorted(found.cells) if place[0] == lines[0]}
+    if len(lines) * len(heads) > MAX_TABLE:
+        raise Spoiled(f"{quoted(sheet)} spreads over more than {MAX_TABLE} cells")
     for column in columns:
         if (times := list(heads.values()).count(column)) != 1:
             raise Lacking(f"{times} columns have the name {quoted(column)}; there are {listed(list(heads.values()))}")

@@ -4,32 +4,48 @@
   parts are read, nothing is written anywhere, and no link, image or macro in it is looked at.
 - A part with a document type is refused, so no entity can be declared; nothing is followed but the workbook's own
   relations to its sheets, and theirs to their tables.
+- Each part is unpacked and parsed once; two sheets that are one part are refused. Elements, attributes, names of
+  namespaces, cells, texts and formulas are capped or counted.
 - A merged or named area is a text and is never expanded.
 
 A cell's value is a text, a number, a boolean or nothing. A number that is formatted as a date is the text of that date
 (`2026-01-05`, `2026-01-05T10:30:00`, or `10:30:00` where it is less than a day). A formula keeps its text; its value is
-the one that the file remembers, and None where the file remembers none.
+the one that the file remembers, or what it is calculated to be where the file remembers none.
 """
 
 from __future__ import annotations
 
 import datetime
 import io
+import math
 import posixpath
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLParser, fromstring
 
 from verifiers.errors import Spoiled
+from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
+from verifiers.states.workbook.book import Unclear
+from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import Cell, Place, Sheet, Table, Value, Workbook, place_of
+from verifiers.states.workbook.operands import MAX_TEXT
+from verifiers.views import Tree
 
 MAX_PARTS = 1000
 MAX_PART = 8 << 20
 MAX_BYTES = 24 << 20
 MAX_SWELL = 200  # times; a sheet of one repeated row is near 100
 MAX_CELLS = 100_000
+MAX_SHEETS = 200
+MAX_FORMULA = 8192  # characters, in any spreadsheet
+MAX_FORMAT = 255  # characters of a number's format, in any spreadsheet
+MAX_NAMESPACE = 256  # bytes of a namespace's name, which is copied into the name of each element
+AN_ELEMENT = 2  # steps
+A_FILE = 50  # steps
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -37,30 +53,80 @@ _DATES = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # bui
 _NUMBER = re.compile(r"[+-]?([0-9]{1,40}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?")
 _UNSHOWN = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_DECLARES = re.compile(
+    rb"""xmlns(?::[^\s=<>"']{1,64})?\s{0,16}=\s{0,16}(?:"[^"]{0,%d}"|'[^']{0,%d}')""" % (MAX_NAMESPACE, MAX_NAMESPACE)
+)
+_GOES_ON = {bytes([letter]) for letter in b":= \t\r\n"}
 
 
-def read_workbook(data: bytes) -> Workbook:
+def read_workbooks(tree: Tree, budget: Budget) -> NormalState:
+    """Read every file as a workbook, and calculate what its formulas come to.
+
+    Raises:
+        Spoiled: there is more than the budget allows; a file that is no workbook says so in its own place.
+    """
+    books: dict[str, Any] = {}
+    for path, node in tree.items():
+        budget.step(1 if node.kind != "file" else A_FILE)
+        if node.kind == "file":
+            try:
+                books[path] = _book(read_workbook(node.data, budget), budget)
+            except WorkbookSpoiled as error:
+                books[path] = {"spoiled": str(error)}
+    return NormalState({"paths": [[path, node.kind] for path, node in tree.items()], "books": books})
+
+
+def _book(workbook: Workbook, budget: Budget) -> dict[str, Any]:
+    """Give the normal form of a workbook (`verifiers.states.workbook.book`)."""
+    calculator = Calculator(workbook, budget)
+    sheets = []
+    for sheet in workbook.sheets:
+        cells: list[list[Any]] = []
+        for place, cell in sheet.cells.items():
+            budget.step()
+            value = cell.value if cell.formula is None else calculator.value(sheet.name, place)
+            is_clear = not isinstance(value, Unclear)
+            formula = [] if cell.formula is None else [cell.formula, is_clear]
+            cells.append([*place, value if is_clear else None, *formula])
+        tables = [[table.name, table.area, list(table.columns)] for table in sheet.tables]
+        made = {"name": sheet.name, "hidden": sheet.hidden, "tables": tables, "merged": list(sheet.merged)}
+        sheets.append({**made, "cells": cells})
+    return {"sheets": sheets, "names": dict(workbook.names)}
+
+
+class WorkbookSpoiled(Spoiled):
+    """One file is no workbook that we read; the others may be."""
+
+
+def read_workbook(data: bytes, budget: Budget | None = None) -> Workbook:
     """Read a file.
 
     Raises:
-        Spoiled: it is no workbook that we read.
+        WorkbookSpoiled: it is no workbook that we read.
+        Spoiled: it costs more than the budget has.
     """
+    if data.count(b"PK\x01\x02") > 2 * MAX_PARTS:  # each entry of a zip begins so, and zipfile reads them all
+        raise WorkbookSpoiled(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return _Reader(archive).workbook()
+            return _Reader(archive, budget or Budget()).workbook()
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
-        raise Spoiled(f"the workbook is no zip that we read ({type(error).__name__})") from None
-    except (ParseError, KeyError, ValueError, OverflowError, IndexError) as error:
-        raise Spoiled(f"the workbook is not written as one ({type(error).__name__})") from None
+        raise WorkbookSpoiled(f"the workbook is no zip that we read ({type(error).__name__})") from None
+    except (ParseError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise WorkbookSpoiled(f"the workbook is not written as one ({type(error).__name__})") from None
 
 
 class _Reader:
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(self, archive: zipfile.ZipFile, budget: Budget) -> None:
         entries = archive.infolist()
         if len(entries) > MAX_PARTS or sum(entry.file_size for entry in entries) > MAX_BYTES:
-            raise Spoiled(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
-        self.archive = archive
+            raise WorkbookSpoiled(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
+        budget.step(len(entries) * A_FILE)
+        self.archive, self.budget = archive, budget
         self.parts = {entry.filename: entry for entry in entries}
+        self.parsed: dict[str, Element] = {}
+        self.tables: dict[str, Table] = {}
+        self.sheet_parts: set[str] = set()
         self.cells_left = MAX_CELLS
         self.early = False  # the workbook counts days from 1904
         self.dates: frozenset[int] = frozenset()
@@ -76,9 +142,12 @@ class _Reader:
                 self.strings = tuple(map(_text, self.xml(target).iterfind(f"{_MAIN}si")))
         settings = root.find(f"{_MAIN}workbookPr")
         self.early = settings is not None and settings.get("date1904") in {"1", "true"}
+        entries = root.findall(f"{_MAIN}sheets/{_MAIN}sheet")
+        if len(entries) > MAX_SHEETS:
+            raise WorkbookSpoiled(f"the workbook has more than {MAX_SHEETS} sheets")
         sheets = [
             self.sheet(related[entry.attrib[_LINK]][1], entry)
-            for entry in root.iterfind(f"{_MAIN}sheets/{_MAIN}sheet")
+            for entry in entries
             if related[entry.attrib[_LINK]][0] == "worksheet"
         ]
         names = {
@@ -89,14 +158,28 @@ class _Reader:
         return Workbook(tuple(sheets), names)
 
     def xml(self, path: str) -> Element:
+        """Unpack and parse a part, once."""
+        if path not in self.parsed:
+            self.parsed[path] = self.parse(self.unpacked(path))
+        return self.parsed[path]
+
+    def unpacked(self, path: str) -> bytes:
         entry = self.parts[path]
         if entry.file_size > MAX_PART or entry.file_size > MAX_SWELL * max(entry.compress_size, 100):
-            raise Spoiled(f"a part of the workbook is beyond {MAX_PART} bytes, or swells by more than {MAX_SWELL}")
+            raise WorkbookSpoiled(
+                f"a part of the workbook is beyond {MAX_PART} bytes, or swells by more than {MAX_SWELL}"
+            )
         if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-            raise Spoiled("a part of the workbook is packed in a way that no workbook is")
-        data = self.archive.read(entry)
+            raise WorkbookSpoiled("a part of the workbook is packed in a way that no workbook is")
+        self.budget.keep(entry.file_size)
+        return self.archive.read(entry)
+
+    def parse(self, data: bytes) -> Element:
         if b"<!DOCTYPE" in data:
-            raise Spoiled("a part of the workbook declares a document type")
+            raise WorkbookSpoiled("a part of the workbook declares a document type")
+        self.budget.parse(len(data))
+        self.budget.step(AN_ELEMENT * (data.count(b"<") + data.count(b"=")))
+        _must_have_short_namespaces(data, self.budget)
         return fromstring(data, parser=XMLParser(encoding="utf-8"))  # noqa: S314 - without a DOCTYPE there are no entities
 
     def relations(self, path: str) -> dict[str, tuple[str, str]]:
@@ -115,12 +198,23 @@ class _Reader:
         }
 
     def sheet(self, path: str, entry: Element) -> Sheet:
+        if path in self.sheet_parts:
+            raise WorkbookSpoiled("two sheets of the workbook are one part")
+        self.sheet_parts.add(path)
         root = self.xml(path)
         cells = dict(self.cells(root))
-        tables = tuple(_table(self.xml(target)) for kind, target in self.relations(path).values() if kind == "table")
+        targets = [target for kind, target in self.relations(path).values() if kind == "table"]
+        tables = tuple(map(self.table, targets))
         merged = tuple(area.attrib["ref"] for area in root.iterfind(f"{_MAIN}mergeCells/{_MAIN}mergeCell"))
         hidden = entry.get("state", "visible") != "visible"
         return Sheet(entry.attrib["name"], cells, hidden, tables, merged)
+
+    def table(self, path: str) -> Table:
+        self.budget.step(A_FILE)
+        if path not in self.tables:
+            self.tables[path] = _table(self.xml(path))
+        self.budget.step(len(self.tables[path].columns))
+        return self.tables[path]
 
     def cells(self, root: Element) -> Iterator[tuple[Place, Cell]]:
         row = 0
@@ -131,14 +225,19 @@ class _Reader:
                 column = place[1]
                 self.cells_left -= 1
                 if self.cells_left < 0:
-                    raise Spoiled(f"the workbook has more than {MAX_CELLS} cells")
+                    raise WorkbookSpoiled(f"the workbook has more than {MAX_CELLS} cells")
                 cell = self.cell(entry)
                 if cell.value is not None or cell.formula is not None:
                     yield place, cell
 
     def cell(self, entry: Element) -> Cell:
         formula = entry.find(f"{_MAIN}f")
-        return Cell(self.value(entry), None if formula is None else (formula.text or "").strip())
+        value, text = self.value(entry), None if formula is None else (formula.text or "").strip()
+        if (isinstance(value, str) and len(value) > MAX_TEXT) or (text is not None and len(text) > MAX_FORMULA):
+            raise WorkbookSpoiled(
+                f"a cell of the workbook has a text of more than {MAX_TEXT} letters, or such a formula"
+            )
+        return Cell(value, text)
 
     def value(self, entry: Element) -> Value:
         kind, inline = entry.get("t", "n"), entry.find(f"{_MAIN}is")
@@ -170,6 +269,8 @@ def _number(text: str) -> int | float:
     if not _NUMBER.fullmatch(text.strip()):
         raise ValueError(text)
     number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
@@ -184,16 +285,29 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
+def _must_have_short_namespaces(data: bytes, budget: Budget) -> None:
+    """Refuse a part that gives a namespace a long name: the parser copies it for every element that is in it."""
+    at = data.find(b"xmlns")
+    while at >= 0:
+        budget.step()
+        declared = _DECLARES.match(data, at)
+        if declared is None and data[at + 5 : at + 6] in _GOES_ON:
+            raise WorkbookSpoiled("a part of the workbook names a namespace in a way that no workbook does")
+        at = data.find(b"xmlns", at + 5)
+
+
 def _dates(root: Element) -> Iterator[int]:
     """Give the numbers of the cell formats that show a date."""
-    custom = {
-        int(entry.attrib["numFmtId"]): entry.get("formatCode", "")
-        for entry in root.iterfind(f"{_MAIN}numFmts/{_MAIN}numFmt")
-    }
+    shown = set(_DATES)
+    for entry in root.iterfind(f"{_MAIN}numFmts/{_MAIN}numFmt"):
+        code = entry.get("formatCode", "")
+        if len(code) > MAX_FORMAT:
+            raise ValueError(code[:MAX_FORMAT])
+        code = _UNSHOWN.sub("", code).lower()
+        if code != "general" and re.search("[dmyhs]", code):
+            shown.add(int(entry.attrib["numFmtId"]))
     for number, entry in enumerate(root.iterfind(f"{_MAIN}cellXfs/{_MAIN}xf")):
-        shown = int(entry.get("numFmtId", "0"))
-        code = _UNSHOWN.sub("", custom.get(shown, "")).lower()
-        if shown in _DATES or (code != "general" and re.search("[dmyhs]", code)):
+        if int(entry.get("numFmtId", "0")) in shown:
             yield number
 
 

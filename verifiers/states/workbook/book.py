@@ -1,0 +1,112 @@
+"""A workbook as predicates look at it: every cell with its value, whether the file remembered it or it was calculated.
+
+Normal form of a namespace: `{"paths": [[path, kind]], "books": {path: book}}`, where a book is `{"spoiled": sentence}`
+for a file that is no workbook, or
+
+    {"sheets": [{"name", "hidden", "tables": [[name, area, columns]], "merged": [area],
+                 "cells": [[row, column, value] or [row, column, value, formula, whether the value is clear]]}],
+     "names": {name: what it refers to}}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from verifiers.errors import Lacking, Spoiled
+from verifiers.language.context import Context
+from verifiers.language.quoting import listed, quoted
+from verifiers.states.workbook.model import Cell, Place, Sheet, Table, Value, Workbook
+
+_SQUEEZED = re.compile(r'("(?:[^"]|"")*")|[\s$]+')
+
+
+class Unclear:
+    """What stands for the value of a formula that we cannot calculate."""
+
+    def __repr__(self) -> str:
+        return "a value that only a spreadsheet knows"
+
+
+UNCLEAR = Unclear()
+
+
+class Book:
+    """A workbook whose cells can be asked for their values.
+
+    Args:
+        workbook: its cells have the values of their formulas.
+        unclear: sheet and place of those formulas that have none here.
+    """
+
+    def __init__(self, workbook: Workbook, unclear: Collection[tuple[str, Place]] = ()) -> None:
+        self.workbook = workbook
+        self.sheets = {sheet.name: sheet for sheet in workbook.sheets}
+        self._unclear = frozenset(unclear)
+
+    def value(self, sheet: str, place: Place) -> Value | Unclear:
+        """Give a cell's value, as far as it can be said."""
+        if (sheet, place) in self._unclear:
+            return UNCLEAR
+        cell = self.sheets[sheet].cells.get(place)
+        return None if cell is None else cell.value
+
+
+def open_paths(context: Context) -> dict[str, str]:
+    """Give what there is: path to kind (`file`, `directory`, `symlink`, `other`).
+
+    Raises:
+        Spoiled: nobody can read it.
+        Unreadable: there is no state.
+    """
+    return context.once("spreadsheet", lambda: dict(context.state("spreadsheet").document["paths"]))
+
+
+def open_book(context: Context, path: str) -> Book:
+    """Give the workbook at a path, once an evaluation.
+
+    Raises:
+        Lacking: there is no file.
+        Spoiled: it is no workbook.
+        Unreadable: there is no state.
+    """
+    paths = open_paths(context)
+    if paths.get(path) != "file":
+        raise Lacking(f"there is no workbook {quoted(path)}; there are {listed(list(paths))}")
+    books = context.state("spreadsheet").document["books"]
+    return context.once(("spreadsheet", path), lambda: book_from(books[path]))
+
+
+def book_from(document: dict[str, Any]) -> Book:
+    """Make the workbook that a normal form tells of.
+
+    Raises:
+        Spoiled: it is none.
+    """
+    if "spoiled" in document:
+        raise Spoiled(str(document["spoiled"]))
+    sheets, unclear = [], []
+    for sheet in document["sheets"]:
+        cells = {}
+        for row, column, value, *formula in sheet["cells"]:
+            cells[row, column] = Cell(value, formula[0] if formula else None)
+            if formula and not formula[1]:
+                unclear.append((sheet["name"], (row, column)))
+        tables = tuple(Table(name, area, tuple(columns)) for name, area, columns in sheet["tables"])
+        sheets.append(Sheet(sheet["name"], cells, sheet["hidden"], tables, tuple(sheet["merged"])))
+    return Book(Workbook(tuple(sheets), document["names"]), unclear)
+
+
+def same_formula(left: str, right: str) -> bool:
+    """Say whether two formulas are the same but for `=`, blanks, `$` and case outside of texts."""
+    return _plain(left) == _plain(right)
+
+
+def _plain(formula: str) -> str:
+    def squeezed(match: re.Match[str]) -> str:
+        return match[1] or ""
+
+    text = _SQUEEZED.sub(squeezed, formula.strip().removeprefix("="))
+    parts = re.split(r'("(?:[^"]|"")*")', text)
+    return "".join(part if part.startswith('"') else part.upper().replace("_XLFN.", "") for part in parts)

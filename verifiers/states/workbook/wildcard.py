@@ -1,0 +1,53 @@
+"""Matches a text with a pattern of `*` (any letters) and `?` (one letter), in time that grows with the text alone.
+
+Between two stars stands a piece without one. The first piece has to begin the text and the last one to end it; each
+piece between them is best taken where it first occurs, so nothing is ever tried again. A piece with `?` in it is looked
+for by the bits of a number, one for each of its letters (Baeza-Yates and Gonnet, 1992, "A new approach to text
+searching"); any other by Python's own search.
+"""
+
+from __future__ import annotations
+
+
+class Wildcard:
+    """A pattern; upper and lower case are the same."""
+
+    def __init__(self, pattern: str) -> None:
+        self._first, *self._rest = pattern.lower().split("*")
+
+    def matches(self, text: str) -> bool:
+        """Say whether the whole text is as the pattern."""
+        text = text.lower()
+        if not self._rest:
+            return len(text) == len(self._first) and _is_at(self._first, text, 0)
+        last = self._rest[-1]
+        end = len(text) - len(last)
+        at = len(self._first)
+        if at > end or not _is_at(self._first, text, 0) or not _is_at(last, text, end):
+            return False
+        for piece in self._rest[:-1]:
+            at = _behind(piece, text, at, end)
+            if at < 0:
+                return False
+        return True
+
+
+def _is_at(piece: str, text: str, at: int) -> bool:
+    return all(letter in {"?", there} for letter, there in zip(piece, text[at : at + len(piece)], strict=True))
+
+
+def _behind(piece: str, text: str, start: int, end: int) -> int:
+    """Give the place behind the first occurrence of a piece in `text[start:end]`, or -1."""
+    if "?" not in piece:
+        found = text.find(piece, start, end)
+        return found + len(piece) if found >= 0 else -1
+    anything = sum(1 << place for place, letter in enumerate(piece) if letter == "?")
+    fits = dict.fromkeys(piece, anything)
+    for place, letter in enumerate(piece):
+        fits[letter] |= 1 << place
+    begun, whole = 0, 1 << (len(piece) - 1)
+    for place in range(start, end):
+        begun = (begun << 1 | 1) & fits.get(text[place], anything)
+        if begun & whole:
+            return place + 1
+    return -1
