@@ -25,6 +25,8 @@ _CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x8000000,
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 32, 16384, 1 << 18
 _MNT_DETACH = 2
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+MAPPED = 2 * 1024**3
+"""Bytes of address space beyond what may be written: programs, libraries, and stacks that threads reserve."""
 _CAPABILITY_VERSION = 0x20080522  # linux/capability.h, version 3
 _CAPABILITIES = 64  # more than any kernel has
 
@@ -62,6 +64,7 @@ def give_up(bounds: Bounds, filtered: bytes) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, bounds.cpu_seconds),
         (resource.RLIMIT_DATA, bounds.memory),
+        (resource.RLIMIT_AS, bounds.memory + MAPPED),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, bounds.descriptors),
         (resource.RLIMIT_NPROC, 0),

@@ -26,11 +26,11 @@ class ForkServer:
     """One fork server; started when it is first needed, and again should it have died.
 
     Args:
-        module: what it executes, as `python -I -m MODULE`; it calls `sandbox.forking.serve`.
+        program: what follows `python -I`: `-m` and a module that calls `sandbox.forking.serve`.
     """
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, *program: str) -> None:
+        self._program = program
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -53,7 +53,7 @@ class ForkServer:
                 socket.send_fds(self._running(), [b"!"], [theirs.fileno(), *descriptors])
         except OSError as error:
             ours.close()
-            raise Unavailable(f"no process can be forked: {error}; try `python -I -m {self._module}`") from error
+            raise Unavailable(f"no process can be forked: {error}; its program is {self._program[1][:80]}") from error
         return Child(ours)
 
     @property
@@ -78,7 +78,7 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", self._module],
+                [sys.executable, "-I", *self._program],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,  # a traceback in there might quote a task

@@ -26,7 +26,7 @@ from sandbox.transcript import Transcript
 CHUNK = 64 * 1024
 BACKLOG = 64
 KILL_SECONDS = 5.0
-FORK_SERVER = ForkServer("sandbox.gateway.forkserver")
+FORK_SERVER = ForkServer("-m", "sandbox.gateway.forkserver")
 
 
 def start(

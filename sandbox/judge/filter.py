@@ -19,7 +19,6 @@ PROT_EXEC = 4
 NEEDED: Mapping[str, Numbers] = {
     # descriptors that are there
     "close": (3, 57),
-    "fstat": (5, 80),
     "lseek": (8, 62),
     "read": (0, 63),
     "write": (1, 64),

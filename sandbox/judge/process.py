@@ -12,7 +12,7 @@ from sandbox.errors import Malformed, SandboxError, Unavailable
 from sandbox.forkserver import ForkServer
 from sandbox.judge import message
 
-READER, JUDGE = ForkServer("sandbox.judge.reader"), ForkServer("sandbox.judge.judge")
+READER, JUDGE = ForkServer("-m", "sandbox.judge.reader"), ForkServer("-m", "sandbox.judge.judge")
 START_SECONDS = 60.0
 """How long a fork server may take to load and fork; none of it is the child's time."""
 CHUNK = 1 << 18

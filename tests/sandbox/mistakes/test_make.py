@@ -131,13 +131,13 @@ def test_typical_mistakes_on_a_forge_follow_from_what_the_solution_changed():
         {"commit": {"branch": "main", "files": {"a": "2"}, "message": "More"}},
         {"branch": {"name": "fix", "at": "main~1"}},
     ):
-        after = server.mutate(after, {"repository": "ada/site", **change})
+        after = MUTATORS["github"](after, {"repository": "ada/site", **change})
     assert made(github, before, after) == {
         *("left-out", "state", "labels", "comment", "made", "wrong-case", "off-by-one"),
         *("commit-too-many", "another-one-changed"),
     }
     for name, change in github.mistakes(before, after):
-        assert dict(server.mutate(after, change)) != dict(after), name
+        assert dict(MUTATORS["github"](after, change)) != dict(after), name
 
 
 def test_a_row_too_many_is_a_row_more_or_no_mutant_at_all():

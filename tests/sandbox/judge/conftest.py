@@ -1,0 +1,39 @@
+import pytest
+
+from sandbox.frozen import FrozenState
+from sandbox.judge import JUDGING, Question
+from verifiers.language.predicate import parse
+from verifiers.states.snapshot import FILE
+from verifiers.views import Tree
+
+
+@pytest.fixture(scope="session")
+def judging():
+    return JUDGING
+
+
+@pytest.fixture
+def question():
+    """Ask about states that lie in folders named after their namespaces."""
+
+    def question(document, *namespaces):
+        return Question(document, parse(document), {name: name for name in namespaces})
+
+    return question
+
+
+@pytest.fixture
+def left():
+    """Make a state as a world leaves it: a tree for each namespace, and what was read back for those of a backend."""
+
+    def left(**trees):
+        nodes = {}
+        for name, tree in trees.items():
+            nodes |= tree.under(name)
+        state = FrozenState(Tree(nodes).to_tar())
+        for name, tree in trees.items():
+            if FILE in tree:
+                state = state.with_dump(name, tree[FILE].data)
+        return state
+
+    return left

@@ -1,0 +1,60 @@
+"""Verdicts through a reader and a judge are those of the same code in one process, and cost no key holder a parse."""
+
+import pytest
+
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.in_process import judge
+from verifiers.views import Node, Tree, Views
+
+SEED = Tree({"a.txt": Node("file", b"hello\n")})
+THERE, GONE = {"filesystem.fileExists": {"path": "a.txt"}}, {"filesystem.fileExists": {"path": "b"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("namespace", sorted({name.partition(".")[0] for name in CATALOGUE}))
+def test_every_predicate_says_the_same_through_the_processes(judging, question, left, namespace):
+    for name, entry in CATALOGUE.items():
+        if name.partition(".")[0] != namespace:
+            continue
+        document = {name: dict(entry.example.arguments)}
+        for make, expected in ((entry.example.holds, Verdict.TRUE), (entry.example.fails, Verdict.FALSE)):
+            views = make()
+            state = left(**views.states)
+            judged = judging.verdict(question(document, *views.states), state, views.answer, lambda: state)  # noqa: B023
+            assert judged.evidence == judge(parse(document), views), name
+            assert judged.verdict is expected, name
+
+
+def test_an_answer_and_several_states_are_judged_together(judging, question, left):
+    document = {"all": [THERE, {"not": GONE}, {"answer.equals": {"text": "42"}}]}
+    asked, state = question(document, "filesystem"), left(filesystem=SEED)
+    judged = judging.verdict(asked, state, "42", lambda: state)
+    assert judged.evidence == judge(parse(document), Views({"filesystem": SEED}, "42"))
+    assert judged.verdict is Verdict.TRUE
+    assert not judged.again
+    assert judging.verdict(asked, state, "43", lambda: state).verdict is Verdict.FALSE
+
+
+def test_a_folder_that_an_agent_removed_is_empty_and_not_missing(judging, question, left):
+    judged = judging.verdict(question({"not": GONE}, "filesystem"), left(), None, left)
+    assert judged.verdict is Verdict.TRUE
+
+
+def test_a_state_that_was_not_handed_over_is_unknown(judging, question, left):
+    assert judging.verdict(question(THERE), left(filesystem=SEED), None, left).verdict is Verdict.UNKNOWN
+
+
+def test_changes_are_made_where_the_state_is_read(judging, question, left):
+    asked, state = question(THERE, "filesystem"), left(filesystem=SEED)
+    assert judging.mutated(asked, state, [], None).verdict is Verdict.TRUE
+    assert judging.mutated(asked, state, [("filesystem", {"remove": "a.txt"})], None).verdict is Verdict.FALSE
+
+
+def test_every_mutant_of_an_end_state_is_judged(judging, question, left):
+    document = {"all": [THERE, {"answer.equals": {"text": "42"}}]}
+    made = judging.mutants(question(document, "filesystem"), left(), left(filesystem=SEED), "42")
+    broken = [verdict for _, kind, verdict in made if kind == "broken"]
+    assert broken == [Verdict.FALSE, Verdict.FALSE]
+    assert {kind for _, kind, _ in made} == {"broken", "mistake"}
