@@ -1,0 +1,202 @@
+"""Readers and judges that die, lie or do not end: what that does to a verdict, and to whom it is put down."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+
+import pytest
+
+from sandbox.errors import Malformed, Unjudged
+from sandbox.forkserver import ForkServer
+from sandbox.frozen import FrozenState
+from sandbox.judge import Judging, asking, evidence, message
+from sandbox.judge.process import JUDGE, READER
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.views import Node, Tree
+
+from ...frozen import content
+from ...patience import PATIENCE
+
+# A fork server whose children are the real ones, but for one deed where a part of the request holds a mark.
+FAKE = """
+import os
+from pathlib import Path
+from sandbox.forking import serve
+from sandbox.judge import message
+from sandbox.judge.child import run, READER_USER
+from sandbox.judge.{module} import OPERATIONS
+
+def wrapped(operation):
+    def doing(header, parts):
+        if any({mark!r} in part for part in parts):
+            {deed}
+        return operation(header, parts)
+    return doing
+
+def child(descriptors):
+    {first}
+    run(READER_USER, {{name: wrapped(operation) for name, operation in OPERATIONS.items()}}, descriptors)
+
+serve(lambda: None, child)
+"""
+MARK = b"the mark"
+SEED, MARKED = (Tree({"a.txt": Node("file", text)}) for text in (b"hello\n", MARK))
+THERE = {"filesystem.fileExists": {"path": "a.txt"}}
+
+
+def outside() -> bytes:
+    """Write a state that leads out of itself."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("../../etc/passwd"))
+    return out.getvalue()
+
+
+DEATHS = {
+    "it ends": "os._exit(0)",
+    "it aborts": "os.abort()",
+    "it says nonsense": "return b'nonsense'",
+    "it says too little": "return message.answer('done', part=b'x')[:-1]",
+    "it says something of another shape": "return message.pack({'outcome': 'fine', 'says': ''}, b'')",
+    "it says too much": "return message.answer('done', part=bytes(2 << 20))",
+    "it raises": "raise KeyError('x')",
+}
+
+
+@pytest.fixture
+def fake():
+    """Make a fork server of children that misbehave."""
+    made = []
+
+    def fake(module="reader", deed="pass", mark=MARK, first="pass"):
+        made.append(ForkServer("-c", FAKE.format(module=module, deed=deed, mark=mark, first=first)))
+        return made[-1]
+
+    yield fake
+    for server in made:
+        server.close()
+
+
+@pytest.fixture
+def asked(question):
+    return question({"any": [THERE, {"not": THERE}, {"answer.equals": {"text": "42"}}]}, "filesystem")
+
+
+@pytest.mark.parametrize("deed", DEATHS.values(), ids=DEATHS.keys())
+def test_a_state_that_kills_its_reader_counts_against_whoever_left_it(fake, asked, left, deed, monkeypatch):
+    monkeypatch.setattr(asking, "MAX_READING", 1 << 20)
+    judging = Judging(fake(deed=deed), JUDGE, PATIENCE)
+    judged = judging.verdict(asked, left(filesystem=MARKED), "42", lambda: left(filesystem=SEED))
+    assert judged.verdict is Verdict.FALSE
+    assert [child.verdict for child in judged.evidence.children] == [Verdict.FALSE] * 3
+    assert judged.evidence.children[1].children[0].verdict is Verdict.TRUE, "below a not it is the other way round"
+    assert "nobody can read" in judged.evidence.children[0].found
+    assert judged.again
+
+
+def test_a_reader_that_dies_of_the_untouched_state_too_is_ours(fake, asked, left):
+    judging = Judging(fake(deed="os._exit(0)", mark=b""), JUDGE, PATIENCE)
+    with pytest.raises(Unjudged, match="of our own making"):
+        judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+
+
+@pytest.mark.parametrize("deed", ["return message.answer('done', part=b'garbage')", "return message.answer('done')"])
+def test_a_reading_that_no_judge_understands_counts_against_whoever_left_it(fake, asked, left, deed):
+    judging = Judging(fake(deed=deed), JUDGE, PATIENCE)
+    state = left(filesystem=MARKED)
+    assert judging.verdict(asked, state, None, lambda: left(filesystem=SEED)).verdict is Verdict.FALSE
+
+
+def test_one_that_was_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(fake, asked, left, tmp_path):
+    first = f"if not Path({str(tmp_path / 'met')!r}).exists(): Path({str(tmp_path / 'met')!r}).touch(); os._exit(1)"
+    judging = Judging(fake(first=first), JUDGE, PATIENCE)
+    judged = judging.verdict(asked, left(filesystem=SEED), None, left)
+    assert (judged.verdict, judged.again) == (Verdict.TRUE, True)
+
+
+@pytest.mark.parametrize(
+    ("deed", "seconds"), [("while True: pass", 0.3), ("raise MemoryError", PATIENCE), ("bytes(1 << 40)", PATIENCE)]
+)
+def test_the_end_of_time_or_memory_decides_nothing(fake, asked, left, deed, seconds):
+    judging = Judging(fake(deed=deed), JUDGE, seconds)
+    with pytest.raises(Unjudged, match="twice, the second time alone"):
+        judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+
+
+def test_a_judge_that_lies_about_one_state_counts_against_it_and_one_that_always_lies_is_ours(fake, asked, left):
+    lie = 'return message.answer(\'done\', part=b\'{"probes": [["true", "", false]]}\')'
+    seed = lambda: left(filesystem=SEED)  # noqa: E731 - as a caller would
+    some = Judging(READER, fake("judge", lie), PATIENCE)
+    assert some.verdict(asked, left(filesystem=MARKED), None, seed).verdict is Verdict.FALSE
+    always = Judging(READER, fake("judge", lie, mark=b""), PATIENCE)
+    with pytest.raises(Unjudged):
+        always.verdict(asked, left(filesystem=SEED), None, seed)
+
+
+@pytest.mark.parametrize("tar", [b"", b"x" * 2000, outside()], ids=["nothing", "text", "a path that leads out"])
+def test_what_is_no_state_is_said_to_be_none(judging, asked, left, tar):
+    state = FrozenState(tar)
+    with pytest.raises(Malformed):
+        judging.check(state, left)
+    with pytest.raises(Malformed):
+        judging.verdict(asked, state, None, left)
+    with pytest.raises(Malformed):
+        judging.extract(state, "filesystem")
+
+
+def test_one_folder_is_cut_out_as_the_seed_of_a_fresh_world(judging, left):
+    tar = judging.extract(left(filesystem=SEED, git=MARKED), "git")
+    assert dict(content(FrozenState(tar))) == {"git": Node("directory", mode=0o755), **MARKED.under("git")}
+
+
+def test_what_backends_wrote_is_a_document_or_none(judging):
+    assert judging.is_document(b'{"keys": {}}')
+    deep = b"[" * 200_000
+    assert not any(map(judging.is_document, (b"", b"[]", b"{", b"\xff", deep, b'{"a": ' + b"1" * 5000 + b"}")))
+
+
+LIES = [
+    b"",
+    b"[]",
+    b'{"probes": []}',
+    b'{"probes": [["true", "", false], ["true", "", false]]}',
+    b'{"probes": [["maybe", "", false]]}',
+    b'{"probes": [["true", "", 0]]}',
+    b'{"probes": [["true", 1, false]]}',
+    b'{"probes": [["true", "", false, null]]}',
+    b'{"probes": [{"verdict": "true"}]}',
+    b'{"probes": {"0": ["true", "", false]}}',
+    b'{"probes": [["true", "", false]], "more": 1}',
+    b'{"probes": [["true", "", false]], "probes": []}',
+    b'{"probes": [["true", "\\ud800", false]]}',
+    b'{"mutants": [["true", "", false]]}',
+    json.dumps({"probes": [["true", "x" * 5000, False]]}).encode(),
+    b'{"probes": ' + b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_nothing_that_a_judge_says_is_believed_beyond_its_shape(lie):
+    with pytest.raises(Malformed):
+        evidence.parsed(lie, parse(THERE))
+    with pytest.raises(Malformed):
+        evidence.parsed_mutants(lie)
+
+
+def test_what_connects_the_probes_is_worked_out_by_the_runner():
+    document = {"all": [{"not": THERE}, {"any": [THERE, {"not": {"not": THERE}}]}]}
+    lines = [["false", "not there", False], ["true", "there", False], ["unknown", "", True]]
+    tree = evidence.parsed(evidence.written("probes", lines), parse(document))
+    assert (tree.verdict, tree.broken) == (Verdict.TRUE, True)
+    assert evidence.leaves(tree) == lines
+
+
+def test_a_message_is_taken_apart_as_it_was_put_together():
+    assert message.unpack(message.pack({"do": "x"}, b"a", b"", b"bc")) == ({"do": "x"}, [b"a", b"", b"bc"])
+    assert message.reply(message.answer("refused", "why", b"part")) == ("refused", "why", b"part")
+    for wrong in (b"", b"\0\0", b"\xff\xff\xff\xff", message.answer("done", part=b"x") + b"y"):
+        with pytest.raises(Malformed):
+            message.reply(wrong)
