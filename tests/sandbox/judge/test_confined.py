@@ -1,4 +1,4 @@
-"""What a reader and a judge can still do: tried from within, by an operation that only these tests add to the real ones."""
+"""What a reader and a judge can still do: tried from within, by operations that only these tests add."""
 
 import json
 import os

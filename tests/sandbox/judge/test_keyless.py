@@ -1,0 +1,80 @@
+"""No process that can open the key ring has loaded what parses a submitted state."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.judge.process import READER
+from verifiers.states import READERS
+
+from ...patience import PATIENCE
+
+ROOT = Path(__file__).parents[3]
+MAY_READ = ("sandbox/judge/reader.py", "sandbox/judge/mutators.py", "sandbox/mistakes/", "verifiers/")
+CHANGES = "_change.py"
+"""Where readers may be imported: in what only a reader process loads."""
+
+KEY_HOLDERS = (
+    "quarterturn.cli.grammar",
+    "quarterturn.cli.house",
+    "quarterturn.cli.task",
+    "quarterturn.demo",
+    "quarterturn.desk",
+    "quarterturn.embedded",
+    "quarterturn.intake",
+    "quarterturn.jobs",
+    "quarterturn.running",
+    "quarterturn.service.app",
+    "quarterturn.states",
+    "quarterturn.wiring",
+    "rotation.official",
+    "sandbox.prover",
+    "sandbox.run",
+    "sandbox.selfcheck",
+)
+"""What the command line, the workers and the service run as; an import of one that is gone fails the test."""
+
+
+@pytest.mark.slow
+def test_a_process_that_can_open_the_key_ring_has_loaded_no_reader():
+    program = "import importlib, json, sys; [importlib.import_module(name) for name in sys.argv[1:]]; "
+    program += "print(json.dumps(sorted(sys.modules)))"
+    command = [sys.executable, "-I", "-c", program, *KEY_HOLDERS]
+    loaded = json.loads(subprocess.run(command, capture_output=True, timeout=PATIENCE, check=True).stdout)
+    assert "vault.keys" in loaded, "it could open one"
+    assert sorted(set(READERS) & set(loaded)) == []
+    assert not [name for name in loaded if name.startswith("sandbox.mistakes.") or name.endswith("_change")]
+
+
+def test_readers_are_imported_by_what_only_a_reader_process_loads():
+    offenders = []
+    for room in ("grammars", "quarterturn", "rotation", "sandbox", "vault"):
+        for path in (ROOT / room).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            if not name.startswith(MAY_READ) and not name.endswith(CHANGES):
+                offenders += [f"{name} imports {module}" for module in imported(path) & set(READERS)]
+    assert offenders == []
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def test_the_fork_servers_of_readers_and_judges_are_the_only_ones_who_load_them(judging, left):
+    judging.check(left(), left)
+    assert READER.pid is not None
+    assert b"sandbox.judge.reader" in Path(f"/proc/{READER.pid}/cmdline").read_bytes()
+    variables = Path(f"/proc/{READER.pid}/environ").read_bytes().strip(b"\0").split(b"\0")
+    assert {word.partition(b"=")[0] for word in variables} == {b"PATH", b"LC_ALL"}
