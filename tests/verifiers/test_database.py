@@ -8,8 +8,9 @@ import pytest
 
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
+from verifiers.states.budget import Budget
 from verifiers.states.in_process import judge
-from verifiers.states.sqlite import reader as opening
+from verifiers.states.reading import read
 from verifiers.states.sqlite.examples import database
 from verifiers.views import Node, Tree, Views, tree_of
 
@@ -154,15 +155,15 @@ def test_a_schema_that_was_rewritten_is_a_verdict_and_no_lie_is_believed(lie):
     assert not ask(tampered(*PEOPLE, REWRITE, lie), "rowExists", table="people", where={"id": 2, "name": "Grace"})
 
 
-def test_reading_ends_at_a_count_of_steps_and_not_of_seconds(monkeypatch):
+def test_reading_ends_at_a_count_of_steps_and_not_of_seconds():
     rows = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO t SELECT i FROM n"
     )
     views = database(["CREATE TABLE t (v)", rows])
     assert ask(views, "rowCount", table="t", count=5000)
-    monkeypatch.setattr(opening, "STEPS_A_TICK", 100)
-    monkeypatch.setattr(opening, "TICKS", 10)
-    assert "interrupted" in ask.evidence(views, "rowCount", table="t", count=5000).found
+    few = read("sqlite", views.states["sqlite"], Budget(steps=3000))
+    assert few.unreadable == "reading it needs more than 3000 steps"
+    assert few.steps == 3000
 
 
 @pytest.mark.parametrize(

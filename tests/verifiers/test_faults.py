@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 from verifiers.errors import Lacking, Spoiled, Unreadable
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states import scratch
 from verifiers.states.files import predicates as filesystem
-from verifiers.states.git import reader as repository
-from verifiers.states.git.examples import repository as git_state
 from verifiers.states.in_process import judge
-from verifiers.states.sqlite import reader as database
+from verifiers.states.reading import KINDS, read
+from verifiers.states.sqlite import tables
 from verifiers.states.sqlite.examples import database as sqlite_state
-from verifiers.views import Views, tree_of
+from verifiers.views import Tree, Views, tree_of
 
 NAMES = "abcd"
 OURS = [Unreadable("x"), OSError(28, "no space"), MemoryError(), RecursionError(), KeyError("x"), ValueError("x")]
@@ -86,27 +84,37 @@ def test_what_is_lacking_is_as_if_it_were_not_there(document, there, lacking):
     assert verdict(document, there, {name: Lacking("x") for name in lacking}) is verdict(document, there - lacking)
 
 
+ROW = {"sqlite.rowExists": {"table": "t", "where": {"v": 1}}}
 SQL = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES (1)"])
-GIT = git_state([("main", "Start", {"a": "x"})])
-ASKED = [
-    (SQL, {"sqlite.rowExists": {"table": "t", "where": {"v": 1}}}),
-    (GIT, {"git.fileAtRef": {"repository": "site", "ref": "main", "path": "a", "text": "x"}}),
-]
-BREAKS = [
-    (repository, "scratch_folder", Unreadable("there is no tmpfs")),
-    (repository.shutil, "which", OSError(24, "too many files")),
-    (repository.subprocess, "Popen", OSError(11, "no process")),
-    (repository.tempfile, "mkdtemp", OSError(28, "no space")),
-    (database.sqlite3, "connect", MemoryError()),
-    (database, "_in_memory", OSError(5, "input/output")),
-    (scratch.tempfile, "TemporaryDirectory", OSError(28, "no space")),
-]
 
 
-@pytest.mark.parametrize(("views", "document"), ASKED)
-@pytest.mark.parametrize(("where", "what", "error"), BREAKS, ids=[what for _, what, _ in BREAKS])
-def test_whatever_breaks_on_our_side_nobody_passes_or_fails_by_it(views, document, where, what, error):
-    assert judge(parse(document), views).verdict is Verdict.TRUE
-    with mock.patch.object(where, what, side_effect=error):
-        found = {judge(parse(one), views).verdict for one in (document, {"not": document})}
-    assert found in ({Verdict.UNKNOWN}, {Verdict.TRUE, Verdict.FALSE}), "unknown on both sides, or not in the way"
+@pytest.mark.parametrize("error", [OSError(28, "no space"), MemoryError(), RecursionError(), KeyError("x")])
+def test_a_probe_that_breaks_on_the_untouched_state_too_is_our_defect(monkeypatch, error):
+    monkeypatch.setattr(tables.Database, "rows", mock.Mock(side_effect=error))
+    for document in (ROW, {"not": ROW}):
+        found = judge(parse(document), SQL, SQL.states)
+        assert (found.verdict, found.broken) == (Verdict.UNKNOWN, True)
+
+
+def test_a_probe_that_only_the_state_breaks_counts_against_the_state(monkeypatch):
+    read = tables.Database.rows
+
+    def rows(base, table, columns):
+        if any(cell == "trap" for row in read(base, table, columns) for cell in row):
+            raise RuntimeError
+        return read(base, table, columns)
+
+    monkeypatch.setattr(tables.Database, "rows", rows)
+    left = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES ('trap')"])
+    for document in (ROW, {"not": ROW}, {"all": [ROW, {"not": ROW}]}):
+        found = judge(parse(document), left, SQL.states)
+        assert (found.verdict, found.broken) == (Verdict.FALSE, False)
+    assert judge(parse(ROW), left).broken, "without the untouched state nobody can tell"
+    assert judge(parse(ROW), SQL, SQL.states).verdict is Verdict.TRUE
+
+
+@pytest.mark.parametrize("space", KINDS)
+def test_a_state_that_its_reader_breaks_on_counts_against_whoever_left_it(monkeypatch, space):
+    tree = mock.MagicMock(spec=Tree)
+    tree.items.side_effect = tree.get.side_effect = tree.__iter__.side_effect = tree.__len__.side_effect = MemoryError
+    assert "broke" in read(space, tree).unreadable

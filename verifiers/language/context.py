@@ -7,7 +7,6 @@ probe gets the same outcome.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import ExitStack
 from typing import TypeVar, cast
 
 from verifiers.errors import Spoiled, Unreadable, VerifierError
@@ -28,7 +27,6 @@ class Context:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
         self.answer = answer
-        self.closing = ExitStack()
 
     def state(self, namespace: str) -> NormalState:
         """Give a namespace's normal form, which has a document.

@@ -40,9 +40,7 @@ def evaluate(
             breaks; without them every broken probe is unknown.
     """
     seed = None if seed_states is None else Context(seed_states, "")
-    context = Context(states, answer)
-    with context.closing:
-        return _node(predicate, _Bench(context, seed), Verdict.FALSE)
+    return _node(predicate, _Bench(Context(states, answer), seed), Verdict.FALSE)
 
 
 @dataclass(frozen=True, slots=True)

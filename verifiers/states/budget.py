@@ -15,6 +15,10 @@ A_STEP = 32
 """Bytes of a text that are parsed for one step."""
 
 
+class BudgetSpent(Spoiled):
+    """Reading costs more than it may."""
+
+
 class Budget:
     """A count of steps and bytes that ends at its caps."""
 
@@ -26,23 +30,23 @@ class Budget:
         """Count steps.
 
         Raises:
-            Spoiled: it is more than the budget has.
+            BudgetSpent: it is more than the budget has.
         """
         self.steps += number
         if self.steps > self.max_steps:
             self.steps = self.max_steps
-            raise Spoiled(f"reading it needs more than {self.max_steps} steps")
+            raise BudgetSpent(f"reading it needs more than {self.max_steps} steps")
 
     def keep(self, size: int) -> None:
         """Count bytes that are unpacked or kept.
 
         Raises:
-            Spoiled: it is more than the budget has.
+            BudgetSpent: it is more than the budget has.
         """
         self.bytes += size
         if self.bytes > self.max_bytes:
             self.bytes = self.max_bytes
-            raise Spoiled(f"reading it needs more than {self.max_bytes} bytes")
+            raise BudgetSpent(f"reading it needs more than {self.max_bytes} bytes")
 
     def parse(self, size: int) -> None:
         """Count the steps of parsing so many bytes."""

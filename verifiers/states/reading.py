@@ -16,10 +16,13 @@ from verifiers.normal import NormalState
 from verifiers.states.budget import Budget
 from verifiers.states.calendar.reader import read_calendars
 from verifiers.states.files.reader import read_files
+from verifiers.states.forge.reader import read_forge
+from verifiers.states.git.reader import read_repositories
 from verifiers.states.graph.reader import read_graph
 from verifiers.states.mailbox.reader import read_mail
 from verifiers.states.postgres.reader import read_tables
 from verifiers.states.redis.reader import read_keys
+from verifiers.states.sqlite.reader import read_database
 from verifiers.states.workbook.reader import read_workbooks
 from verifiers.views import Tree
 
@@ -29,13 +32,13 @@ KINDS: Mapping[str, Reader] = {
     "calendar": read_calendars,
     "email": read_mail,
     "filesystem": read_files,
-    "git": read_files,
-    "github": read_files,
+    "git": read_repositories,
+    "github": read_forge,
     "memory": read_graph,
     "postgres": read_tables,
     "redis": read_keys,
     "spreadsheet": read_workbooks,
-    "sqlite": read_files,
+    "sqlite": read_database,
 }
 """Namespace to what reads its states."""
 

@@ -11,8 +11,7 @@ from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
 from verifiers.states.forge.examples import ISSUE, forge
 from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
-from verifiers.states.forge.reader import open_forge
-from verifiers.states.forge.state import Record
+from verifiers.states.forge.state import Record, open_forge
 
 
 @predicate(

@@ -9,9 +9,8 @@ from verifiers.errors import Lacking, Spoiled
 from verifiers.language.context import Context
 from verifiers.language.quoting import quoted
 from verifiers.language.registry import Finding
-from verifiers.states.forge.reader import open_forge
-from verifiers.states.forge.state import FOLDER, Record
-from verifiers.states.git.reader import Repository, open_repository
+from verifiers.states.forge.state import FOLDER, Record, open_forge
+from verifiers.states.git.history import Repository, repository_in
 
 REPOSITORY: Mapping[str, Any] = {
     "type": "string",
@@ -68,7 +67,7 @@ def git_of(context: Context, repository: str) -> Repository:
         Spoiled: its git part is gone.
     """
     name = open_forge(context).name(repository)
-    return open_repository(context, f"{FOLDER}/{name}.git", "github")
+    return context.once(("github", name), lambda: repository_in(context.state("github"), f"{FOLDER}/{name}.git"))
 
 
 def tip_of(repo: Repository, branch: str) -> str:
@@ -92,4 +91,4 @@ def has(repo: Repository, branch: str, commit: str | None) -> bool:
     """
     if commit is None:
         raise Spoiled("a pull request is merged, and no commit came of it")
-    return int(repo.git("rev-list", "--count", commit, f"^{tip_of(repo, branch)}", "--")) == 0
+    return repo.history(commit) <= repo.history(tip_of(repo, branch))

@@ -16,7 +16,7 @@ from verifiers.language.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, 
 from verifiers.states.forge import issues, pulls  # noqa: F401 - they register their predicates
 from verifiers.states.forge.examples import forge
 from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of
-from verifiers.states.forge.reader import open_forge
+from verifiers.states.forge.state import open_forge
 from verifiers.states.git.checkout import holds_nothing, holds_text
 
 
@@ -86,7 +86,7 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> F
 def commit_count(context: Context, repository: str, branch: str, count: int) -> Finding:
     """The number of commits that can be reached from the branch's tip, itself included."""
     repo = git_of(context, repository)
-    there = int(repo.git("rev-list", "--count", tip_of(repo, branch), "--"))
+    there = len(repo.history(tip_of(repo, branch)))
     return Finding(there == count, f"{quoted(branch)} has {there} commits")
 
 
@@ -103,8 +103,7 @@ def head_message(
 ) -> Finding:
     """The message of the branch's last commit is this text, or contains it."""
     repo = git_of(context, repository)
-    data = repo.git("cat-file", "commit", tip_of(repo, branch))
-    message = data.partition(b"\n\n")[2].decode("utf-8", "replace").strip()
+    message = repo.message(tip_of(repo, branch)).strip()
     return Finding(is_as_given(message, equals, contains), f"the message is {quoted(message)}")
 
 

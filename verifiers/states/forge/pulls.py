@@ -21,8 +21,7 @@ from verifiers.states.forge.parts import (
     some,
     state_of,
 )
-from verifiers.states.forge.reader import open_forge
-from verifiers.states.forge.state import Record
+from verifiers.states.forge.state import Record, open_forge
 
 
 @predicate(

@@ -1,84 +1,91 @@
-"""The state file that the GitHub twin left, read strictly.
+"""Reads the state file that the GitHub twin left, and the repositories behind it.
 
-The twin writes it whole or not at all, so one that does not have its shape is wreckage (`Spoiled`). What a task asks
-about and is not in it is `Lacking`. Accounts, repositories and labels are found whatever their case, as on GitHub.
+The twin writes the file whole or not at all, so one that does not have its shape is wreckage (`Spoiled`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from jsonschema import Draft202012Validator
-
 from verifiers.errors import Spoiled
-from verifiers.language.context import Context
-from verifiers.states.files.entries import open_files
-from verifiers.states.forge.state import FILE, SCHEMA, Forge
+from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
+from verifiers.states.forge.state import FILE, FOLDER, SCHEMA
+from verifiers.states.git.reader import read_repository
+from verifiers.states.shape import flag, integer, list_of, map_of, one_of, or_none, record, text
+from verifiers.views import Tree
 
 MAX_BYTES = 16 * 1024 * 1024
 
-
-_TEXT, _MAYBE = {"type": "string"}, {"type": ["string", "null"]}
-_TEXTS = {"type": "array", "items": _TEXT}
-
-
-def _record(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}
-
-
-def _map(of: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": of}
-
-
-_PULL = _record(
-    head=_record(repository=_TEXT, branch=_TEXT, sha=_TEXT),
-    base=_record(branch=_TEXT, sha=_TEXT),
-    draft={"type": "boolean"},
-    merged_at=_MAYBE,
-    merge_commit=_MAYBE,
-    merge_method=_MAYBE,
-    reviews={"type": "array", "items": _record(user=_TEXT, state=_TEXT, body=_TEXT)},
-    review_comments={"type": "array", "items": _record(user=_TEXT, path=_TEXT, body=_TEXT)},
+_PULL = record(
+    head=record(repository=text, branch=text, sha=text),
+    base=record(branch=text, sha=text),
+    draft=flag,
+    merged_at=or_none(text),
+    merge_commit=or_none(text),
+    merge_method=or_none(text),
+    reviews=list_of(record(user=text, state=text, body=text)),
+    review_comments=list_of(record(user=text, path=text, body=text)),
 )
-_ISSUE = _record(
-    number={"type": "integer"},
-    title=_TEXT,
-    body=_MAYBE,
-    user=_TEXT,
-    state={"enum": ["open", "closed"]},
-    state_reason=_MAYBE,
-    labels=_TEXTS,
-    assignees=_TEXTS,
-    milestone={"type": ["integer", "null"]},
-    comments={"type": "array", "items": _record(user=_TEXT, body=_TEXT)},
-    pull={"anyOf": [{"type": "null"}, _PULL]},
+_ISSUE = record(
+    number=integer,
+    title=text,
+    body=or_none(text),
+    user=text,
+    state=one_of("open", "closed"),
+    state_reason=or_none(text),
+    labels=list_of(text),
+    assignees=list_of(text),
+    milestone=or_none(integer),
+    comments=list_of(record(user=text, body=text)),
+    pull=or_none(_PULL),
 )
-_REPOSITORY = _record(
-    description=_MAYBE,
-    private={"type": "boolean"},
-    default_branch=_TEXT,
-    parent=_MAYBE,
-    milestones=_map(_record(title=_TEXT)),
-    issues=_map(_ISSUE),
+_REPOSITORY = record(
+    description=or_none(text),
+    private=flag,
+    default_branch=text,
+    parent=or_none(text),
+    milestones=map_of(record(title=text)),
+    issues=map_of(_ISSUE),
 )
-_VALIDATOR = Draft202012Validator(
-    _record(schema={"const": SCHEMA}, viewer=_TEXT, users={"type": "object"}, repositories=_map(_REPOSITORY))
-)
+_FORGE = record(schema=one_of(SCHEMA), viewer=text, users=map_of(lambda *_: None), repositories=map_of(_REPOSITORY))
 
 
-def _read(context: Context) -> Forge:
-    node = open_files(context, "github").get(FILE)
+def read_forge(tree: Tree, budget: Budget) -> NormalState:
+    """Read everything.
+
+    Raises:
+        Spoiled: the file is not there or not what the twin writes, or it all costs more than the budget has.
+    """
+    budget.step(len(tree))
+    state = _state_in(tree, budget)
+    blobs: list[bytes] = []
+    found = {}
+    for name in state["repositories"]:
+        path = f"{FOLDER}/{name}.git"
+        budget.step(1 + len(tree) // 8)
+        if (made := read_repository(tree.below(path), budget, blobs)) is not None:
+            found[path] = made
+    return NormalState({"forge": state, "repositories": found}, tuple(blobs))
+
+
+def _state_in(tree: Tree, budget: Budget) -> dict[str, Any]:
+    node = tree.get(FILE)
     if node is None or node.kind != "file" or len(node.data) > MAX_BYTES:
         raise Spoiled(f"{FILE} is missing or too large")
+    budget.parse(len(node.data))
+    budget.keep(len(node.data))
+    budget.step(node.data.count(b"{"))
     try:
         data = json.loads(node.data, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise Spoiled(f"{FILE} is no JSON document") from None
-    if not _VALIDATOR.is_valid(data):
-        raise Spoiled(f"{FILE} does not have its shape")
-    return Forge(data)
+    try:
+        made: dict[str, Any] = _FORGE(data, budget)
+    except (LookupError, TypeError, ValueError):
+        raise Spoiled(f"{FILE} does not have its shape") from None
+    return made
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -90,13 +97,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
-
-
-def open_forge(context: Context) -> Forge:
-    """Read the state file, once an evaluation.
-
-    Raises:
-        Spoiled: it is not there, or not what the twin writes.
-        Unreadable: there is no state.
-    """
-    return context.once("forge", lambda: _read(context))

@@ -1,4 +1,9 @@
-"""The state of a forge: its repositories with their issues and pull requests."""
+"""The state of a forge: its repositories with their issues and pull requests.
+
+What a task asks about and is not in it is `Lacking`. Accounts, repositories and labels are found whatever their case,
+as on GitHub. Normal form: `{"forge": what the twin writes, as far as predicates ask for it, "repositories": {path:
+repository}}`, the latter as in `verifiers.states.git.history`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verifiers.errors import Lacking
+from verifiers.language.context import Context
 from verifiers.language.quoting import listed, quoted
 
 SCHEMA = "quarterturn/forge/v1"
@@ -85,3 +91,13 @@ def _comes_from(head: Record, named: int | str, repository: str) -> bool:
     if not colon:
         return source == repository and head["branch"] == named
     return source.partition("/")[0].lower() == owner.lower() and head["branch"] == branch
+
+
+def open_forge(context: Context) -> Forge:
+    """Give the forge of a state, once an evaluation.
+
+    Raises:
+        Spoiled: it is not there, or not what the twin writes.
+        Unreadable: there is no state.
+    """
+    return context.once("github", lambda: Forge(context.state("github").document["forge"]))

@@ -6,7 +6,7 @@ from verifiers.errors import Lacking
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import Finding
 from verifiers.language.values import difference
-from verifiers.states.git.reader import Repository
+from verifiers.states.git.history import Repository
 
 
 def holds_text(repo: Repository, commit: str, path: str, text: str, *, trim: bool, at: str) -> Finding:

@@ -16,7 +16,7 @@ from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
 from verifiers.states.git.checkout import holds_nothing, holds_text
 from verifiers.states.git.examples import Commit, repository
-from verifiers.states.git.reader import Entry, Repository, blob_name, open_repository
+from verifiers.states.git.history import Entry, Repository, open_repository
 
 BRANCH = {
     "type": "string",
@@ -75,7 +75,7 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> F
 def commit_count(context: Context, repository: str, branch: str, count: int) -> Finding:
     """The number of commits that can be reached from the branch's tip, itself included."""
     repo = open_repository(context, repository)
-    there = int(repo.git("rev-list", "--count", _tip(repo, branch), "--"))
+    there = len(repo.history(_tip(repo, branch)))
     return Finding(there == count, f"{quoted(branch)} has {there} commits")
 
 
@@ -94,9 +94,7 @@ def head_message(
 ) -> Finding:
     """The message of the branch's last commit is this text, or contains it; white space at its ends does not count."""
     repo = open_repository(context, repository)
-    message = (
-        repo.git("cat-file", "commit", _tip(repo, branch)).partition(b"\n\n")[2].decode("utf-8", "replace").strip()
-    )
+    message = repo.message(_tip(repo, branch)).strip()
     right = message == equals.strip() if equals is not None else (contains or "") in message
     return Finding(right, f"the message is {quoted(message)}")
 
@@ -177,7 +175,7 @@ def tag_exists(context: Context, repository: str, tag: str, same_as: str | None 
 def is_ancestor(context: Context, repository: str, ancestor: str, of: str) -> Finding:
     """The one commit can be reached from the other, as after a merge; a commit contains itself."""
     repo = open_repository(context, repository)
-    outside = int(repo.git("rev-list", "--count", _commit(repo, ancestor), f"^{_commit(repo, of)}", "--"))
+    outside = len(repo.history(_commit(repo, ancestor)) - repo.history(_commit(repo, of)))
     return Finding(outside == 0, f"{quoted(ancestor)} has {outside} commits that {quoted(of)} has not")
 
 
@@ -193,7 +191,7 @@ def commit_changes(context: Context, repository: str, ref: str, paths: Sequence[
     """The commit differs from its first parent (or from nothing, if it has none) in just these files."""
     repo = open_repository(context, repository)
     commit = _commit(repo, ref)
-    parents = repo.git("rev-list", "--first-parent", "--max-count=2", commit, "--").decode().split()[1:]
+    parents = repo.parents(commit)
     before = repo.entries(parents[0]) if parents else {}
     return _just(_differing(before, repo.entries(commit)), paths, f"{quoted(ref)} changes")
 
@@ -227,7 +225,7 @@ def worktree_clean(context: Context, repository: str, *, untracked: bool = False
     `.gitignore` is not consulted and no filter is applied. With `untracked`, other files may be there.
     """
     repo = open_repository(context, repository)
-    index, there = repo.index(), _worktree(repo)
+    index, there = repo.index(), repo.files()
     changed = _staged(repo) | {path for path, entry in index.items() if there.get(path) != entry}
     others = set() if untracked else there.keys() - index.keys()
     if not changed and not others:
@@ -268,18 +266,3 @@ def _differing(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> set[s
 def _staged(repo: Repository) -> set[str]:
     head = repo.commit("HEAD")
     return _differing(repo.entries(head) if head else {}, repo.index())
-
-
-def _worktree(repo: Repository) -> dict[str, Entry]:
-    """Hash the files outside `.git` as git would, without any filter; what is in a folder of its own `.git` too."""
-    found = {}
-    for path, node in repo.tree.items():
-        if path == ".git" or path.startswith(".git/"):
-            continue
-        if node.kind == "file":
-            found[path] = Entry("100755" if node.mode & 0o100 else "100644", blob_name(node.data))
-        elif node.kind == "symlink":
-            found[path] = Entry("120000", blob_name(node.target.encode("utf-8", "surrogateescape")))
-        elif node.kind == "other":
-            found[path] = Entry("other", "")
-    return found

@@ -1,257 +1,278 @@
-"""Looking into a git repository that somebody hostile may have written.
+"""Reads git repositories that somebody hostile may have written, in memory and without git.
 
-1. Git never runs on what the agent left. Only regular files that hold history (`HEAD`, `packed-refs`, `refs/**`, loose
-   objects, packs with their indexes, `index`) are copied into a fresh repository on a tmpfs. Its configuration is
-   ours: no hooks, no filters, no alternates, no grafts, no replacements, no submodules, no network.
-2. Git runs there with an environment of our own, with caps on its processor time, its memory and its output.
-3. Names of refs are looked up in one listing, and blobs are hashed again here, so a name that means two things or an
-   object that is not what it is called deceives nobody.
-4. What git cannot read, or only by breaking a cap, is wreckage (`Spoiled`). Git that cannot be started, or that
-   runs out of wall time without having used its processor time, is our trouble (`Unreadable`).
+1. Only what holds history is looked at: `HEAD`, `packed-refs`, `refs/**`, loose objects, packs, and `index`. No
+   configuration, hook, alternate, graft or replacement has a say, and nothing is run.
+2. Every object is hashed, so one that is not what it is called is not there. What a ref leads to is read with all that
+   can be reached from it; objects that nothing leads to are not.
+3. What is missing or broken spoils what asks for it and nothing else, except for refs: where one of them leads to
+   nothing, or two cannot both be files, nobody can say which branches there are.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import re
-import resource
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from verifiers.errors import Spoiled, Unreadable
-from verifiers.language.context import Context
-from verifiers.language.quoting import quoted
-from verifiers.states.files.entries import open_files
-from verifiers.states.scratch import scratch_folder
-from verifiers.views import Tree
+from verifiers.errors import Spoiled
+from verifiers.normal import NormalState
+from verifiers.states.budget import Budget, BudgetSpent
+from verifiers.states.git.objects import GitObject, ObjectStore
+from verifiers.states.git.staging import index_of
+from verifiers.views import Node, Tree
 
-WALL_SECONDS = 60
-CPU_SECONDS = 5
-CPU_SPARE = 5
-MEMORY = 1 << 30
-OUTPUT = 64 * 1024 * 1024
+MAX_REF = 4096  # bytes
+DEEPEST_REF = 5  # refs that lead to refs, as in git
+DEEPEST_TAG = 50  # tags of tags
+MAX_REPOSITORIES = 1000
+A_REF = 5  # steps
+GITLINK = "160000"
 
-_HISTORY = re.compile(
-    r"HEAD|packed-refs|index|objects/(?:[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(?:pack|idx))"
-    r"|refs/(?!replace/)[^\x00-\x20~^:?*\[\\]+(?<!\.lock)"
-)
+_REF = re.compile(r"refs/(?!replace/)[^\x00-\x20~^:?*\[\\\x7f]+(?<!\.lock)(?<![/.])")
+_BAD_REF = re.compile(r"\.\.|//|@\{|/\.|\.lock/")
 _HEX = re.compile(r"[0-9a-f]{40}")
-_CONFIG = """\
-[core]
-\trepositoryformatversion = 0
-\tbare = true
-\tfsmonitor = false
-\tuntrackedCache = false
-\tcommitGraph = false
-\tmultiPackIndex = false
-\thooksPath = /dev/null
-\tattributesFile = /dev/null
-\texcludesFile = /dev/null
-[protocol]
-\tallow = never
-[gc]
-\tauto = 0
-"""
-_OURS = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
-_SIGKILL = -9  # nobody but the kernel's out-of-memory killer, or an operator, sends it
+_HEAD = re.compile(r"ref:\s*refs/|[0-9a-fA-F]{40}")
+_COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*+)")
+_TAG = re.compile(rb"object ([0-9a-f]{40})\ntype (?:commit|tree|blob|tag)\n")
 
 
-class Entry(NamedTuple):
-    """One file of a commit or of the index: its mode in octal digits and its object."""
+def read_repositories(tree: Tree, budget: Budget) -> NormalState:
+    """Read every repository of a namespace: `{"repositories": {path: repository}}`, as in `history`.
 
-    mode: str
-    object: str
+    Raises:
+        Spoiled: they cost more than the budget has.
+    """
+    blobs: list[bytes] = []
+    paths = sorted(tree)
+    found: dict[str, Any] = {}
+    for place in _places(paths):
+        budget.step(A_REF)
+        if len(found) >= MAX_REPOSITORIES:
+            raise Spoiled(f"there are more than {MAX_REPOSITORIES} repositories")
+        if (made := read_repository(_below(tree, paths, place), budget, blobs)) is not None:
+            found[place] = made
+    return NormalState({"repositories": found}, tuple(blobs))
 
 
-@dataclass
-class Repository:
-    """A copied repository. Everything that was asked once is remembered."""
+def read_repository(tree: Mapping[str, Node], budget: Budget, blobs: list[bytes]) -> dict[str, Any] | None:
+    """Read one repository, from its work tree on or bare; what its files hold is added to `blobs`.
 
-    name: str
-    tree: Tree = field(repr=False)  # the work tree and `.git`, as the agent left them
-    folder: Path = field(repr=False)
-    head: bytes = field(repr=False)
-    _answers: dict[tuple[str, ...], bytes] = field(default_factory=dict, repr=False)
+    Gives None where there is no HEAD.
 
-    def git(self, *arguments: str) -> bytes:
-        """Run a plumbing command and give its output.
+    Raises:
+        Spoiled: it costs more than the budget has.
+    """
+    budget.step(len(tree))
+    inner = {path.removeprefix(".git/"): node for path, node in tree.items() if path.startswith(".git/")}
+    files = inner or ({} if ".git" in tree else dict(tree))
+    head = files.get("HEAD")
+    if head is None or head.kind != "file":
+        return None
+    text = head.data[:MAX_REF].decode("utf-8", "replace")
+    if _HEAD.match(text) is None:
+        return {"spoiled": "HEAD is none"}
+    store = ObjectStore(files, budget)
+    made: dict[str, Any] = {"head": text.strip()}
+    try:
+        made["refs"] = _refs(files, store, budget)
+        tips = list(made["refs"].values())
+    except _BrokenRefs as error:
+        made["refs"], tips = {"spoiled": str(error)}, []
+    if _HEX.fullmatch(made["head"]):
+        tips.append(made["head"])
+    made |= _history(tips, store, budget, blobs)
+    return made | {"index": _index(files, budget), "files": list(_worktree(tree, budget))}
 
-        Raises:
-            Spoiled: it failed or broke a cap.
-            Unreadable: it could not run.
-        """
-        if arguments not in self._answers:
-            code, output = _run(self.folder, arguments)
-            if code == _SIGKILL:
-                raise Unreadable(f"git {arguments[0]} was killed from outside; look at the machine's memory")
-            if code != 0:
-                raise Spoiled(f"the repository {quoted(self.name)} is broken: git {arguments[0]} ended with {code}")
-            self._answers[arguments] = output
-        return self._answers[arguments]
 
-    @cached_property
-    def refs(self) -> Mapping[str, str]:
-        """Map each ref's full name to the object that it leads to, with annotated tags peeled."""
-        lines = self.git("for-each-ref", "--format=%(refname) %(objectname) %(*objectname)").decode("utf-8", "replace")
-        parts = [line.split(" ") for line in lines.splitlines()]
-        return {name: peeled or direct for name, direct, peeled in parts}
+class _BrokenRefs(Exception):
+    """Nobody can say which refs there are."""
 
-    def branch(self, name: str) -> str | None:
-        """Give the tip of a branch, or None."""
-        return self.refs.get(f"refs/heads/{name}")
 
-    def tag(self, name: str) -> str | None:
-        """Give the commit of a tag, or None."""
-        return self.refs.get(f"refs/tags/{name}")
+def _places(paths: list[str]) -> Iterator[str]:
+    """Give the paths at which there may be a repository: with a `.git` in it, or with a HEAD of its own."""
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if name == "HEAD" and folder:
+            parts = folder.split("/")
+            if parts[-1] == ".git" and parts[:-1]:
+                yield "/".join(parts[:-1])
+            elif ".git" not in parts and not _has(paths, f"{folder}/.git"):
+                yield folder
 
-    def current(self) -> str | None:
-        """Name the branch that HEAD is on, or give None where it is on a commit of its own."""
-        text = self.head.decode("utf-8", "replace").strip()
-        return text.removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else None
 
-    def commit(self, ref: str) -> str | None:
-        """Give the commit that a ref means: `HEAD`, a branch, else a tag; `~N` after it goes back N first parents."""
-        base, _, back = ref.partition("~")
-        at = self._named(base)
-        if at is None or not back:
-            return at
-        history = self.git("rev-list", "--first-parent", f"--max-count={int(back) + 1}", at, "--").decode().split()
-        return history[int(back)] if len(history) > int(back) else None
+def _has(paths: list[str], path: str) -> bool:
+    at = bisect_left(paths, path)
+    return at < len(paths) and (paths[at] == path or paths[at].startswith(f"{path}/"))
 
-    def _named(self, name: str) -> str | None:
-        if name == "HEAD":
-            on = self.current()
-            text = self.head.decode("utf-8", "replace").strip()
-            return self.branch(on) if on else text if _HEX.fullmatch(text) else None
-        return self.branch(name) or self.tag(name)
 
-    def entries(self, commit: str) -> Mapping[str, Entry]:
-        """Map every file of a commit to its entry."""
-        listing = self.git("ls-tree", "-r", "-z", "--full-tree", commit, "--").decode("utf-8", "surrogateescape")
-        return {path: Entry(head[0], head[2]) for head, path in _records(listing)}
+def _below(tree: Tree, paths: list[str], place: str) -> dict[str, Node]:
+    """Give what lies below a path; in sorted order that is one stretch."""
+    start, end = bisect_left(paths, f"{place}/"), bisect_left(paths, f"{place}0")  # 0 comes right behind the slash
+    return {path[len(place) + 1 :]: tree[path] for path in paths[start:end]}
 
-    def index(self) -> Mapping[str, Entry]:
-        """Map every file of the index to its entry.
 
-        Raises:
-            Spoiled: a merge is under way in it.
-        """
-        listing = self.git("ls-files", "-s", "-z").decode("utf-8", "surrogateescape")
-        records = _records(listing)
-        if any(head[2] != "0" for head, _ in records):
-            raise Spoiled(f"the index of {quoted(self.name)} holds an unfinished merge")
-        return {path: Entry(head[0], head[1]) for head, path in records}
+def _refs(files: Mapping[str, Node], store: ObjectStore, budget: Budget) -> dict[str, str]:
+    """Map each ref's full name to the object that it leads to, with annotated tags peeled, as `git for-each-ref` does.
 
-    def blob(self, name: str) -> bytes:
-        """Read a blob, and make sure that it is what its name says."""
-        data = self.git("cat-file", "blob", name)
-        if blob_name(data) != name:
-            raise Spoiled(f"the repository {quoted(self.name)} is broken: an object is not what its name says")
-        return data
+    A ref that is not written as one, or leads to no other, is left out.
+    """
+    written = _packed_refs(files.get("packed-refs"), budget)
+    loose = {path: node for path, node in files.items() if node.kind == "file" and path.startswith("refs/")}
+    for path, node in loose.items():
+        budget.step(A_REF)
+        if any(parent in loose for parent in _parents(path)):
+            raise _BrokenRefs("its files cannot all be there")
+        if _REF.fullmatch(path) and not _BAD_REF.search(path):
+            written[path] = node.data[:MAX_REF].decode("utf-8", "replace").strip()
+    refs = {}
+    for name in sorted(written):
+        at = _resolved(name, written)
+        if at is not None and at != "0" * 40:
+            refs[name] = _peeled(at, store, budget)
+    return refs
+
+
+def _packed_refs(node: Node | None, budget: Budget) -> dict[str, str]:
+    if node is None or node.kind != "file":
+        return {}
+    refs = {}
+    for line in node.data.decode("utf-8", "surrogateescape").split("\n"):
+        budget.step(A_REF)
+        at, space, name = line.partition(" ")
+        if not line or line.startswith(("#", "^")):
+            continue
+        if not space or not _HEX.fullmatch(at):
+            raise _BrokenRefs("its packed refs are not written as such")
+        if _REF.fullmatch(name) and not _BAD_REF.search(name):
+            refs[name] = at
+    return refs
+
+
+def _parents(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    return ("/".join(parts[:end]) for end in range(2, len(parts)))
+
+
+def _resolved(name: str, written: Mapping[str, str]) -> str | None:
+    """Follow a ref to the name of an object."""
+    for _ in range(DEEPEST_REF):
+        text = written.get(name)
+        if text is None or _HEX.fullmatch(text):
+            return text
+        if not text.startswith("ref:"):
+            return text[:40] if _HEX.match(text) and text[40].isspace() else None
+        name = text.removeprefix("ref:").strip()
+    return None
+
+
+def _peeled(name: str, store: ObjectStore, budget: Budget) -> str:
+    for _ in range(DEEPEST_TAG):
+        budget.step(A_REF)
+        found = store.get(name)
+        if found is None:
+            raise _BrokenRefs("a ref leads to an object that is missing or broken")
+        if found.kind != "tag":
+            return name
+        tag = _TAG.match(found.data)
+        if tag is None:
+            raise _BrokenRefs("a tag is not written as one")
+        name = tag[1].decode()
+    raise _BrokenRefs("a tag leads to too many others")
+
+
+def _history(tips: list[str], store: ObjectStore, budget: Budget, blobs: list[bytes]) -> dict[str, Any]:
+    """Read what can be reached from some commits; what is missing or broken is left out."""
+    made: dict[str, Any] = {"commits": {}, "trees": {}, "blobs": {}}
+    waiting, seen = list(tips), set()
+    while waiting:
+        name = waiting.pop()
+        budget.step()
+        if name in seen:
+            continue
+        seen.add(name)
+        found = store.get(name)
+        if found is None:
+            continue
+        if found.kind == "commit":
+            waiting += _keep_commit(name, found, made, budget)
+        elif found.kind == "tree":
+            waiting += _keep_tree(name, found, made, budget)
+        elif found.kind == "blob":
+            made["blobs"][name] = len(blobs)
+            blobs.append(found.data)
+    return made
+
+
+def _keep_commit(name: str, found: GitObject, made: dict[str, Any], budget: Budget) -> list[str]:
+    head = _COMMIT.match(found.data)
+    if head is None:
+        return []
+    parents = [line[7:].decode() for line in head[2].splitlines()]
+    budget.step(len(parents))
+    budget.parse(len(found.data))
+    message = found.data.partition(b"\n\n")[2].decode("utf-8", "replace")
+    made["commits"][name] = [head[1].decode(), parents, message]
+    return [head[1].decode(), *parents]
+
+
+def _keep_tree(name: str, found: GitObject, made: dict[str, Any], budget: Budget) -> list[str]:
+    """Keep a tree object as `[mode, name, object]` of each entry; one that is not written as a tree is left out."""
+    entries, at, data = [], 0, found.data
+    while at < len(data):
+        budget.step(2)
+        space = data.find(b" ", at, at + 8)
+        end = data.find(b"\0", space + 1)
+        mode = data[at:space]
+        if space < 0 or end < 0 or end == space + 1 or end + 21 > len(data) or not re.fullmatch(b"[0-7]{1,7}", mode):
+            return []
+        path = data[space + 1 : end].decode("utf-8", "surrogateescape")
+        entries.append([_canonical(int(mode, 8)), path, data[end + 1 : end + 21].hex()])
+        at = end + 21
+    budget.keep(len(data))
+    made["trees"][name] = entries
+    return [object_name for mode, _, object_name in entries if mode != GITLINK]
+
+
+def _canonical(mode: int) -> str:
+    """Give the mode that git makes of one in a tree: a file's (two kinds), a link's, a folder's, or a repository's."""
+    match mode >> 12:
+        case 0o10:
+            return "100755" if mode & 0o100 else "100644"
+        case 0o12:
+            return "120000"
+        case 0o04:
+            return "040000"
+    return GITLINK
+
+
+def _index(files: Mapping[str, Node], budget: Budget) -> dict[str, Any]:
+    node = files.get("index")
+    if node is None or node.kind != "file":
+        return {"entries": []}
+    try:
+        return {"entries": index_of(node.data, budget)}
+    except BudgetSpent:
+        raise
+    except Spoiled as error:
+        return {"spoiled": str(error)}
+
+
+def _worktree(tree: Mapping[str, Node], budget: Budget) -> Iterator[list[str]]:
+    """Hash the files outside `.git` as git would, without any filter; what is in a folder of its own `.git` too."""
+    for path, node in tree.items():
+        if path == ".git" or path.startswith(".git/"):
+            continue
+        budget.step(1 + len(node.data) // 256)
+        if node.kind == "file":
+            yield [path, "100755" if node.mode & 0o100 else "100644", blob_name(node.data)]
+        elif node.kind == "symlink":
+            yield [path, "120000", blob_name(node.target.encode("utf-8", "surrogateescape"))]
+        elif node.kind == "other":
+            yield [path, "other", ""]
 
 
 def blob_name(data: bytes) -> str:
     """Give the name that git has for a file with this content."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def open_repository(context: Context, name: str, namespace: str = "git") -> Repository:
-    """Copy the repository at this path of a namespace's state, once an evaluation.
-
-    Raises:
-        Spoiled: there is none.
-        Unreadable: there is no state, no git or no tmpfs.
-    """
-    return context.once((namespace, name), lambda: _copied(context, name, namespace))
-
-
-def _copied(context: Context, name: str, namespace: str) -> Repository:
-    tree = open_files(context, namespace).below(name)
-    inner = tree.below(".git") or (Tree({}) if ".git" in tree else tree)
-    head = inner.get("HEAD")
-    if head is None or head.kind != "file":
-        raise Spoiled(f"there is no repository at {quoted(name)}")
-    folder = context.once("git scratch", lambda: context.closing.enter_context(scratch_folder()))
-    home = Path(tempfile.mkdtemp(dir=folder))
-    for below in ("objects/pack", "refs/heads", "refs/tags"):
-        (home / below).mkdir(parents=True)
-    try:
-        for path, node in inner.items():
-            if node.kind == "file" and _HISTORY.fullmatch(path):
-                (home / path).parent.mkdir(parents=True, exist_ok=True)
-                (home / path).write_bytes(node.data)
-    except OSError as error:
-        if error.errno in _OURS:
-            raise Unreadable(f"there is no room to copy the repository into: {error.strerror}") from error
-        raise Spoiled(f"the repository {quoted(name)} is broken: its files cannot all be there") from error
-    (home / "config").write_text(_CONFIG, encoding="utf-8")
-    return Repository(name, tree, home, head.data)
-
-
-def _records(listing: str) -> list[tuple[list[str], str]]:
-    """Take apart what `ls-tree -z` and `ls-files -s -z` print: words, a tab, the path."""
-    return [(head.split(" "), path) for head, _, path in (line.partition("\t") for line in listing.split("\0") if line)]
-
-
-def _run(repository: Path, arguments: tuple[str, ...]) -> tuple[int, bytes]:
-    program = shutil.which("git")
-    if program is None:
-        raise Unreadable("the program git is missing: install Debian's package git")
-    environment = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(repository),
-        "LC_ALL": "C",
-        "GIT_DIR": str(repository),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_LITERAL_PATHSPECS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ALLOW_PROTOCOL": "",
-    }
-    with tempfile.TemporaryFile(dir=repository) as output:
-        try:
-            process = subprocess.Popen(
-                [program, *arguments],
-                env=environment,
-                cwd=repository,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError as error:
-            raise Unreadable(f"git could not be started: {error.strerror}") from error
-        with process:
-            _cap(process.pid)
-            try:
-                code = process.wait(WALL_SECONDS)
-            except subprocess.TimeoutExpired as error:
-                process.kill()
-                raise Unreadable(f"git {arguments[0]} did not end within {WALL_SECONDS} s") from error
-        output.seek(0)
-        return code, output.read(OUTPUT)
-
-
-def _cap(pid: int) -> None:
-    """Limit what git may use; it may already have ended, which is as good."""
-    caps = {resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_AS: MEMORY, resource.RLIMIT_FSIZE: OUTPUT}
-    for kind, cap in caps.items():
-        # At the hard cap on processor time the kernel sends SIGKILL, which is what its out-of-memory killer sends too;
-        # at the soft one it sends SIGXCPU, which nobody else does and git does not catch.
-        spare = CPU_SPARE if kind == resource.RLIMIT_CPU else 0
-        try:
-            _, hard = resource.prlimit(pid, kind)
-            most = cap + spare if hard == resource.RLIM_INFINITY else min(cap + spare, hard)
-            resource.prlimit(pid, kind, (min(cap, most), most))
-        except ProcessLookupError:
-            return

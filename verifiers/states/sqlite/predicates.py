@@ -20,7 +20,7 @@ from verifiers.language.quoting import listed, plain, quoted
 from verifiers.language.registry import COUNT, NAME, SCALAR, Example, Finding, predicate
 from verifiers.language.values import cell_equal, exact_sum, is_number, near
 from verifiers.states.sqlite.examples import database
-from verifiers.states.sqlite.reader import Database, declared, fold, open_database
+from verifiers.states.sqlite.tables import Database, declared, fold, open_database
 
 Where: TypeAlias = Mapping[str, Any]
 

@@ -118,7 +118,10 @@ def _indexed(area: Any, row: Operand, column: Operand = None) -> Value:
 
 
 def _product_sum(*areas: Operand) -> Any:
-    columns = [[float(value) if is_number(value) else 0.0 for value in flat(area)] for area in areas]
+    columns = [
+        [float(value) if isinstance(value, int | float) and is_number(value) else 0.0 for value in flat(area)]
+        for area in areas
+    ]
     return math.fsum(math.prod(row) for row in zip(*columns, strict=True))
 
 

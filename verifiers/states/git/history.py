@@ -1,0 +1,200 @@
+"""A git repository as predicates look at it: refs, commits, what is in them, the index, and the work tree.
+
+Normal form of a namespace: `{"repositories": {path: repository}}`, where a repository is `{"spoiled": sentence}` or
+
+    {"head": text, "refs": {full name: object} or {"spoiled": sentence},
+     "commits": {name: [tree, [parent], message]}, "trees": {name: [[mode, name, object]]}, "blobs": {name: blob},
+     "index": {"entries": [[path, mode, object]]} or {"spoiled": sentence}, "files": [[path, mode, object]]}
+
+with every commit, tree and file that a ref or HEAD leads to, but for what is missing or broken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, NoReturn
+
+from verifiers.errors import Spoiled
+from verifiers.language.context import Context
+from verifiers.language.quoting import quoted
+from verifiers.normal import NormalState
+
+MAX_ENTRIES = 200_000
+"""Of one commit, folders included: a folder may be in a tree any number of times."""
+FOLDER = "040000"
+
+_HEX = re.compile(r"[0-9a-f]{40}")
+
+
+class Entry(NamedTuple):
+    """One file of a commit, of the index or of the work tree: its mode in octal digits and its object."""
+
+    mode: str
+    object: str
+
+
+@dataclass
+class Repository:
+    """A repository. Everything that was asked once is remembered."""
+
+    name: str
+    document: Mapping[str, Any] = field(repr=False)
+    blobs: tuple[bytes, ...] = field(repr=False)
+    _entries: dict[str, Mapping[str, Entry]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def refs(self) -> Mapping[str, str]:
+        """Map each ref's full name to the object that it leads to, with annotated tags peeled.
+
+        Raises:
+            Spoiled: nobody can say which there are.
+        """
+        refs: Mapping[str, str] = self.document["refs"]
+        if "spoiled" in refs:
+            self._broken(refs["spoiled"])
+        return refs
+
+    def branch(self, name: str) -> str | None:
+        """Give the tip of a branch, or None."""
+        return self.refs.get(f"refs/heads/{name}")
+
+    def tag(self, name: str) -> str | None:
+        """Give the commit of a tag, or None."""
+        return self.refs.get(f"refs/tags/{name}")
+
+    def current(self) -> str | None:
+        """Name the branch that HEAD is on, or give None where it is on a commit of its own."""
+        text = str(self.document["head"])
+        return text.removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else None
+
+    def commit(self, ref: str) -> str | None:
+        """Give the commit that a ref means: `HEAD`, a branch, else a tag; `~N` after it goes back N first parents."""
+        base, _, back = ref.partition("~")
+        at = self._named(base)
+        for _ in range(int(back) if at is not None and back else 0):
+            if at is None:
+                return None
+            parents = self._commit(at)[1]
+            at = parents[0] if parents else None
+        return at
+
+    def _named(self, name: str) -> str | None:
+        if name == "HEAD":
+            on = self.current()
+            text = str(self.document["head"])
+            return self.branch(on) if on else text if _HEX.fullmatch(text) else None
+        return self.branch(name) or self.tag(name)
+
+    def _commit(self, name: str) -> tuple[str, list[str], str]:
+        commit = self.document["commits"].get(name)
+        if commit is None:
+            self._broken("a commit is missing or broken")
+        tree, parents, message = commit
+        return tree, parents, message
+
+    def message(self, commit: str) -> str:
+        """Give a commit's message as it stands."""
+        return self._commit(commit)[2]
+
+    def parents(self, commit: str) -> list[str]:
+        """Name a commit's parents."""
+        return self._commit(commit)[1]
+
+    def history(self, commit: str) -> set[str]:
+        """Name every commit that can be reached from one, itself included.
+
+        Raises:
+            Spoiled: one of them is missing or broken.
+        """
+        found, waiting = {commit}, [commit]
+        while waiting:
+            for parent in self._commit(waiting.pop())[1]:
+                if parent not in found:
+                    found.add(parent)
+                    waiting.append(parent)
+        return found
+
+    def entries(self, commit: str) -> Mapping[str, Entry]:
+        """Map every file of a commit to its entry.
+
+        Raises:
+            Spoiled: a folder of it is missing or broken, or there are more than `MAX_ENTRIES`.
+        """
+        if commit not in self._entries:
+            self._entries[commit] = self._walked(self._commit(commit)[0])
+        return self._entries[commit]
+
+    def _walked(self, tree: str) -> Mapping[str, Entry]:
+        found: dict[str, Entry] = {}
+        waiting, seen, length = [("", tree)], 0, 0
+        while waiting:
+            folder, name = waiting.pop()
+            entries = self.document["trees"].get(name)
+            if entries is None:
+                self._broken("a folder of a commit is missing or broken")
+            seen += 1 + len(entries)
+            length += len(folder) * len(entries)
+            if seen > MAX_ENTRIES or length > MAX_ENTRIES * 100:
+                self._broken(f"a commit has more than {MAX_ENTRIES} files and folders")
+            for mode, part, object_name in entries:
+                if mode == FOLDER:
+                    waiting.append((f"{folder}{part}/", object_name))
+                else:
+                    found[folder + part] = Entry(mode, object_name)
+        return dict(sorted(found.items()))
+
+    def index(self) -> Mapping[str, Entry]:
+        """Map every file of the index to its entry.
+
+        Raises:
+            Spoiled: a merge is under way in it, or it is none.
+        """
+        index = self.document["index"]
+        if "spoiled" in index:
+            raise Spoiled(f"the index of {quoted(self.name)}: {index['spoiled']}")
+        return {path: Entry(mode, object_name) for path, mode, object_name in index["entries"]}
+
+    def files(self) -> Mapping[str, Entry]:
+        """Map every file of the work tree to its entry, as it would be in the index."""
+        return {path: Entry(mode, object_name) for path, mode, object_name in self.document["files"]}
+
+    def blob(self, name: str) -> bytes:
+        """Give the content of a file.
+
+        Raises:
+            Spoiled: it is missing, or not what its name says.
+        """
+        blob: int | None = self.document["blobs"].get(name)
+        if blob is None:
+            self._broken("an object is missing, or is not what its name says")
+        return self.blobs[blob]
+
+    def _broken(self, why: str) -> NoReturn:
+        raise Spoiled(f"the repository {quoted(self.name)} is broken: {why}")
+
+
+def open_repository(context: Context, name: str) -> Repository:
+    """Give the repository at this path of the git server's state, once an evaluation.
+
+    Raises:
+        Spoiled: there is none, or nobody can read it.
+        Unreadable: there is no state.
+    """
+    return context.once(("git", name), lambda: repository_in(context.state("git"), name))
+
+
+def repository_in(state: NormalState, name: str) -> Repository:
+    """Give one of the repositories that a normal form tells of.
+
+    Raises:
+        Spoiled: there is none, or nobody can read it.
+    """
+    document = state.document["repositories"].get(name)
+    if document is None:
+        raise Spoiled(f"there is no repository at {quoted(name)}")
+    if "spoiled" in document:
+        raise Spoiled(f"the repository {quoted(name)} is broken: {document['spoiled']}")
+    return Repository(name, document, state.blobs)

@@ -1,0 +1,77 @@
+"""Checks the shape of parsed JSON and copies what belongs to it, in one pass and in steps that are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from verifiers.states.budget import Budget
+
+Shape: TypeAlias = Callable[[Any, Budget], Any]
+"""Gives the part of a value that belongs to the shape, or raises LookupError, TypeError or ValueError."""
+
+LARGEST = 2**63
+
+
+def record(**fields: Shape) -> Shape:
+    """Give the shape of an object that has at least these keys; others are left out."""
+
+    def checked(value: Any, budget: Budget) -> Any:
+        budget.step(1 + len(fields))
+        if not isinstance(value, dict):
+            raise TypeError
+        return {name: shape(value[name], budget) for name, shape in fields.items()}
+
+    return checked
+
+
+def map_of(shape: Shape) -> Shape:
+    """Give the shape of an object with any keys."""
+
+    def checked(value: Any, budget: Budget) -> Any:
+        if not isinstance(value, dict):
+            raise TypeError
+        return {key: shape(one, budget) for key, one in value.items()}
+
+    return checked
+
+
+def list_of(shape: Shape) -> Shape:
+    """Give the shape of a list."""
+
+    def checked(value: Any, budget: Budget) -> Any:
+        if not isinstance(value, list):
+            raise TypeError
+        return [shape(one, budget) for one in value]
+
+    return checked
+
+
+def or_none(shape: Shape) -> Shape:
+    """Give a shape, or nothing."""
+    return lambda value, budget: None if value is None else shape(value, budget)
+
+
+def one_of(*values: str) -> Shape:
+    """Give the shape of some texts."""
+
+    def checked(value: Any, budget: Budget) -> Any:
+        budget.step()
+        if value not in values:
+            raise ValueError
+        return value
+
+    return checked
+
+
+def _of_type(kind: type) -> Shape:
+    def checked(value: Any, budget: Budget) -> Any:
+        budget.step()
+        if type(value) is not kind or (isinstance(value, int) and not -LARGEST <= value < LARGEST):
+            raise TypeError
+        return value
+
+    return checked
+
+
+text, flag, integer = _of_type(str), _of_type(bool), _of_type(int)

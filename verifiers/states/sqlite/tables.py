@@ -1,0 +1,119 @@
+"""An SQLite database as predicates look at it: its base tables, with their stored columns and rows.
+
+Normal form: `{"tables": [table]}`, where a table is `{"name", "spoiled": sentence}` or
+
+    {"name", "columns": [[name, type, not null, default, key, hidden]], "rows": [[cell of each stored column]]}
+
+with `{"spoiled": sentence}` instead of the rows where they cannot be read. A cell is null, an integer, a number, a
+text, `{"blob": index}`, or `{"float": "inf" or "-inf"}`. What was not UTF-8 in a text is a lone surrogate (PEP 383).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from verifiers.errors import Spoiled
+from verifiers.language.context import Context
+from verifiers.normal import NormalState
+
+_COMPUTED = 2  # in the column `hidden` of table_xinfo
+
+
+class Column(NamedTuple):
+    """What the schema says of one column: all of `PRAGMA table_xinfo` but its place."""
+
+    name: str
+    type: str
+    not_null: int
+    default: str | None
+    key: int
+    hidden: int  # 2: computed when it is read
+
+    @property
+    def computed(self) -> bool:
+        """Say whether its cells are not stored."""
+        return self.hidden == _COMPUTED
+
+
+@dataclass
+class Database:
+    """The base tables; `Spoiled` wherever one of them is corrupt."""
+
+    state: NormalState = field(repr=False)
+
+    @cached_property
+    def _found(self) -> dict[str, Mapping[str, Any]]:
+        return {fold(table["name"]): table for table in self.state.document["tables"]}
+
+    @cached_property
+    def tables(self) -> dict[str, str]:
+        """Map the folded names of the base tables to their names as they are written."""
+        return {key: table["name"] for key, table in self._found.items()}
+
+    def columns(self, table: str) -> list[Column] | None:
+        """Give a base table's columns, or None if there is no such base table.
+
+        Raises:
+            Spoiled: nobody can read them.
+        """
+        found = self._found.get(fold(table))
+        if found is None:
+            return None
+        if "spoiled" in found:
+            raise Spoiled(f"the database cannot be read: {found['spoiled']}")
+        return [Column(*column) for column in found["columns"]]
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Give these columns of a base table, row by row; both have to be there, and the columns are stored.
+
+        Raises:
+            Spoiled: nobody can read the rows.
+        """
+        rows = self._found[fold(table)]["rows"]
+        if isinstance(rows, dict):
+            raise Spoiled(f"the database cannot be read: {rows['spoiled']}")
+        stored = [column.name for column in self.columns(table) or () if not column.computed]
+        places = [stored.index(name) for name in columns]
+        for row in rows:
+            yield tuple(self._cell(row[place]) for place in places)
+
+    def _cell(self, cell: Any) -> Any:
+        if not isinstance(cell, dict):
+            return cell
+        return self.state.blobs[cell["blob"]] if "blob" in cell else float(cell["float"])
+
+
+def fold(name: str) -> str:
+    """Fold a name as SQLite does: upper and lower case of ASCII letters are the same."""
+    return "".join(chr(ord(letter) + 32) if "A" <= letter <= "Z" else letter for letter in name)
+
+
+def open_database(context: Context) -> Database:
+    """Give the SQLite server's database, once an evaluation.
+
+    Raises:
+        Spoiled: it is missing or no database.
+        Unreadable: there is no state.
+    """
+    return context.once("sqlite", lambda: Database(context.state("sqlite")))
+
+
+def declared(columns: Sequence[tuple[str, str]]) -> list[Column] | None:
+    """Give the columns of a table that a predicate declares so, or None if SQLite refuses the declaration."""
+    body = ", ".join(f"{quoted_name(name)} {declaration}" for name, declaration in columns)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute(f"CREATE TABLE t ({body})")
+        except (sqlite3.Error, sqlite3.Warning):
+            return None
+        return [Column(*row[1:]) for row in connection.execute("PRAGMA table_xinfo(t)")]
+
+
+def quoted_name(name: str) -> str:
+    """Give a name as SQL takes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
