@@ -21,31 +21,37 @@ Operation: TypeAlias = Callable[[Mapping[str, Any], Sequence[bytes]], bytes]
 """Is given a request's header and parts, and gives the reply."""
 
 
+FILTER = reading_filter()
+
+
 def run(user: int, operations: Mapping[str, Operation], descriptors: Sequence[int]) -> None:
     """Carry out the one operation that is asked for, and end the process.
 
     Args:
         user: whom it runs as, where its fork server is root.
         operations: what may be asked for, by the header's `do`.
-        descriptors: an anonymous file that holds the request, and a stream for the reply.
+        descriptors: a stream, for the request and then for the reply.
     """
-    request, replies = descriptors
-    give_up(Bounds(user, MEMORY, DESCRIPTORS, CPU_SECONDS), reading_filter())
+    (stream,) = descriptors
+    give_up(Bounds(user, MEMORY, DESCRIPTORS, CPU_SECONDS), FILTER)
     try:
-        header, parts = message.unpack(_read(request))
+        header, parts = message.unpack(_read(stream))
         said = operations[header.pop("do")](header, parts)
     except MemoryError:
         said = message.answer("memory")
     rest = memoryview(said)
     while rest:
-        rest = rest[os.write(replies, rest[:CHUNK]) :]
+        rest = rest[os.write(stream, rest[:CHUNK]) :]
+    os.close(stream)  # the runner need not wait until all of this memory is given back
     os._exit(0)
 
 
-def _read(descriptor: int) -> bytes:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    parts = []
-    while part := os.read(descriptor, CHUNK):
-        parts.append(part)
-    os.close(descriptor)
-    return b"".join(parts)
+def _read(stream: int) -> bytes:
+    """Read one request; without a whole one, nobody waits for a reply."""
+    said = bytearray()
+    while len(said) < message.WHOLE.size or len(said) < message.WHOLE.size + message.WHOLE.unpack_from(said)[0]:
+        data = os.read(stream, CHUNK)
+        if not data:
+            os._exit(0)
+        said += data
+    return bytes(said[message.WHOLE.size :])

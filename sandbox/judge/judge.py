@@ -11,7 +11,6 @@ Operations, each with a reading (`sandbox.judge.reader`) as its first part:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from sandbox.judge import evidence, message
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare
 from verifiers.language import predicate as predicates
+from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.normal import NormalState, decode
 
@@ -66,11 +66,10 @@ OPERATIONS = {"judge": judge, "mutants": mutants}
 
 
 def _prepare() -> None:
-    """Judge something once, so that all that it needs is loaded."""
-    asked = {"filesystem.fileExists": {"path": "a"}}
-    states = message.pack({"cases": [{"states": {}}]})
-    judge({"predicate": {"not": asked}, "answer": None}, [states])
-    json.dumps({})
+    """Judge every predicate once, of no state, so that all that any of them needs is loaded."""
+    reading = message.pack({"cases": [{"states": {}}]})
+    probes = [{name: dict(entry.example.arguments)} for name, entry in CATALOGUE.items()]
+    judge({"predicate": {"all": probes}, "answer": "42"}, [reading, reading])
     prepare()
 
 

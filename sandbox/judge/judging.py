@@ -102,10 +102,11 @@ class Judging:
         """
         started, asking = time.monotonic(), self._asking()
         try:
-            reading = asking.reading(question, read_back(left))
-            evidence = asking.judge(question, answer, reading)
-            if evidence.broken:
-                evidence = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
+            with asking:
+                reading = asking.reading(question, read_back(left))
+                evidence = asking.judge(question, answer, reading)
+                if evidence.broken:
+                    evidence = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
         except Broke:
             self._must_judge(question, read_back, seed)
             evidence = said.counted_against(question.predicate, WRECKED)
@@ -161,8 +162,7 @@ class Judging:
         Raises:
             Malformed: a change is none that its server knows, or what it names is not in the state.
         """
-        asking = self._asking()
-        with _ours():
+        with _ours(), self._asking() as asking:
             return asking.judge(question, answer, asking.reading(question, left, do="mutate", changes=list(changes)))
 
     def mutants(

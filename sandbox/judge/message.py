@@ -2,8 +2,9 @@
 
     length of the header, 4 bytes, big endian | header: {..., "sizes": [length of each part]} | the parts
 
-A child believes the request, which its runner wrote. The runner believes nothing of a reply: `reply` checks the shape
-of its header and that its length is what the header says, and gives the one part on unread.
+On the way to a child the whole message's length comes first, in 8 bytes. A child believes the request, which its runner
+wrote. The runner believes nothing of a reply: `reply` checks the shape of its header and that its length is what the
+header says, and gives the one part on unread.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from vault.canonical import parse_object
 from vault.errors import Malformed as NotStrict
 
 LENGTH = struct.Struct(">I")
+WHOLE = struct.Struct(">Q")
 MAX_HEADER = 16 * 1024
 MAX_SENTENCE = 1000
 """Characters of what a reply says in words."""
@@ -31,6 +33,11 @@ def pack(header: Mapping[str, Any], *parts: bytes) -> bytes:
     """Write a message."""
     head = json.dumps({**header, "sizes": [len(part) for part in parts]}).encode()
     return b"".join([LENGTH.pack(len(head)), head, *parts])
+
+
+def framed(request: bytes) -> bytes:
+    """Put its length before a request, as a child reads it."""
+    return WHOLE.pack(len(request)) + request
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Sequence[bytes]]:

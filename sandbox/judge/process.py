@@ -1,12 +1,10 @@
-"""The runner's side of one reader or judge: hand it a request, take its reply, and see that it is gone."""
+"""The runner's side of one reader or judge: start it, hand it a request, take its reply, and see that it is gone."""
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import time
-from contextlib import ExitStack
 
 from sandbox.errors import Malformed, SandboxError, Unavailable
 from sandbox.forkserver import ForkServer
@@ -26,59 +24,88 @@ class Spent(SandboxError):
     """A reader or judge came to the end of its time or memory, which says nothing about what it was given."""
 
 
-def ask(server: ForkServer, request: bytes, cap: int, seconds: float) -> tuple[str, str, bytes]:
-    """Have one child of a fork server carry out one request, and give its reply (`message.reply`).
+class Started:
+    """A child of a fork server that waits for its one request.
 
     Args:
         server: whose child it is.
-        request: as `message.pack` writes it.
-        cap: bytes that a reply may have.
-        seconds: by the wall clock, from its birth on.
 
     Raises:
-        Broke: it died, or what it says is no reply.
-        Spent: it did not end in time, or had too little memory.
-        Unavailable: none could be forked.
+        Unavailable: the fork server cannot be started.
     """
-    with ExitStack() as stack:
-        ours, theirs = socket.socketpair()
-        stack.enter_context(ours)
-        with theirs, os.fdopen(os.memfd_create("request"), "w+b") as file:
-            file.write(request)
-            file.flush()
-            child = server.spawn([file.fileno(), theirs.fileno()])
-        stack.callback(child.close)
-        stack.callback(child.kill)
-        if not child.wait_born(START_SECONDS):
-            raise Unavailable(f"no reader or judge was forked within {START_SECONDS:g} s: this machine is too slow")
-        said = _heard(ours, cap, seconds)
-    try:
-        outcome, says, part = message.reply(said)
-    except Malformed as error:
-        raise Broke(str(error)) from None
-    if outcome == "memory":
-        raise Spent("it had too little memory")
-    return outcome, says, part
 
-
-def _heard(stream: socket.socket, cap: int, seconds: float) -> bytes:
-    """Give all that a child says until its end."""
-    said, deadline = bytearray(), time.monotonic() + seconds
-    stream.settimeout(0)
-    poll = select.poll()
-    poll.register(stream, select.POLLIN)
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise Spent(f"it did not end within {seconds:g} s")
-        if not poll.poll(left * 1000):
-            continue
+    def __init__(self, server: ForkServer) -> None:
+        self._stream, theirs = socket.socketpair()
         try:
-            data = stream.recv(CHUNK)
-        except OSError:
-            data = b""
-        if not data:
-            return bytes(said)
-        said += data
-        if len(said) > cap:
-            raise Broke(f"it says more than {cap} bytes")
+            with theirs:
+                self._child = server.spawn([theirs.fileno()])
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def ask(self, request: bytes, cap: int, seconds: float) -> tuple[str, str, bytes]:
+        """Have it carry out its request, and give its reply (`message.reply`); it is gone afterwards.
+
+        Args:
+            request: as `message.pack` writes it.
+            cap: bytes that a reply may have.
+            seconds: by the wall clock, once it was forked.
+
+        Raises:
+            Broke: it died, or what it says is no reply.
+            Spent: it did not end in time, or had too little memory.
+            Unavailable: it was not forked.
+        """
+        try:
+            if not self._child.wait_born(START_SECONDS):
+                raise Unavailable(f"no reader or judge was forked within {START_SECONDS:g} s: this machine is too slow")
+            said = self._heard(request, cap, time.monotonic() + seconds)
+        finally:
+            self.close()
+        try:
+            outcome, says, part = message.reply(said)
+        except Malformed as error:
+            raise Broke(str(error)) from None
+        if outcome == "memory":
+            raise Spent("it had too little memory")
+        return outcome, says, part
+
+    def close(self) -> None:
+        """End it; safe to call twice."""
+        self._stream.close()
+        self._child.kill()
+        self._child.close()
+
+    def _heard(self, request: bytes, cap: int, deadline: float) -> bytes:
+        """Give all that it says, from when it has its request until its end."""
+        said, rest = bytearray(), memoryview(message.framed(request))
+        self._stream.settimeout(0)
+        poll = select.poll()
+        poll.register(self._stream, select.POLLIN | select.POLLOUT)
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise Spent("it did not end in its time")
+            for _, events in poll.poll(left * 1000):
+                try:
+                    if events & select.POLLOUT:
+                        rest = rest[self._stream.send(rest[:CHUNK]) :]
+                    if not events & ~select.POLLOUT:
+                        continue
+                    data = self._stream.recv(CHUNK)
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    data = b""
+                if not data:
+                    return bytes(said)
+                said += data
+                if len(said) > cap:
+                    raise Broke(f"it says more than {cap} bytes")
+            if not rest:
+                poll.modify(self._stream, select.POLLIN)
+
+
+def ask(server: ForkServer, request: bytes, cap: int, seconds: float) -> tuple[str, str, bytes]:
+    """Start a child and have it carry out one request; see `Started.ask`."""
+    return Started(server).ask(request, cap, seconds)

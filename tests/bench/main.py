@@ -19,7 +19,7 @@ from report import CAVEAT, Failed, Found, Missing, as_json, as_table, machine
 from quarterturn.cli.exits import EXITS, INTERRUPTED, exit_code
 
 NAMES = (
-    *("control", "sealing", "sampling", "duplicates", "predicates", "worlds", "ledger", "audit"),
+    *("control", "sealing", "sampling", "duplicates", "predicates", "verdicts", "worlds", "ledger", "audit"),
     *("bwrap", "docker", "load", "scale", "service", "tracing", "watch", "set"),
 )
 ON_DEMAND = {"scale", "service", "tracing", "watch", "set"}  # take long, the last two an hour and more

@@ -93,10 +93,9 @@ def waiting(kind):
     """A child that waits in the middle of its work, as the kernel shows it."""
     ours, theirs = socket.socketpair()
     with ours:
-        with theirs, os.fdopen(os.memfd_create("request"), "w+b") as file:
-            file.write(message.pack({"do": "wait"}))
-            file.flush()
-            child = kind[0].spawn([file.fileno(), theirs.fileno()])
+        with theirs:
+            child = kind[0].spawn([theirs.fileno()])
+        ours.sendall(message.framed(message.pack({"do": "wait"})))
         assert child.wait_born(PATIENCE)
         lines = Path(f"/proc/self/fdinfo/{child.pidfd}").read_text(encoding="ascii").splitlines()
         yield Path("/proc", dict(line.split(":\t") for line in lines)["Pid"]), ours
