@@ -222,6 +222,8 @@ def play(
                 workers=house.settings.run.workers,
                 on_done=done,
                 on_retry=lambda task_id: house.official.serve_again(opened, task_id),
+                on_left=lambda left: house.official.seal(opened, left),
+                left=house.official.sealed(opened),
                 terms=terms(house, model),
                 cancelled=cancelled,
             )

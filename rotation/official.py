@@ -5,7 +5,8 @@
     3. each served task is an exposure, retries too
     4. a run is closed: its results, their salts and the `score` leaf are one transaction, and published
     5. a run that cannot be finished is aborted with a public leaf; an opening without an end is what an audit reports
-    6. a run whose worker died is taken over under the next attempt: what has its result is not served again
+    6. a run whose worker died is taken over under the next attempt: what has its result is not served again, and what
+       was played and waits for its verdict is judged from what was sealed
     7. a run is served what was live when it was opened, and what was withdrawn since; no other is served that
 
 An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` it rests on.
@@ -27,6 +28,7 @@ from rotation.exposure import UPSTREAM
 from rotation.store import Cohort
 from rotation.tracks import TRACKS, track_of
 from sandbox.box import Box
+from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.score import Result
 from sandbox.store import RunRecord, RunState
@@ -51,6 +53,7 @@ class OpenRun:
         cohorts: the cohorts that it is given, the next to retire first.
         upstream: the language model that its agents may ask, or None.
         done: the tasks that an earlier attempt finished.
+        sealed: of the others, those that an earlier attempt played, and of which what was left waits to be judged.
     """
 
     record: RunRecord
@@ -58,6 +61,7 @@ class OpenRun:
     cohorts: tuple[Cohort, ...]
     upstream: str | None = None
     done: frozenset[str] = frozenset()
+    sealed: frozenset[str] = frozenset()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -174,7 +178,8 @@ class Official:
         withdrawal.settle(self._books)
         served, at = openings.cohorts_of(self._books, number), self._books.leaf_index(f"run-open/{number}")
         cohorts = tuple(cohort for cohort in self._books.months.cohorts("live", at=at) if cohort.id in served)
-        return OpenRun(started, started.attempt, cohorts, upstream, frozenset(self._books.runs.finished(number)))
+        done, sealed = frozenset(self._books.runs.finished(number)), self._books.runs.left(number)
+        return OpenRun(started, started.attempt, cohorts, upstream, done, sealed - done)
 
     def serve(self, run: OpenRun) -> list[Task]:
         """Open the run's tasks to serve them, the last gate before an agent sees one (step 3).
@@ -201,8 +206,22 @@ class Official:
         tasks = [vault.served(task, submitter, month) for task in opened]
         with transaction(self._books.engine) as session:
             for task_id in run.left:
-                self._expose(session, run, task_id)
+                if task_id not in run.sealed:  # it was served, and is only judged
+                    self._expose(session, run, task_id)
         return tasks
+
+    def seal(self, run: OpenRun, left: Left) -> None:
+        """Seal what an attempt left, before it is judged (step 6); any thread may say so."""
+        self._books.runs.seal(run.record.number, run.attempt, left)
+
+    def sealed(self, run: OpenRun) -> dict[str, Left]:
+        """Open what an earlier attempt's agents left and nobody has judged, by task; each is an entry in the log."""
+        number, why = run.record.number, f"judge run {run.record.number}"
+        return {
+            task_id: self._books.runs.open_left(number, task_id, who=openings.WHO, why=why)
+            for task_id in run.left
+            if task_id in run.sealed
+        }
 
     def serve_again(self, run: OpenRun, task_id: str) -> None:
         """Count one more exposure of a task, before it is served again (step 3); any thread may say so."""

@@ -14,9 +14,10 @@ The order is the safety property. Each step may rely on those before it:
     the verdict.
  7. *Transcript.* The gateway ends and hands over what it saw.
  8. *Facts*, then *freeze*: the world stops its servers, kills every other process and hands its state out.
- 9. *Verdict.* The copy is read by a process that knows no predicate, and judged by one that reads no format of
-    anybody's (`sandbox.judge`); what only a backend can read is read back first, in a fresh world that holds nothing
-    else (`sandbox.reading`). This process looks into nothing that an agent left.
+ 9. *Seal*, then *verdict*. The state is handed over unread, to be sealed where the run is official: whoever dies from
+    here on costs no other serving (`judged_later`). Then it is read by a process that knows no predicate, and judged by
+    one that reads no format of anybody's (`sandbox.judge`); what only a backend can read is read back first, in a fresh
+    world that holds nothing else (`sandbox.reading`). This process looks into nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
 
 What an agent could have provoked is replayed without it (`sandbox.replay`) before `sandbox.failure` says whose it is.
@@ -25,6 +26,7 @@ What an agent could have provoked is replayed without it (`sandbox.replay`) befo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +35,7 @@ from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unavailable, Unjudged
 from sandbox.failure import TO_REPLAY, Facts, Ruling, Stage, classify
 from sandbox.frozen import FrozenState
+from sandbox.left import Left
 from sandbox.meter import Meter
 from sandbox.outcome import TaskRun
 from sandbox.reading import read_back
@@ -115,17 +118,42 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
         pass  # the stage that was reached says where, and the classifier what it means
     finally:
         scene.close()  # 10
-    if scene.model:
-        transcript = seen.transcript or Transcript((), None, "gateway-lost")
-        seen.transcript = replace(transcript, model_calls=scene.model.calls)
-    facts = _facts(scene, seen)
+    _note_model(scene, seen)
+    return _settled(job, seen, _facts(scene, seen), scene.meter.seconds)
+
+
+def judged_later(job: Job, left: Left) -> TaskRun:
+    """Judge what an attempt left that nobody came to judge: step 9 alone, without serving the task again.
+
+    Raises:
+        Unavailable: nobody can be asked now; what was sealed is there for the next one.
+    """
+    seen = _Seen(transcript=left.transcript, output=left.output)
+    meter = Meter(job.terms.clock)
+    with suppress(Lost, OSError), meter.phase("verdict"):
+        _judge(job, left.state, seen)
+    stage = Stage.VERDICT if seen.evidence else left.facts.stage
+    verdict = seen.evidence.verdict if seen.evidence else None
+    facts = replace(left.facts, stage=stage, verdict=verdict, too_large=seen.too_large, unjudged=seen.unjudged)
+    return _settled(job, seen, facts, {**left.phases, **meter.seconds})
+
+
+def _settled(job: Job, seen: _Seen, facts: Facts, phases: Mapping[str, float]) -> TaskRun:
+    """Say whose an attempt's failure is, after whatever has to be replayed, and what it came to."""
     ruling = classify(facts)
     if ruling.blame in TO_REPLAY and seen.transcript:
         again = replayed(job, seen.transcript)
         ruling = classify(facts, again)
         if ruling.blame == "late":
             ruling = classify(facts, again, replayed(job, seen.transcript, calls=False))
-    return _outcome(job, seen, ruling, scene.meter.seconds)
+    return _outcome(job, seen, ruling, phases)
+
+
+def _note_model(scene: Scene, seen: _Seen) -> None:
+    """Put what was asked of a language model into the transcript; its log has come to its end."""
+    if scene.model:
+        transcript = seen.transcript or Transcript((), None, "gateway-lost")
+        seen.transcript = replace(transcript, model_calls=scene.model.calls)
 
 
 def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
@@ -174,10 +202,21 @@ def _look(job: Job, scene: Scene, seen: _Seen) -> None:
     except Malformed:
         seen.too_large = True
         return
+    _seal(job, scene, seen, state)  # 9
     with scene.meter.phase("verdict"):
-        _judge(job, state, seen)  # 9
+        _judge(job, state, seen)
     if seen.evidence:
         scene.stage = Stage.VERDICT
+
+
+def _seal(job: Job, scene: Scene, seen: _Seen, state: FrozenState) -> None:
+    """Hand over what there is."""
+    if scene.model:
+        scene.model.finish()
+        _note_model(scene, seen)
+    if seen.transcript:
+        facts, phases = _facts(scene, seen), scene.meter.seconds
+        job.seal(Left(job.task.id, state, facts, seen.transcript, seen.output, dict(phases)))
 
 
 def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:

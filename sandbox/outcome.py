@@ -86,7 +86,7 @@ class TaskRun:
         read = {
             "verdict": Verdict(value["verdict"]),
             "evidence": _evidence(value["evidence"]),
-            "transcript": _transcript(value["transcript"]),
+            "transcript": transcript_from_json(value["transcript"]),
             "earlier": tuple(cls.from_json(one) for one in value["earlier"]),
         }
         return cls(**{**value, **read})
@@ -99,10 +99,12 @@ def _evidence(value: Mapping[str, Any]) -> Evidence:
         looked_at=value.get("looked_at", {}),
         found=value.get("found", ""),
         children=tuple(_evidence(child) for child in value.get("children", ())),
+        broken=value.get("broken", False),
     )
 
 
-def _transcript(value: Mapping[str, Any]) -> Transcript:
+def transcript_from_json(value: Mapping[str, Any]) -> Transcript:
+    """Read back what a transcript's `as_json` gave."""
     calls = tuple(CallRecord(**call) for call in value["calls"])
     models = tuple(ModelCall.from_json(call) for call in value.get("model_calls", ()))
     return Transcript(calls=calls, answer=value["answer"], ended=value["ended"], model_calls=models)

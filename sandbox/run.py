@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from sandbox.attempt import attempt, prepare
+from sandbox.attempt import attempt, judged_later, prepare
 from sandbox.box import Box, Places
 from sandbox.errors import NotAllowed
 from sandbox.failure import DOUBTS, RETRIES
+from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.submission import Submission
 from sandbox.terms import Job, Solution, Terms, checked, new_alias
@@ -47,7 +48,7 @@ def run_task(
         Unavailable: the box cannot be had any more.
     """
     job = checked(Job(task, submission, box, places or box, alias, terms or Terms(), solution))
-    return _run(job, threading.Semaphore(DOUBTS), on_retry=lambda _: None)
+    return _run(job, threading.Semaphore(DOUBTS))
 
 
 def run_set(
@@ -59,6 +60,8 @@ def run_set(
     workers: int = 2,
     on_done: Callable[[TaskRun], None] | None = None,
     on_retry: Callable[[str], None] = lambda _: None,
+    on_left: Callable[[Left], None] = lambda _: None,
+    left: Mapping[str, Left] | None = None,
     solutions: Mapping[str, Solution] | None = None,
     alias: Callable[[], str] = new_alias,
     terms: Terms | None = None,
@@ -67,15 +70,17 @@ def run_set(
     """Run a set, `workers` agents at a time, while other tasks are being prepared or taken down.
 
     The results come in the order of `tasks`; `on_done` is called in this thread, in the order in which they end.
-    `on_retry` is called with a task's id before that is served again, in whatever thread it is played. An exception (of
-    one of these two as well, or an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is
-    asked once a second in this thread.
+    `on_retry` is called with a task's id before that is served again, in whatever thread it is played, and `on_left`
+    with what each attempt left before that is judged. `left` is what was handed over by a set that did not come to its
+    end: it is judged, and those tasks are not served again for it. An exception (of one of these as well, or an
+    interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is asked once a second in this
+    thread.
 
     Raises:
         NotAllowed: the set was cancelled.
         Refused, Malformed, Unavailable: as for `run_task`.
     """
-    given, terms = solutions or {}, terms or Terms()
+    given, before, terms = solutions or {}, left or {}, terms or Terms()
     stop, turns, doubts = threading.Event(), threading.Semaphore(workers), threading.Semaphore(DOUBTS)
     jobs = [
         checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns))
@@ -83,7 +88,7 @@ def run_set(
     ]
     pool = ThreadPoolExecutor(workers + ahead(workers), thread_name_prefix="run")
     try:
-        futures = [pool.submit(_run, job, doubts, on_retry) for job in jobs]
+        futures = [pool.submit(_run, job, doubts, on_retry, on_left, before.get(job.task.id)) for job in jobs]
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, LOOK, FIRST_COMPLETED)
@@ -104,9 +109,16 @@ def ahead(workers: int) -> int:
     return (workers + 1) // 2
 
 
-def _run(job: Job, doubts: threading.Semaphore, on_retry: Callable[[str], None]) -> TaskRun:
+def _run(
+    job: Job,
+    doubts: threading.Semaphore,
+    on_retry: Callable[[str], None] = lambda _: None,
+    on_left: Callable[[Left], None] = lambda _: None,
+    left: Left | None = None,
+) -> TaskRun:
     """Make attempts until one settles it; where the box itself is gone, nothing more can be settled."""
-    tries: list[TaskRun] = []
+    tries: list[TaskRun] = [*left.earlier, judged_later(job, left)] if left else []
+    job = replace(job, seal=lambda found: on_left(replace(found, earlier=tuple(tries))))
     while not tries or (not job.stop.is_set() and _again(tries, doubts)):
         if tries:
             on_retry(job.task.id)

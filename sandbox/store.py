@@ -11,6 +11,8 @@
 3. A result is written once a task; a later attempt takes over what an earlier one had finished.
 4. A run is done only when each of its tasks has a result.
 5. What a task came to is sealed through the vault, and reading it is an entry in the access log.
+6. What an attempt left is sealed before it is judged. Where it has no result, it is judged by whoever goes on with the
+   run; it is taken out together with the writing of the result.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from sqlmodel import Session, col, select
 
 from sandbox.box import Box
 from sandbox.errors import NotAllowed, NotFound, Refused
+from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.submission import Submission
 from sandbox.tables import ResultRow, RunRow
@@ -160,6 +163,31 @@ class Runs:
                 raise Refused(f"run {number} was opened for {row.tasks} tasks and has all of their results")
             self._vault.seal_blob(blob, _pack(run), session=own)
             own.add(ResultRow(run=number, task=run.task_id, attempt=attempt, exposures=run.attempts, blob=blob))
+            self._vault.drop_blobs(_left(number, run.task_id), session=own)
+
+    def seal(self, number: int, attempt: int, left: Left, session: Session | None = None) -> None:
+        """Seal what an attempt at one task left, in the place of what an earlier one did.
+
+        Raises:
+            NotAllowed: the run is not running, or another attempt has taken over.
+        """
+        with joined(self._engine, session) as own:
+            _held(own, number, attempt)
+            self._vault.drop_blobs(_left(number, left.task_id), session=own)
+            self._vault.seal_blob(f"{_left(number, left.task_id)}{attempt}", left.to_bytes(), session=own)
+
+    def left(self, number: int) -> frozenset[str]:
+        """Name the tasks of which something is sealed that nobody has judged; nothing is opened."""
+        return frozenset(name.split("/")[2] for name in self._vault.blob_names(f"left/{number}/"))
+
+    def open_left(self, number: int, task_id: str, *, who: str, why: str) -> Left:
+        """Open what an attempt at one task left; an entry in the access log.
+
+        Raises:
+            NotFound: nothing is sealed of it.
+        """
+        (name, *_) = self._vault.blob_names(_left(number, task_id)) or [_left(number, task_id)]
+        return Left.from_bytes(self._vault.open_blob(name, who=who, why=why))
 
     def finish(self, number: int, attempt: int, session: Session | None = None) -> RunRecord:
         """End a run that has a result for each of its tasks.
@@ -177,11 +205,13 @@ class Runs:
     def fail(self, number: int, attempt: int, code: str, session: Session | None = None) -> RunRecord:
         """End a run that came to nothing, with one code of the fixed list."""
         with joined(self._engine, session) as own:
+            self._vault.drop_blobs(f"left/{number}/", session=own)
             return self._move(_record(_held(own, number, attempt)), "fail", own, code=code, ended_at=self._now())
 
     def abort(self, number: int, reason: str, session: Session | None = None) -> RunRecord:
         """End a run from outside, whoever holds it; what it had written stays sealed and counts for nothing."""
         with joined(self._engine, session) as own:
+            self._vault.drop_blobs(f"left/{number}/", session=own)
             return self._move(self.get(number, own), "abort", own, code=reason, ended_at=self._now())
 
     def get(self, number: int, session: Session | None = None) -> RunRecord:
@@ -247,6 +277,10 @@ class Runs:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def _left(number: int, task_id: str) -> str:
+    return f"left/{number}/{task_id}/"
 
 
 def _pack(run: TaskRun) -> bytes:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sandbox.box import Box, Limits, Places
 from sandbox.errors import Refused
 from sandbox.judge import JUDGING, Judging
+from sandbox.left import Left
 from sandbox.meter import Clock
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.scene import Patience
@@ -61,6 +62,7 @@ class Job:
         places: where its agent's place is made: the same box, unless the agent runs elsewhere.
         stop: set when the set is given up.
         turns: held while its agent runs; of a set, only so many do at a time.
+        seal: is handed what an attempt left, before anything of it is read or judged.
     """
 
     task: Task
@@ -72,6 +74,7 @@ class Job:
     solution: Solution | None
     stop: threading.Event = field(default_factory=threading.Event)
     turns: threading.Semaphore = field(default_factory=threading.Semaphore)
+    seal: Callable[[Left], None] = lambda _: None
 
 
 def new_alias() -> str:

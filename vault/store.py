@@ -259,6 +259,15 @@ class Vault:
         with Session(self._engine) as session:
             return sorted(session.exec(query).all())
 
+    def drop_blobs(self, prefix: str, session: Session | None = None) -> None:
+        """Take out what is kept under names that begin with `prefix`; nothing is opened. A backup may still have it."""
+        blobs.require_free(prefix)
+        with joined(self._engine, session) as own:
+            rows = own.exec(select(BlobRow).where(col(BlobRow.name).startswith(prefix, autoescape=True))).all()
+            for row in rows:
+                own.delete(row)
+            own.flush()
+
     def has_blob(self, name: str, session: Session | None = None) -> bool:
         """Say whether something is kept under a name; nothing is opened."""
         if session is not None:

@@ -133,9 +133,7 @@ _TABLE = (
         lambda: _breaks(lambda: math.fsum((1.7e308, 1.7e308))),
     ),
     _Left(
-        Spec(
-            "left-line-break-in-a-branch", "score", "names are taken whole, never from the lines of a text"
-        ),
+        Spec("left-line-break-in-a-branch", "score", "names are taken whole, never from the lines of a text"),
         _branch,
         {"git.branchExists": {"repository": "site", "branch": "release"}},
         _many_lines,

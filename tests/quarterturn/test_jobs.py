@@ -17,8 +17,12 @@ from quarterturn.running import Hold
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
 from rotation.errors import Refused
+from sandbox import box
 from sandbox import submission as submissions
 from sandbox.errors import NotAllowed, Unavailable
+from sandbox.failure import Facts, Stage
+from sandbox.frozen import FrozenState
+from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.store import RunState
 from sandbox.transcript import Transcript
@@ -132,6 +136,33 @@ def test_what_an_earlier_attempt_finished_is_not_served_again(house):
     for task in again:
         house.official.record(taken, outcome(task))
     assert len(house.official.close(taken)) == house.spec.size
+
+
+def left_of(task, text=b"first") -> Left:
+    facts = Facts(Stage.FROZEN, ended="answered", world=box.Facts(running=True))
+    return Left(task.id, FrozenState(text), facts, Transcript((), "42", "answered"))
+
+
+def test_what_was_played_and_not_judged_is_sealed_and_not_served_again(house):
+    opened = house.official.open(AGENT, NoWorld())
+    number, tasks = opened.record.number, house.official.serve(opened)
+    house.official.seal(opened, left_of(tasks[0]))
+    house.official.seal(opened, left_of(tasks[0], b"second"))
+    house.official.seal(opened, left_of(tasks[1]))
+    house.official.record(opened, outcome(tasks[1]))
+    taken = house.official.resume(number, AGENT, NoWorld())
+    assert taken.sealed == {tasks[0].id}
+    assert [task.id for task in house.official.serve(taken)] == [task.id for task in (tasks[0], *tasks[2:])]
+    times = {serving.task: serving.times for serving in house.books.exposures.servings()}
+    assert times == {task.id: 1 if task in tasks[:2] else 2 for task in tasks}
+    assert {name: left.state.tar for name, left in house.official.sealed(taken).items()} == {tasks[0].id: b"second"}
+    with pytest.raises(NotAllowed, match="attempt"):
+        house.official.seal(opened, left_of(tasks[2]))
+    house.official.record(taken, outcome(tasks[0]))
+    assert not house.runs.left(number), "with its result there, nothing waits to be judged"
+    house.official.seal(taken, left_of(tasks[2]))
+    house.official.abort(number, "failed")
+    assert not house.runs.left(number)
 
 
 def test_who_was_thought_dead_writes_nothing_into_the_run(house):
