@@ -43,7 +43,6 @@ MAX_COMMENTS = 50
 MAX_WORDS = 500
 """Encoded words of a header."""
 A_MESSAGE = 100  # steps
-LINES_A_STEP = 4
 
 _CONTENT = re.compile(
     rb"(?:^|[\r\n])content-[a-z-]*+[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+", re.IGNORECASE
@@ -58,6 +57,7 @@ _CODECS = {
         *(f"iso-8859-{number}" for number in (*range(1, 12), *range(13, 17))),
     )
 }
+codecs.lookup("raw-unicode-escape")  # in which a header is taken apart
 _MODULES = {encodings.normalize_encoding(name) for name in _CODECS}
 _MODULES |= {aliases[name] for name in _MODULES if name in aliases}
 _CHARSETS = _MODULES | {alias for alias, module in aliases.items() if module in _MODULES}
@@ -121,20 +121,20 @@ def _message(path: str, folder: str, data: bytes, budget: Budget) -> Message:
             path,
             folder,
             frozenset(letters),
-            _text(parsed["Message-ID"]).strip().strip("<>"),
+            _text(parsed["Message-ID"], budget).strip().strip("<>"),
             tuple(
-                " ".join(map(_text, (parsed["In-Reply-To"], parsed["References"])))
+                " ".join(_text(parsed[name], budget) for name in ("In-Reply-To", "References"))
                 .replace("<", "")
                 .replace(">", "")
                 .split()
             ),
-            next(iter(_addresses(parsed, "From")), ""),
-            _addresses(parsed, "To"),
-            _addresses(parsed, "Cc"),
-            _addresses(parsed, "Delivered-To"),
-            _text(parsed["Subject"]),
+            next(iter(_addresses(parsed, "From", budget)), ""),
+            _addresses(parsed, "To", budget),
+            _addresses(parsed, "Cc", budget),
+            _addresses(parsed, "Delivered-To", budget),
+            _text(parsed["Subject"], budget),
             _said(texts),
-            tuple((_text(part.get_filename()), _content(part)) for part in parts if _is_attached(part)),
+            tuple((_text(part.get_filename(), budget), _content(part)) for part in parts if _is_attached(part)),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise Spoiled(f"there is a message that cannot be parsed ({type(error).__name__})") from None
@@ -150,7 +150,7 @@ def _must_be_bounded(data: bytes, budget: Budget) -> None:
     budget.parse(len(data))
     budget.keep(2 * len(data))
     boundaries = data.lower().count(b"boundary")
-    budget.step((data.count(b"\n") + data.count(b"\r")) * (1 + boundaries) // LINES_A_STEP)
+    budget.step((data.count(b"\n") + data.count(b"\r")) * (1 + boundaries))
     if len(_NESTED.findall(data)) > MAX_NESTED:
         raise Spoiled(f"there is a message of more than {MAX_NESTED} parts within parts")
     if any(match.end() - match.start() > MAX_CONTENT for match in _CONTENT.finditer(data)):
@@ -200,10 +200,11 @@ def _decoded(data: bytes, charset: str) -> str:
     return data.decode(charset if _is_known(charset) else "utf-8", "replace")
 
 
-def _text(header: object) -> str:
+def _text(header: object, budget: Budget) -> str:
     """Give a header's text, with its encoded words decoded and on one line."""
     if header is None:
         return ""
+    budget.step(len(str(header)) // 2)
     if str(header).count("=?") > MAX_WORDS:
         raise Spoiled(f"there is a message with a header of more than {MAX_WORDS} encoded words")
     words = email.header.decode_header(str(header))
@@ -224,8 +225,9 @@ def _is_known(charset: str) -> bool:
     return encodings.normalize_encoding(charset.lower()) in _CHARSETS
 
 
-def _addresses(message: email.message.Message, name: str) -> tuple[str, ...]:
+def _addresses(message: email.message.Message, name: str, budget: Budget) -> tuple[str, ...]:
     values = [str(value) for value in message.get_all(name, ())]
+    budget.step(sum(map(len, values)))
     if sum(value.count("(") for value in values) > MAX_COMMENTS:
         raise Spoiled(f"there is a message with more than {MAX_COMMENTS} comments in its addresses")
     found = email.utils.getaddresses(values)
