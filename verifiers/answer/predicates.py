@@ -5,7 +5,6 @@ An agent that gave no answer fails every one of them. White space around the ans
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -16,6 +15,7 @@ from typing import Any
 from verifiers.answer.examples import said
 from verifiers.errors import Lacking
 from verifiers.language.context import Context
+from verifiers.language.plain_json import parse_json
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import FLAG, NAME, TEXT, Example, Finding, names, predicate
 from verifiers.language.values import json_equal, near
@@ -52,10 +52,10 @@ def items_in(text: str) -> list[str]:
     Bullets, numbering, and quotes or backticks around an item are taken off.
     """
     try:
-        parsed = json.loads(text)
+        parsed = parse_json(text)
         if isinstance(parsed, list) and all(isinstance(item, str) for item in parsed):
             return [item.strip() for item in parsed]
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     lines = [line for line in text.splitlines() if line.strip()]
     parts = [_BULLET.sub("", line) for line in lines] if len(lines) > 1 else re.split("[,;]", text)
@@ -166,7 +166,7 @@ def json_value(context: Context, value: Any) -> Finding:
     """The whole answer is JSON, and its value is this one; compared as in `filesystem.fileJsonEquals`."""
     answer = _given(context)
     try:
-        there = json.loads(answer)
-    except (ValueError, RecursionError):
+        there = parse_json(answer)
+    except ValueError:
         raise Lacking(f"the answer is not JSON: {quoted(answer)}") from None
     return Finding(json_equal(there, value), f"the answer is {quoted(answer)}")

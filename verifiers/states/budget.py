@@ -49,5 +49,19 @@ class Budget:
             raise BudgetSpent(f"reading it needs more than {self.max_bytes} bytes")
 
     def parse(self, size: int) -> None:
-        """Count the steps of parsing so many bytes."""
+        """Count the steps of parsing so many bytes.
+
+        Raises:
+            BudgetSpent: it is more than the budget has.
+        """
         self.step(1 + size // A_STEP)
+
+    def parse_json(self, data: bytes) -> None:
+        """Count the steps of parsing a JSON text, by what it may hold.
+
+        Raises:
+            BudgetSpent: it is more than the budget has.
+        """
+        self.keep(len(data))
+        self.parse(len(data))
+        self.step(data.count(b"[") + data.count(b"{") + data.count(b",") // 4)

@@ -18,9 +18,7 @@ def parsed(data: bytes, budget: Budget | None = None) -> dict[str, Any]:
     Raises:
         Spoiled: it is none, says that the state cannot be read, or costs more than the budget has.
     """
-    budget = budget or Budget()
-    budget.parse(len(data))
-    budget.keep(len(data))
+    (budget or Budget()).parse_json(data)
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):

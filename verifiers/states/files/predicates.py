@@ -6,14 +6,14 @@ A symbolic link is never followed: where a file or a folder is asked for, a link
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from verifiers.errors import Lacking
 from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
+from verifiers.language.plain_json import MAX_BYTES, parse_json
+from verifiers.language.quoting import NAMES, listed, quoted
 from verifiers.language.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
 from verifiers.language.values import at_pointer, difference, json_equal
 from verifiers.states.files.entries import open_files
@@ -22,7 +22,6 @@ from verifiers.views import Tree
 
 FOLDER = {**PATH, "pattern": rf"^\.$|{PATH['pattern']}", "description": "relative path, or `.` for the root"}
 SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 in 64 lower-case hex digits"}
-MAX_JSON = 4 * 1024 * 1024  # as text; as values it takes up to twenty times as much
 POINTER = {"type": "string", "pattern": "^(/[^~/]*(~[01][^~/]*)*)*$", "description": "JSON pointer (RFC 6901)"}
 
 
@@ -191,10 +190,12 @@ def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: 
     """The file's lines are these. White space at a line's end and empty lines at the file's end do not count."""
     data = _data(context, path)
     text = data.decode("utf-8", "replace").rstrip()
-    there = [line.rstrip() for line in text.split("\n")] if text else []
+    count = text.count("\n") + bool(text)
+    there = [line.rstrip() for line in text.split("\n", max(len(lines), NAMES))] if text else []
     wanted = [line.rstrip() for line in lines]
-    same = sorted(there) == sorted(wanted) if any_order else there == wanted
-    return Finding(same, f"{quoted(path)} has {len(there)} lines: {listed(there)}")
+    same = count == len(lines) and (sorted(there) == sorted(wanted) if any_order else there == wanted)
+    more = f" and {count - NAMES} more" if count > NAMES else ""
+    return Finding(same, f"{quoted(path)} has {count} lines: {listed(there[:NAMES])}{more}")
 
 
 @predicate(
@@ -215,16 +216,12 @@ def file_json_equals(context: Context, path: str, value: Any, pointer: str = "")
     A file beyond 4 MiB is not read.
     """
     data = _data(context, path)
-    if len(data) > MAX_JSON:
-        raise Lacking(f"{quoted(path)} is longer than {MAX_JSON} bytes, which no task asks for")
+    if len(data) > MAX_BYTES:
+        raise Lacking(f"{quoted(path)} is longer than {MAX_BYTES} bytes, which no task asks for")
     try:
-        there = at_pointer(json.loads(data, parse_constant=_refuse), pointer)
-    except (ValueError, RecursionError):
+        there = at_pointer(parse_json(data), pointer)
+    except ValueError:
         raise Lacking(f"{quoted(path)} is not JSON") from None
     except LookupError:
         raise Lacking(f"{quoted(path)} has nothing at {quoted(pointer)}") from None
     return Finding(json_equal(there, value), f"{quoted(path)} has there {quoted(there)}")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)

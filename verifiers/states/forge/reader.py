@@ -12,11 +12,12 @@ from verifiers.errors import Spoiled
 from verifiers.normal import NormalState
 from verifiers.states.budget import Budget
 from verifiers.states.forge.state import FILE, FOLDER, SCHEMA
-from verifiers.states.git.reader import read_repository
+from verifiers.states.git.reader import below, read_repository
 from verifiers.states.shape import flag, integer, list_of, map_of, one_of, or_none, record, text
 from verifiers.views import Tree
 
 MAX_BYTES = 16 * 1024 * 1024
+A_REPOSITORY = 20  # steps
 
 _PULL = record(
     head=record(repository=text, branch=text, sha=text),
@@ -61,11 +62,12 @@ def read_forge(tree: Tree, budget: Budget) -> NormalState:
     budget.step(len(tree))
     state = _state_in(tree, budget)
     blobs: list[bytes] = []
+    paths = sorted(tree)
     found = {}
     for name in state["repositories"]:
         path = f"{FOLDER}/{name}.git"
-        budget.step(1 + len(tree) // 8)
-        if (made := read_repository(tree.below(path), budget, blobs)) is not None:
+        budget.step(A_REPOSITORY)
+        if (made := read_repository(below(tree, paths, path), budget, blobs)) is not None:
             found[path] = made
     return NormalState({"forge": state, "repositories": found}, tuple(blobs))
 
@@ -74,9 +76,7 @@ def _state_in(tree: Tree, budget: Budget) -> dict[str, Any]:
     node = tree.get(FILE)
     if node is None or node.kind != "file" or len(node.data) > MAX_BYTES:
         raise Spoiled(f"{FILE} is missing or too large")
-    budget.parse(len(node.data))
-    budget.keep(len(node.data))
-    budget.step(node.data.count(b"{"))
+    budget.parse_json(node.data)
     try:
         data = json.loads(node.data, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError):

@@ -51,7 +51,7 @@ def read_repositories(tree: Tree, budget: Budget) -> NormalState:
         budget.step(A_REF)
         if len(found) >= MAX_REPOSITORIES:
             raise Spoiled(f"there are more than {MAX_REPOSITORIES} repositories")
-        if (made := read_repository(_below(tree, paths, place), budget, blobs)) is not None:
+        if (made := read_repository(below(tree, paths, place), budget, blobs)) is not None:
             found[place] = made
     return NormalState({"repositories": found}, tuple(blobs))
 
@@ -64,7 +64,7 @@ def read_repository(tree: Mapping[str, Node], budget: Budget, blobs: list[bytes]
     Raises:
         Spoiled: it costs more than the budget has.
     """
-    budget.step(len(tree))
+    budget.step(3 * len(tree))
     inner = {path.removeprefix(".git/"): node for path, node in tree.items() if path.startswith(".git/")}
     files = inner or ({} if ".git" in tree else dict(tree))
     head = files.get("HEAD")
@@ -107,7 +107,7 @@ def _has(paths: list[str], path: str) -> bool:
     return at < len(paths) and (paths[at] == path or paths[at].startswith(f"{path}/"))
 
 
-def _below(tree: Tree, paths: list[str], place: str) -> dict[str, Node]:
+def below(tree: Tree, paths: list[str], place: str) -> dict[str, Node]:
     """Give what lies below a path; in sorted order that is one stretch."""
     start, end = bisect_left(paths, f"{place}/"), bisect_left(paths, f"{place}0")  # 0 comes right behind the slash
     return {path[len(place) + 1 :]: tree[path] for path in paths[start:end]}

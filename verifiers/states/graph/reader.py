@@ -38,8 +38,7 @@ def graph_of(tree: Tree, budget: Budget | None = None) -> Graph:
     if node.kind != "file":
         raise Spoiled("the memory is no file")
     budget = budget or Budget()
-    budget.parse(len(node.data))
-    budget.keep(len(node.data))
+    budget.parse_json(node.data)
     budget.step(4 * node.data.count(b"\n"))
     try:
         lines = [json.loads(line) for line in node.data.decode().split("\n") if line.strip()]

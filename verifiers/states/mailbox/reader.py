@@ -3,20 +3,27 @@
     Maildir/{cur,new}, Maildir/.Work.Sub/{cur,new}   the folders INBOX and Work/Sub
     outbox/new                                       what was sent, each below its envelope
 
-Messages are parsed with the standard library's `email`, and capped: how many there are, their bytes, their headers'
-bytes and their parts. Nothing in a message is fetched or run. One that cannot be parsed counts against whoever left it.
+Messages are parsed with the standard library's `email`. Whatever takes it longer than its text is long is capped before
+it sees the text: headers, parts within parts, lines below each boundary, comments in addresses; and a text is decoded
+only from the character sets that mail is written in. Nothing in a message is fetched or run. One that cannot be parsed
+counts against whoever left it.
 Flags are the letters of a Maildir's file names (`S` read, `F` flagged, `R` answered, `D` draft, `T` deleted).
 """
 
 from __future__ import annotations
 
+import codecs
 import email
 import email.errors
+import email.generator
 import email.header
 import email.message
 import email.policy
 import email.utils
+import encodings
+import re
 from collections.abc import Iterator, Sequence
+from encodings.aliases import aliases
 
 from verifiers.errors import Spoiled
 from verifiers.normal import NormalState
@@ -28,6 +35,32 @@ MAX_MESSAGES = 2000
 MAX_BYTES = 4 << 20
 MAX_HEADER = 32 << 10
 MAX_PARTS = 100
+MAX_NESTED = 100
+"""Parts and messages within each other, counted as often as the words for them are there."""
+MAX_CONTENT = 4096
+"""Bytes of a Content- header, which the parser takes apart in a time that grows with their square."""
+MAX_COMMENTS = 50
+MAX_WORDS = 500
+"""Encoded words of a header."""
+A_MESSAGE = 100  # steps
+
+_CONTENT = re.compile(
+    rb"(?:^|[\r\n])content-[a-z-]*+[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+", re.IGNORECASE
+)
+_NESTED = re.compile(rb"multipart/|message/", re.IGNORECASE)
+_CODECS = {
+    codecs.lookup(name).name  # now, because reading opens no file
+    for name in (
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "us-ascii", "koi8-r", "koi8-u", "tis-620", "mac-roman"),
+        *("gb2312", "gbk", "gb18030", "big5", "big5hkscs", "shift-jis", "euc-jp", "euc-kr", "iso-2022-jp"),
+        *("iso-2022-kr", "cp874", "cp932", "cp949", *(f"cp125{number}" for number in range(9))),
+        *(f"iso-8859-{number}" for number in (*range(1, 12), *range(13, 17))),
+    )
+}
+codecs.lookup("raw-unicode-escape")  # in which a header is taken apart
+_MODULES = {encodings.normalize_encoding(name) for name in _CODECS}
+_MODULES |= {aliases[name] for name in _MODULES if name in aliases}
+_CHARSETS = _MODULES | {alias for alias, module in aliases.items() if module in _MODULES}
 
 
 def read_mail(tree: Tree, budget: Budget) -> NormalState:
@@ -75,9 +108,7 @@ def _places(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def _message(path: str, folder: str, data: bytes, budget: Budget) -> Message:
-    budget.step(100)
-    budget.parse(len(data))
-    budget.keep(len(data))
+    _must_be_bounded(data, budget)
     head = data.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     if len(head) > MAX_HEADER:
         raise Spoiled(f"there is a message whose headers are longer than {MAX_HEADER} bytes")
@@ -90,23 +121,40 @@ def _message(path: str, folder: str, data: bytes, budget: Budget) -> Message:
             path,
             folder,
             frozenset(letters),
-            _text(parsed["Message-ID"]).strip().strip("<>"),
+            _text(parsed["Message-ID"], budget).strip().strip("<>"),
             tuple(
-                " ".join(map(_text, (parsed["In-Reply-To"], parsed["References"])))
+                " ".join(_text(parsed[name], budget) for name in ("In-Reply-To", "References"))
                 .replace("<", "")
                 .replace(">", "")
                 .split()
             ),
-            next(iter(_addresses(parsed, "From")), ""),
-            _addresses(parsed, "To"),
-            _addresses(parsed, "Cc"),
-            _addresses(parsed, "Delivered-To"),
-            _text(parsed["Subject"]),
+            next(iter(_addresses(parsed, "From", budget)), ""),
+            _addresses(parsed, "To", budget),
+            _addresses(parsed, "Cc", budget),
+            _addresses(parsed, "Delivered-To", budget),
+            _text(parsed["Subject"], budget),
             _said(texts),
-            tuple((_text(part.get_filename()), _content(part)) for part in parts if _is_attached(part)),
+            tuple((_text(part.get_filename(), budget), _content(part)) for part in parts if _is_attached(part)),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise Spoiled(f"there is a message that cannot be parsed ({type(error).__name__})") from None
+
+
+def _must_be_bounded(data: bytes, budget: Budget) -> None:
+    """Count what parsing a message costs, and refuse what would cost more than its length.
+
+    Raises:
+        Spoiled: it is more than a message has, or than the budget.
+    """
+    budget.step(A_MESSAGE)
+    budget.parse(len(data))
+    budget.keep(2 * len(data))
+    boundaries = data.lower().count(b"boundary")
+    budget.step((data.count(b"\n") + data.count(b"\r")) * (1 + boundaries))
+    if len(_NESTED.findall(data)) > MAX_NESTED:
+        raise Spoiled(f"there is a message of more than {MAX_NESTED} parts within parts")
+    if any(match.end() - match.start() > MAX_CONTENT for match in _CONTENT.finditer(data)):
+        raise Spoiled(f"there is a message with a header about its content of more than {MAX_CONTENT} bytes")
 
 
 def _parts(message: email.message.Message) -> Iterator[email.message.Message]:
@@ -148,24 +196,39 @@ def _said(texts: Sequence[email.message.Message]) -> str:
 
 
 def _decoded(data: bytes, charset: str) -> str:
-    try:
-        return data.decode(charset, "replace")
-    except LookupError:
-        return data.decode("utf-8", "replace")
+    """Decode a text; what is in no character set that mail is written in is taken for UTF-8."""
+    return data.decode(charset if _is_known(charset) else "utf-8", "replace")
 
 
-def _text(header: object) -> str:
+def _text(header: object, budget: Budget) -> str:
     """Give a header's text, with its encoded words decoded and on one line."""
     if header is None:
         return ""
+    budget.step(len(str(header)) // 2)
+    if str(header).count("=?") > MAX_WORDS:
+        raise Spoiled(f"there is a message with a header of more than {MAX_WORDS} encoded words")
     words = email.header.decode_header(str(header))
     try:
-        text = str(email.header.make_header(words))
+        text = str(email.header.make_header(words)) if all(map(_is_known, _charsets(words))) else None
     except (LookupError, UnicodeError):  # a character set that is none
+        text = None
+    if text is None:
         text = " ".join(word if isinstance(word, str) else word.decode("utf-8", "replace") for word, _ in words)
     return " ".join(text.split())
 
 
-def _addresses(message: email.message.Message, name: str) -> tuple[str, ...]:
-    found = email.utils.getaddresses([str(value) for value in message.get_all(name, ())])
+def _charsets(words: Sequence[tuple[object, str | None]]) -> Iterator[str]:
+    return (charset for _, charset in words if charset not in {None, "unknown-8bit"})
+
+
+def _is_known(charset: str) -> bool:
+    return encodings.normalize_encoding(charset.lower()) in _CHARSETS
+
+
+def _addresses(message: email.message.Message, name: str, budget: Budget) -> tuple[str, ...]:
+    values = [str(value) for value in message.get_all(name, ())]
+    budget.step(sum(map(len, values)))
+    if sum(value.count("(") for value in values) > MAX_COMMENTS:
+        raise Spoiled(f"there is a message with more than {MAX_COMMENTS} comments in its addresses")
+    found = email.utils.getaddresses(values)
     return tuple(address.lower() for _, address in found if address)

@@ -12,7 +12,6 @@ own, an enumeration or an array of those, is not readable. `kind` is PostgreSQL'
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -22,6 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from verifiers.errors import Lacking, Spoiled
 from verifiers.language.context import Context
+from verifiers.language.plain_json import parse_json
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.values import exact, is_number, json_equal
 
@@ -180,8 +180,8 @@ def shown(cell: Cell) -> Any:
 
 def _same_document(left: str, right: str) -> bool:
     try:
-        return json_equal(json.loads(left), json.loads(right))
-    except (ValueError, RecursionError):
+        return json_equal(parse_json(left), parse_json(right))
+    except ValueError:
         return left == right
 
 

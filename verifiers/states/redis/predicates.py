@@ -6,13 +6,13 @@ another type than the predicate asks about makes it false. What cannot be read c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from verifiers.errors import Lacking
 from verifiers.language.context import Context
+from verifiers.language.plain_json import parse_json
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
 from verifiers.language.values import at_pointer, json_equal
@@ -236,6 +236,6 @@ def _value(context: Context, key: str, kind: str) -> Any:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         raise Lacking("it holds a text that is no JSON document") from None

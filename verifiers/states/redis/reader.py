@@ -8,6 +8,8 @@ from verifiers.states.redis.keys import document_of, keys_of
 from verifiers.states.snapshot_reader import document_in
 from verifiers.views import Tree
 
+A_KEY = 3  # steps
+
 
 def read_keys(tree: Tree, budget: Budget) -> NormalState:
     """Read every key.
@@ -16,4 +18,7 @@ def read_keys(tree: Tree, budget: Budget) -> NormalState:
         Spoiled: the document tells of no keys, or costs more than the budget has.
         Unreadable: the state was not read out.
     """
-    return NormalState(document_of(keys_of(document_in(tree, "redis", budget))))
+    document = document_in(tree, "redis", budget)
+    keys = document.get("keys")
+    budget.step(A_KEY * len(keys) if isinstance(keys, dict) else 1)
+    return NormalState(document_of(keys_of(document)))

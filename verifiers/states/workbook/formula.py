@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from verifiers.states.budget import A_STEP, Budget
@@ -69,7 +68,7 @@ class Calculator:
         self._known: dict[tuple[str, Place], Value] = {}
         self._asked: set[tuple[str, Place]] = set()
         self._left = MAX_STEPS
-        self._depth = 0
+        self.depth = 0
 
     def value(self, sheet: str, place: Place) -> Value | Unclear:
         """Give a cell's value, as far as it can be said."""
@@ -92,27 +91,24 @@ class Calculator:
             if key in self._asked or len(self._asked) >= MAX_DEPTH:
                 raise Unknown
             self._asked.add(key)
+            depth = self.depth
             try:
-                with self.deeper(A_FORMULA):
-                    self._known[key] = rounded(_Formula(self, sheet, cell.formula).result())
+                self.deeper(A_FORMULA)
+                self._known[key] = rounded(_Formula(self, sheet, cell.formula).result())
             finally:
+                self.depth = depth
                 self._asked.discard(key)
         return self._known[key]
 
-    @contextmanager
-    def deeper(self, frames: int) -> Iterator[None]:
+    def deeper(self, frames: int) -> None:
         """Count how deep we are, in calls, so that no state ends us at a depth that depends on who called.
 
         Raises:
             Unknown: it is deeper than we go.
         """
-        self._depth += frames
-        try:
-            if self._depth > MAX_FRAMES:
-                raise Unknown
-            yield
-        finally:
-            self._depth -= frames
+        self.depth += frames
+        if self.depth > MAX_FRAMES:
+            raise Unknown
 
     def step(self, number: int = 1) -> None:
         """Count what is looked at.
@@ -178,16 +174,18 @@ class _Formula:
         self.depth += 1
         if self.depth > DEEPEST:
             raise Unknown
-        with self.book.deeper(A_BRACKET):
-            left = self.operand()
-            while self.next_is(*OPERATORS):
-                sign = self.tokens[self.at][1]
-                binds, apply = OPERATORS[sign]
-                if binds <= strength:
-                    break
-                self.at += 1
-                left = as_number(left) / 100 if sign == "%" else apply(single(left), single(self.expression(binds)))
-                left = self.made(left)
+        self.book.step(A_BRACKET)
+        self.book.deeper(A_BRACKET)
+        left = self.operand()
+        while self.next_is(*OPERATORS):
+            sign = self.tokens[self.at][1]
+            binds, apply = OPERATORS[sign]
+            if binds <= strength:
+                break
+            self.at += 1
+            left = as_number(left) / 100 if sign == "%" else apply(single(left), single(self.expression(binds)))
+            left = self.made(left)
+        self.book.depth -= A_BRACKET
         self.depth -= 1
         return left
 
@@ -255,11 +253,11 @@ class _Formula:
 
     def argument(self) -> Operand | Fault:
         """Calculate one argument; an error is kept, because IF and IFERROR may never look at it."""
-        depth, at = self.depth, self.at
+        depth, frames, at = self.depth, self.book.depth, self.at
         try:
             return self.expression(0)
         except (Fault, ArithmeticError) as fault:
-            self.depth, self.at = depth, self.behind_argument(at)
+            self.depth, self.book.depth, self.at = depth, frames, self.behind_argument(at)
             return fault if isinstance(fault, Fault) else Fault("#NUM!")
 
     def behind_argument(self, at: int) -> int:

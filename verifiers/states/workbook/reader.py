@@ -15,6 +15,7 @@ the one that the file remembers, or what it is calculated to be where the file r
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import io
 import math
@@ -57,6 +58,8 @@ _DECLARES = re.compile(
     rb"""xmlns(?::[^\s=<>"']{1,64})?\s{0,16}=\s{0,16}(?:"[^"]{0,%d}"|'[^']{0,%d}')""" % (MAX_NAMESPACE, MAX_NAMESPACE)
 )
 _GOES_ON = {bytes([letter]) for letter in b":= \t\r\n"}
+
+codecs.lookup("cp437")  # in which a zip names its parts; now, because reading opens no file
 
 
 def read_workbooks(tree: Tree, budget: Budget) -> NormalState:

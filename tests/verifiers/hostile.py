@@ -1,0 +1,388 @@
+"""States that hostile hands leave, written out small: `tests/vectors/hostile/<kind>/<what is wrong>.<ext>`.
+
+    .venv/bin/python -m tests.verifiers.hostile        writes the files anew
+
+A `.tar` is a whole state; any other file lies in it where its server keeps one of that ending (`PLACES`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sqlite3
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from verifiers.states.archive import tree_from_tar
+from verifiers.states.calendar.entries import HOME
+from verifiers.states.forge.examples import forge
+from verifiers.states.git.examples import repository
+from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.workbook.model import Cell, Sheet, Workbook
+from verifiers.states.workbook.writer import write_workbook
+from verifiers.views import Node, Tree, tree_of
+
+FOLDER = Path(__file__).parents[1] / "vectors" / "hostile"
+PLACES = {
+    ("filesystem", "json"): "a.json",
+    ("filesystem", "txt"): "a",
+    ("sqlite", "db"): "main.db",
+    ("postgres", "json"): "snapshot.json",
+    ("redis", "json"): "snapshot.json",
+    ("spreadsheet", "xlsx"): "a.xlsx",
+    ("calendar", "ics"): f"{HOME}/work/e1.ics",
+    ("email", "eml"): "outbox/new/1",
+    ("memory", "jsonl"): "memory.jsonl",
+    ("github", "json"): "state.json",
+}
+Made = Mapping[str, Callable[[], bytes]]
+
+# --- git -------------------------------------------------------------------------------------------------------------
+
+
+def _site(**files: bytes) -> bytes:
+    """Give a sound repository with some of its files replaced; a name's `__` stands for a slash."""
+    tree = dict(repository([("main", "Start", {"index.html": "<p>hi</p>\n"})], tags={"v1": "main"}).states["git"])
+    tip = tree["site/.git/refs/heads/main"].data
+    for path, data in files.items():
+        tree["site/.git/" + path.replace("__", "/")] = Node("file", data.replace(b"{tip}", tip.strip()))
+    return Tree(tree).to_tar()
+
+
+def _objects(*contents: tuple[str, bytes]) -> tuple[dict[str, bytes], str]:
+    """Give the files of loose objects, and the name of the last."""
+    files, name = {}, ""
+    for kind, data in contents:
+        whole = f"{kind} {len(data)}\0".encode() + data
+        name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+        files[f"objects__{name[:2]}__{name[2:]}"] = zlib.compress(whole, 9)
+    return files, name
+
+
+def _commit(tree: str, parent: str = "") -> tuple[str, bytes]:
+    more = f"parent {parent}\n" if parent else ""
+    return "commit", f"tree {tree}\n{more}author A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx\n".encode()
+
+
+def _endless_folder() -> bytes:
+    made: list[tuple[str, bytes]] = [("tree", b"")]
+    for _ in range(12):
+        name = _objects(made[-1])[1]
+        entry = b"40000 %c\0" + bytes.fromhex(name)
+        made.append(("tree", b"".join(entry.replace(b"%c", bytes([letter])) for letter in b"abcdefghijklmnop")))
+    files, top = _objects(*made, _commit(_objects(made[-1])[1]))
+    return _site(**files, refs__heads__main=f"{top}\n".encode())
+
+
+def _bomb() -> bytes:
+    blob = ("blob", bytes(34 << 20))
+    tree = ("tree", b"100644 a\0" + bytes.fromhex(_objects(blob)[1]))
+    files, top = _objects(blob, tree, _commit(_objects(tree)[1]))
+    return _site(**files, refs__heads__main=f"{top}\n".encode())
+
+
+def _pack(*entries: bytes) -> bytes:
+    body = b"PACK" + (2).to_bytes(4, "big") + len(entries).to_bytes(4, "big") + b"".join(entries)
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()
+
+
+def _entry(kind: int, data: bytes, base: bytes = b"", size: int | None = None) -> bytes:
+    size = len(data) if size is None else size
+    head, size = [kind << 4 | size & 15], size >> 4
+    while size:
+        head[-1] |= 0x80
+        head.append(size & 0x7F)
+        size >>= 7
+    return bytes(head) + base + zlib.compress(data, 9)
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def _packed(*entries: bytes) -> bytes:
+    name = "a" * 40
+    pack = {f"objects__pack__pack-{name}.pack": _pack(*entries), f"objects__pack__pack-{name}.idx": b"x"}
+    return _site(**pack, refs__heads__packed=b"b" * 40 + b"\n")
+
+
+def _growing_deltas() -> bytes:
+    """Give a pack in which 64 KiB become a mebibyte, and that becomes 32 of them sixty times."""
+    small, large = bytes(1 << 16), bytes(1 << 20)
+    names = [bytes.fromhex(_objects(("blob", data))[1]) for data in (small, large)]
+    grow = _varint(1 << 16) + _varint(1 << 20) + b"\x80" * 16
+    again = _varint(1 << 20) + _varint(32 << 20) + b"\xf0\0\0\x10" * 32
+    return _packed(_entry(3, small), _entry(7, grow, names[0]), *[_entry(7, again, names[1])] * 60)
+
+
+GIT: Made = {
+    "branch-name-with-a-line-separator.tar": lambda: _site(**{"refs__heads__a\u2028b\x85c": b"{tip}\n"}),
+    "branch-that-leads-to-itself.tar": lambda: _site(refs__heads__main=b"ref: refs/heads/main\n"),
+    "folder-in-folders-without-end.tar": _endless_folder,
+    "index-of-four-thousand-million-entries.tar": lambda: _site(index=b"DIRC\0\0\0\2\xff\xff\xff\xff" + bytes(400)),
+    "object-that-unpacks-into-34-mebibytes.tar": _bomb,
+    "pack-of-deltas-that-grow.tar": _growing_deltas,
+    "pack-of-objects-without-end.tar": lambda: _packed(_entry(3, bytes(9), size=1 << 40)),
+    "packed-refs-of-zeros.tar": lambda: _site(**{"packed-refs": bytes(100)}),
+    "ref-to-an-object-that-is-missing.tar": lambda: _site(refs__tags__v2=b"c" * 40),
+}
+
+# --- databases -------------------------------------------------------------------------------------------------------
+
+STOCK = "CREATE TABLE stock (id INTEGER PRIMARY KEY, item TEXT NOT NULL, price REAL)"
+
+
+def _database(*statements: str, change: Callable[[bytes], bytes] = bytes) -> bytes:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        return change(connection.serialize())
+
+
+def _beside(end: str, data: bytes) -> bytes:
+    return tree_of({"main.db": _database(STOCK), f"main.db{end}": data}).to_tar()
+
+
+SQLITE: Made = {
+    "journal-of-a-page-that-is-not-there.tar": lambda: _beside(
+        "-journal",
+        bytes.fromhex("d9d505f920a163d7") + b"\xff" * 8 + b"\xff" * 4 + b"\0\0\2\0\0\0\x10\0" + bytes(5000),
+    ),
+    "log-of-another-page-size.tar": lambda: _beside("-wal", bytes.fromhex("377f0682002de218") + b"\xff" * 4000),
+    "numbers-beyond-a-double.db": lambda: _database(
+        STOCK, "INSERT INTO stock VALUES (1, 'lamp', 1.7e308), (2, 'lamp', 1.7e308), (3, 'desk', 9e999)"
+    ),
+    "schema-that-is-a-circle.db": lambda: _database(
+        STOCK, "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 1 WHERE name = 'stock'"
+    ),
+    "table-name-that-is-not-utf-8.db": lambda: _database(
+        STOCK,
+        "CREATE TABLE zzz (yyy)",
+        change=lambda data: data.replace(b"zzz", b"z\xff\xfe").replace(b"yyy", b"\xffy\xff"),
+    ),
+}
+
+
+def _snapshot(document: object) -> Callable[[], bytes]:
+    return lambda: json.dumps(document).encode()
+
+
+def _stock(price: str | None, **change: Any) -> Callable[[], bytes]:
+    def made() -> bytes:
+        columns = {"stock": [["id", "integer primary key"], ["item", "text not null"], ["price", "numeric"]]}
+        tree = postgres_database(columns, {"stock": [["1", "lamp", price]]}).states["postgres"]
+        document = json.loads(tree["snapshot.json"].data)
+        document["tables"][0] |= change
+        return json.dumps(document).encode()
+
+    return made
+
+
+POSTGRES: Made = {
+    "numeric-of-400-digits-and-a-half.json": _stock("1" + "0" * 400 + ".5"),
+    "numeric-of-8000-digits.json": _stock("9" * 4000 + "." + "9" * 4000),
+    "row-that-is-too-short.json": _stock("1", rows=[["1"]]),
+    "schema-name-that-is-not-utf-8.json": _stock("1", schema="\udcff\ud800"),
+    "table-of-numbers-for-names.json": _stock("1", name=7, columns=3),
+}
+
+
+def _keys(**keys: Any) -> Callable[[], bytes]:
+    sound = {"greeting": {"type": "string", "value": "hello", "left": None}}
+    return _snapshot({"keys": {**sound, **keys}})
+
+
+REDIS: Made = {
+    "hash-in-a-hash.json": _keys(**{"user:1": {"type": "hash", "value": {"city": {"a": []}}, "left": None}}),
+    "score-that-is-no-number.json": _keys(scores={"type": "zset", "value": {"ann": "nan"}, "left": None}),
+    "stream-of-lists.json": _keys(events={"type": "stream", "value": [["1-0", [["a"], [[]]]]], "left": None}),
+    "string-of-a-5000-digit-number.json": _keys(profile={"type": "string", "value": "9" * 5000, "left": None}),
+    "time-left-of-4000-digits.json": lambda: (
+        b'{"keys": {"greeting": {"type": "string", "value": "", "left": %s}}}' % (b"9" * 4000)
+    ),
+}
+
+# --- office ----------------------------------------------------------------------------------------------------------
+
+
+def _formulas(*formulas: str, **texts: str | float) -> Callable[[], bytes]:
+    """Give a workbook with formulas in column B of the sheet that predicates look at, and values in other cells."""
+
+    def made() -> bytes:
+        cells = {(1, 1): Cell("item"), (1, 2): Cell("n"), (2, 1): Cell("tea")}
+        cells |= {(row, 2): Cell(None, text) for row, text in enumerate(formulas, 2)}
+        cells |= {(row, 4): Cell(value) for row, value in enumerate(texts.values(), 1)}
+        return write_workbook(Workbook((Sheet("Stock", cells),)))
+
+    return made
+
+
+def _parts(**parts: str) -> bytes:
+    """Give a workbook with some of its parts replaced; a name's `__` stands for a slash, and `_xml` for its ending."""
+    out = io.BytesIO()
+    named = {name.replace("__", "/").replace("_xml", ".xml"): text for name, text in parts.items()}
+    sound = write_workbook(Workbook((Sheet("Stock", {(1, 1): Cell("n"), (2, 1): Cell(1)}),)))
+    with zipfile.ZipFile(io.BytesIO(sound)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in dict.fromkeys([*old.namelist(), *named]):
+            new.writestr(zipfile.ZipInfo(name), named.get(name) or old.read(name).decode(), zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def _one_part_for_each_sheet() -> bytes:
+    sheets = "".join(f'<sheet name="S{n}" sheetId="{n}" r:id="rId1"/>' for n in range(150))
+    rows = "<row><c><v>1</v></c></row>" * 600
+    return _parts(
+        xl__workbook_xml=f'<workbook xmlns="{MAIN}" xmlns:r="{LINKS}"><sheets>{sheets}</sheets></workbook>',
+        xl__worksheets__sheet1_xml=f'<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>',
+    )
+
+
+def _chain(formula: str, start: str | float) -> Callable[[], bytes]:
+    chain = [formula.replace("?", "D1"), *(formula.replace("?", f"B{row}") for row in range(2, 50))]
+    return _formulas(*chain, D1=start)
+
+
+WORKBOOK: Made = {
+    "brackets-of-a-date-format.xlsx": lambda: _parts(
+        xl__styles_xml=f'<styleSheet xmlns="{MAIN}"><numFmts>'
+        f'<numFmt numFmtId="164" formatCode="{"[" * 3000}"/></numFmts></styleSheet>'
+    ),
+    "formula-of-wildcards.xlsx": _formulas(*['COUNTIF(D1,"*a*a*b")'] * 9, 'COUNTIF(D1,"*?a?a?*?a?b")', D1="a" * 30_000),
+    "formulas-that-double-a-text.xlsx": _chain("?&?", "x" * 1000),
+    "formulas-that-square-a-number.xlsx": _chain("?*?", 99_999_999),
+    "formulas-that-shout-a-text.xlsx": _formulas(
+        *["CONCAT(UPPER(D1:D1),REPT(D1))", "PRODUCT(B3:B9)"] * 4, D1="\xdf" * 30_000
+    ),
+    "name-of-a-namespace-without-end.xlsx": lambda: _parts(
+        xl__worksheets__sheet1_xml=f'<worksheet xmlns="{"n" * 20_000}">' + "<row/>" * 2000 + "</worksheet>"
+    ),
+    "numbers-beyond-a-double.xlsx": _formulas("SUM(D1:D2)", "D1+D2", "MAX(D1,D2)", D1=1.7e308, D2=1.7e308),
+    "one-part-for-every-sheet.xlsx": _one_part_for_each_sheet,
+}
+
+
+def _event(*lines: str) -> Callable[[], bytes]:
+    text = ["BEGIN:VCALENDAR", "BEGIN:VEVENT", "UID:e1", *lines, "END:VEVENT", "END:VCALENDAR"]
+    return lambda: "\r\n".join(text).encode()
+
+
+CALENDAR: Made = {
+    "day-before-the-first-year.ics": _event("SUMMARY:Plan", "DTSTART:00010101T000000Z", "DURATION:-P99999W"),
+    "digits-of-another-script.ics": _event("SUMMARY:Plan", "DTSTART:\u0662\u0660\u0662\u0666\u0660\u0661\u0660\u0665"),
+    "quotes-that-never-end.ics": _event("SUMMARY:Plan", "DTSTART" + ';A="' * 2000 + ":20260105"),
+    "rule-without-values.ics": _event("SUMMARY:Plan", "DTSTART:20260105", "RRULE:" + ";" * 2000),
+    "zone-of-another-folder.ics": _event("SUMMARY:Plan", "DTSTART;TZID=../../../etc/passwd:20260105T100000"),
+}
+
+
+def _with(header: str, text: str = "Yes.\n") -> Callable[[], bytes]:
+    return f"Delivered-To: bob@example.org\nTo: bob@example.org\n{header}\n\n{text}".encode
+
+
+def _nested(depth: int) -> bytes:
+    head = "".join(f'Content-Type: multipart/mixed; boundary="b{n}"\n\n--b{n}\n' for n in range(depth))
+    return _with("Subject: x\n" + head, "\n" * 20_000)()
+
+
+MAILBOX: Made = {
+    "comments-in-comments.eml": _with("From: " + "(" * 9000 + "bob@example.org"),
+    "content-type-of-many-quotes.eml": _with('Content-Type: text/plain; a="' + ";" * 20_000),
+    "encoded-words-without-end.eml": _with("Subject: " + "=?utf-8?q?=C3=A9?= " * 1300),
+    "parts-within-parts.eml": lambda: _nested(120),
+    "punycode-subject.eml": _with(f"Subject: =?punycode?q?{'a' * 9000}-{'b' * 20_000}?="),
+    "punycode-text.eml": _with("Subject: x\nContent-Type: text/plain; charset=punycode", "a-" + "b" * 60_000),
+}
+
+
+def _lines(*lines: str) -> Callable[[], bytes]:
+    return lambda: "\n".join(lines).encode()
+
+
+GRAPH: Made = {
+    "entity-of-numbers.jsonl": _lines('{"type": "entity", "name": 1e999, "entityType": "a", "observations": []}'),
+    "lists-without-end.jsonl": _lines("[" * 20_000),
+    "number-of-5000-digits.jsonl": _lines('{"type": "entity", "name": ' + "9" * 5000 + "}"),
+    "text-of-half-a-pair.jsonl": _lines(
+        '{"type": "entity", "name": "Ann", "entityType": "\\ud800", "observations": ["\\udfff"]}'
+    ),
+}
+
+
+def _forge(change: Callable[[dict[str, Any]], object]) -> Callable[[], bytes]:
+    def made() -> bytes:
+        document = json.loads(forge().states["github"]["state.json"].data)
+        change(document)
+        return json.dumps(document).encode()
+
+    return made
+
+
+def _issues(document: dict[str, Any]) -> Any:
+    return document["repositories"]["acme/site"]["issues"]
+
+
+FORGE: Made = {
+    "issue-number-of-4000-digits.json": lambda: _forge(lambda document: None)().replace(
+        b'"number": 1,', b'"number": ' + b"9" * 4000 + b","
+    ),
+    "issue-without-a-title.json": _forge(lambda document: _issues(document)["1"].pop("title")),
+    "key-that-is-there-twice.json": lambda: _forge(lambda document: None)().replace(b"{", b'{"schema": "x", ', 1),
+    "pull-request-of-lists.json": _forge(lambda document: _issues(document)["2"]["pull"].update(head=[[]])),
+}
+
+FILES: Made = {
+    "json-of-an-infinity.json": lambda: b'{"n": [Infinity, 1e999]}',
+    "json-of-lists-without-end.json": lambda: b'{"n": ' + b"[" * 20_000,
+    "name-that-is-not-utf-8.tar": lambda: tree_of({"out/a\udcff\u2028.txt": b"\xff", "a": b"\xff\xfe\n" * 50}).to_tar(),
+    "number-of-5000-digits.json": lambda: b'{"n": [%s]}' % (b"9" * 5000),
+    "number-of-4000-digits.json": lambda: b'{"n": [%s]}' % (b"9" * 4000),
+    "path-through-a-file.tar": lambda: Tree({"a": Node("file", b"x"), "a/b": Node("file", b"y")}).to_tar(),
+}
+
+CASES: Mapping[str, Made] = {
+    "calendar": CALENDAR,
+    "email": MAILBOX,
+    "filesystem": FILES,
+    "git": GIT,
+    "github": FORGE,
+    "memory": GRAPH,
+    "postgres": POSTGRES,
+    "redis": REDIS,
+    "spreadsheet": WORKBOOK,
+    "sqlite": SQLITE,
+}
+
+
+def vectors() -> Iterator[tuple[str, str, bytes]]:
+    """Give the namespace, the name and the bytes of each file."""
+    for kind, made in CASES.items():
+        for name, make in made.items():
+            yield kind, name, make()
+
+
+def state(kind: str, name: str, data: bytes) -> Tree:
+    """Give the state in which a file of the corpus stands."""
+    ending = name.rpartition(".")[2]
+    if ending == "tar":
+        return tree_from_tar(io.BytesIO(data))
+    sound = dict(forge().states["github"]) if kind == "github" else {}
+    return Tree({**sound, PLACES[kind, ending]: Node("file", data)})
+
+
+if __name__ == "__main__":
+    for kind, name, data in vectors():
+        (FOLDER / kind).mkdir(parents=True, exist_ok=True)
+        (FOLDER / kind / name).write_bytes(data)

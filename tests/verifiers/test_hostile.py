@@ -1,0 +1,172 @@
+"""Whatever hostile hands leave is read within its budget, sealed in, and judged: never unknown, never an exception."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.evaluate import evaluate
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.normal import decode, encode
+from verifiers.states import READERS
+from verifiers.states.budget import MAX_BYTES, MAX_STEPS
+from verifiers.states.reading import KINDS, read
+from verifiers.views import Node, Tree
+
+from . import hostile
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(path for path in hostile.FOLDER.rglob("*") if path.is_file())
+TEXTS = {".eml", ".ics", ".json", ".jsonl"}  # other versions of zlib and SQLite write the others in another way
+STEPS_A_BYTE, STEPS_AT_ALL = 12, 20_000
+
+
+def asked(kind):
+    """Ask everything that the catalogue's examples ask of a namespace, and its opposite."""
+    for name in CATALOGUE:
+        if name.startswith(f"{kind}."):
+            document = {name: dict(CATALOGUE[name].example.arguments)}
+            yield parse({"any": [document, {"not": document}]})
+
+
+def judged(kind, tree):
+    """Read and judge a state, and say what reading cost."""
+    state = read(kind, tree)
+    assert not state.missing
+    there = decode(encode({kind: state}))
+    assert there[kind] == state
+    for predicate in asked(kind):
+        found = evaluate(predicate, there, "an answer")
+        children = found.children
+        assert all(one.verdict is not Verdict.UNKNOWN for one in (*children, *children[1].children)), found.as_json()
+        json.dumps(found.as_json(), allow_nan=False).encode()
+    return state
+
+
+@pytest.mark.parametrize("path", FILES, ids=[f"{path.parent.name}/{path.name}" for path in FILES])
+def test_a_hostile_state_is_read_within_its_budget_and_judged(path):
+    kind = path.parent.name
+    state = judged(kind, hostile.state(kind, path.name, path.read_bytes()))
+    assert state.steps <= MAX_STEPS
+    assert state.bytes <= MAX_BYTES
+
+
+def test_the_corpus_is_what_the_script_writes_and_each_kind_has_its_share():
+    made = {(kind, name): data for kind, name, data in hostile.vectors()}
+    assert set(made) == {(path.parent.name, path.name) for path in FILES}
+    assert all(
+        (hostile.FOLDER / kind / name).read_bytes() == data
+        for (kind, name), data in made.items()
+        if Path(name).suffix in TEXTS
+    )
+    assert set(KINDS) == set(hostile.CASES)
+    assert all(len(cases) >= 3 for cases in hostile.CASES.values())
+
+
+# --- mutated states --------------------------------------------------------------------------------------------------
+
+
+def examples(kind):
+    """Give a few of the states on which the catalogue shows its predicates."""
+    names = [name for name in CATALOGUE if name.startswith(f"{kind}.")]
+    views = [make() for name in names[::3] for make in (CATALOGUE[name].example.holds, CATALOGUE[name].example.fails)]
+    return [one.states[kind] for one in views]
+
+
+STATES = {kind: examples(kind) for kind in KINDS}
+
+
+@st.composite
+def mutated(draw, kind):
+    """Damage a file or two of an example: bits, cuts, pieces of other files, other bytes altogether, no file at all."""
+    tree = dict(draw(st.sampled_from(STATES[kind])))
+    paths = [path for path, node in tree.items() if node.kind == "file" and path != "snapshot.json"]
+    paths = paths or [path for path in tree if tree[path].kind == "file"]
+    for path in draw(st.lists(st.sampled_from(paths), min_size=1, max_size=2)) if paths else []:
+        data = bytearray(tree[path].data) or bytearray(1)
+        at = draw(st.integers(0, len(data) - 1))
+        match draw(st.sampled_from(["bit", "cut", "splice", "bytes", "repeat", "link"])):
+            case "bit":
+                data[at] ^= 1 << draw(st.integers(0, 7))
+            case "cut":
+                del data[at:]
+            case "splice":
+                other = draw(st.sampled_from(STATES[kind])).get(path, Node("file")).data
+                data[at:] = other[draw(st.integers(0, len(other))) :]
+            case "bytes":
+                data[:] = draw(st.binary(max_size=300))
+            case "repeat":
+                data[at:at] = data[at : at + 40] * draw(st.integers(1, 50))
+            case "link":
+                if path != "snapshot.json":
+                    tree[path] = Node("symlink", target="/etc/passwd")
+                    continue
+        tree[path] = Node("file", bytes(data), mode=tree[path].mode)
+    return Tree(tree)
+
+
+def holds_for_any(kind, data):
+    tree = data.draw(mutated(kind))
+    state = judged(kind, tree)
+    size = sum(len(path) + len(node.data) for path, node in tree.items())
+    assert state.steps <= STEPS_A_BYTE * size + STEPS_AT_ALL
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_damage_is_a_verdict_at_a_cost_that_grows_with_the_state(kind, data):
+    holds_for_any(kind, data)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=2000, deadline=None)
+@given(data=st.data())
+def test_a_great_deal_of_damage_is_a_verdict(kind, data):
+    holds_for_any(kind, data)
+
+
+# --- the two processes -----------------------------------------------------------------------------------------------
+
+SEALED = """
+import sys
+from pathlib import Path
+from tests.verifiers import hostile
+from tests.verifiers.test_hostile import FILES, STATES, judged
+from verifiers.states.reading import read
+
+states = [(kind, tree) for kind, trees in STATES.items() for tree in trees]
+states += [(path.parent.name, hostile.state(path.parent.name, path.name, path.read_bytes())) for path in FILES]
+astray = set()
+FORBIDDEN = ("open", "socket", "subprocess", "os.exec", "os.fork", "os.posix", "os.mkdir", "os.listdir", "tempfile")
+sys.addaudithook(lambda event, arguments: event.startswith(FORBIDDEN) and astray.add(f"{event} {arguments[:1]}"))
+for kind, tree in states:
+    judged(kind, tree)
+sys.stdout.write("; ".join(sorted(astray)))
+"""
+
+
+def test_reading_and_judging_open_no_file_and_start_nothing():
+    done = subprocess.run([sys.executable, "-c", SEALED], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+JUDGE = """
+import sys
+import verifiers.language.evaluate, verifiers.language.predicate, verifiers.normal, verifiers.views
+sys.stdout.write(" ".join(sys.modules))
+"""
+
+
+def test_who_judges_holds_no_reader():
+    done = subprocess.run([sys.executable, "-c", JUDGE], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {*READERS, "xml.etree.ElementTree", "zoneinfo"}
+    assert {"verifiers.states.git.history", "verifiers.states.workbook.book"} <= loaded

@@ -1,0 +1,51 @@
+"""Parses a JSON text that somebody hostile may have written: capped in bytes, depth and digits, in linear time.
+
+This is the one format that a judge parses itself: normal forms are JSON, so the parser is there in any case, and an
+answer, or a text in which a predicate asks for JSON, needs no other.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from typing import Any, NoReturn
+
+MAX_BYTES = 4 << 20
+"""As text; as values it takes up to twenty times as much."""
+MAX_DEPTH = 200
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+
+for _name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
+    codecs.lookup(_name)  # now, because a process that judges opens no file later
+
+
+def parse_json(data: str | bytes) -> Any:
+    """Parse a text; bytes are in the encoding that they show.
+
+    An infinity, a number of more than 4,300 digits, and what nests deeper than `MAX_DEPTH` are no JSON here. The depth
+    is counted, because Python's own end to it depends on who called.
+
+    Raises:
+        ValueError: it is no JSON, or beyond a cap.
+    """
+    if len(data) > MAX_BYTES:
+        raise ValueError
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _must_be_shallow(text)
+    return json.loads(text.removeprefix("\ufeff") if isinstance(data, bytes) else text, parse_constant=_refuse)
+
+
+def _must_be_shallow(text: str) -> None:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        first = text[token.start()]
+        depth += 1 if first in "[{" else -1 if first in "]}" else 0
+        if depth > MAX_DEPTH:
+            raise ValueError
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
