@@ -3,6 +3,7 @@
 import pytest
 
 from sandbox.errors import Malformed
+from sandbox.judge.mutators import MUTATORS
 from sandbox.servers import SERVERS, document_name, tool_table, wire_name
 from sandbox.servers.check import PATH_SCHEMA, check
 
@@ -32,7 +33,7 @@ def test_a_refusal_names_the_place_and_not_the_value():
 def test_a_change_of_no_known_form_is_refused_by_its_place(name):
     server = SERVERS[name]
     with pytest.raises(Malformed, match=f"the {name} change"):
-        server.mutate(server.seed({}), {"explode": "secret-value"})
+        MUTATORS[name](server.seed({}), {"explode": "secret-value"})
 
 
 def test_both_names_of_a_tool_lead_to_each_other():

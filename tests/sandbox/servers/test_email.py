@@ -10,11 +10,14 @@ from sandbox.docker_box import DockerBox
 from sandbox.errors import Malformed
 from sandbox.servers import SERVERS
 from sandbox.servers.check import check
-from sandbox.servers.email import STATE, mutate, seed
+from sandbox.servers.email import STATE, seed
+from sandbox.servers.email_change import mutate
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.in_process import judge
 from verifiers.views import Views
+
+from ...frozen import content
 
 PLAN = {
     "from": "Bob <bob@example.org>",
@@ -164,7 +167,7 @@ def test_what_is_there_can_be_read_but_nothing_is_written_beside_the_mail_and_no
     assert proved.verdict is Verdict.TRUE
     assert '"total": 2' in proved.log[3]["result"]
     assert proved.log[5]["result"] == "[resource]"
-    assert "email/x" not in proved.state.tree
+    assert "email/x" not in content(proved.state.state)
 
 
 @pytest.mark.box
@@ -186,7 +189,9 @@ def test_no_folder_leads_to_what_was_sent(played):
     ]
     proved = played("email", STATES, forged, {"email.nothingSent": {}})
     assert proved.verdict is Verdict.TRUE
-    assert not [path for path in proved.state.tree if path.startswith("email/outbox/") and path.count("/") > 2]
+    assert not [
+        path for path in content(proved.state.state) if path.startswith("email/outbox/") and path.count("/") > 2
+    ]
 
 
 def test_every_tool_is_called_by_one_of_these_stories():

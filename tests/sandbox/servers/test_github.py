@@ -16,7 +16,8 @@ from mcp import Client, MCPError, StdioServerParameters
 import sandbox.forge
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
-from sandbox.servers.github import GITHUB, STATE, mutate, seed
+from sandbox.servers.github import GITHUB, STATE, seed
+from sandbox.servers.github_changes import mutate
 from sandbox.servers.record import here
 from verifiers.language.predicate import parse
 from verifiers.states.in_process import judge

@@ -6,7 +6,8 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.check import check
-from sandbox.servers.memory import STATE, mutate, seed
+from sandbox.servers.memory import STATE, seed
+from sandbox.servers.memory_change import mutate
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.in_process import judge

@@ -10,12 +10,15 @@ from sandbox.docker_box import DockerBox
 from sandbox.errors import Malformed
 from sandbox.servers import SERVERS
 from sandbox.servers.check import check
-from sandbox.servers.spreadsheet import STATE, mutate, seed
+from sandbox.servers.spreadsheet import STATE, seed
+from sandbox.servers.spreadsheet_change import mutate
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.in_process import judge
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.views import Views
+
+from ...frozen import content
 
 ROWS = [["item", "n", "sum", "day"], ["tea", 2, "=B2*3", {"date": "2026-01-05"}], ["milk", 3.5, "=B3*3", None]]
 STOCK = {"name": "Stock", "rows": ROWS, "tables": [{"name": "Items", "area": "A1:B3"}]}
@@ -234,7 +237,7 @@ def test_a_formula_comes_to_what_the_server_says_that_it_comes_to(played):
     area = f"H1:H{len(FORMULAS)}"
     calls = [("write_range", {**SHEET, "at": "H1", "rows": [[one] for one in FORMULAS]})]
     proved = played("spreadsheet", STATES, [*calls, ("read_range", {**SHEET, "range": area})], TRUTH)
-    tree, rows = proved.state.tree.below("workbooks"), json.loads(proved.log[1]["result"])["values"]
+    tree, rows = content(proved.state.state).below("workbooks"), json.loads(proved.log[1]["result"])["values"]
     assert read_workbook(tree["in/stock.xlsx"].data).sheets[0].cells[1, 8].formula == "SUM(B2:B3)"
     assert holds(tree, "rangeEquals", **SHEET, area=area, rows=rows, tolerance=1e-9), rows
     assert holds(tree, "formulaIs", **SHEET, cell=f"H{len(FORMULAS)}", formula=FORMULAS[-1])
