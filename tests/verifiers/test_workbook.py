@@ -1,15 +1,19 @@
 """Workbooks that hostile hands made: each is refused for what is wrong with it, at once, and counts against them."""
 
 import io
+import re
 import zipfile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from verifiers.errors import Spoiled
 from verifiers.states.workbook.book import same_formula
 from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import Cell, Sheet, Workbook, area_of, name_of, place_of
 from verifiers.states.workbook.reader import read_workbook
+from verifiers.states.workbook.wildcard import Wildcard
 from verifiers.states.workbook.writer import write_workbook
 from verifiers.views import Node, Tree, Views
 
@@ -182,6 +186,20 @@ def test_a_circle_and_a_long_chain_end():
     cells |= {(1, 2): Cell(None, "C1"), (1, 3): Cell(None, "B1")}
     book = Calculator(Workbook((Sheet("S", cells),)))
     assert [repr(book.value("S", place)) for place in ((1, 2), (1, 1))] == ["a value that only a spreadsheet knows"] * 2
+
+
+@given(st.text("ab", max_size=12), st.text("ab?*", max_size=8))
+def test_a_wildcard_matches_what_a_slow_search_finds(text, pattern):
+    shape = "".join({"*": ".*", "?": "."}.get(letter, letter) for letter in pattern)
+    assert Wildcard(pattern).matches(text.upper()) == bool(re.fullmatch(shape, text, re.DOTALL))
+
+
+def test_a_text_and_a_number_stay_what_a_cell_can_hold():
+    cells = {(1, 1): Cell("x" * 20_000), (2, 1): Cell(99_999_999), (1, 2): Cell(None, "A1&A1")}
+    cells |= {(row, 3): Cell(None, f"C{row - 1}*C{row - 1}" if row > 1 else "A2*A2") for row in range(1, 9)}
+    book = Calculator(Workbook((Sheet("S", cells),)))
+    assert book.value("S", (1, 2)) == "#VALUE!"
+    assert [book.value("S", (row, 3)) for row in (1, 6)] == [9.9999998e15, "#NUM!"]
 
 
 def test_formulas_are_the_same_whatever_their_blanks_and_case_outside_of_texts():

@@ -2,6 +2,8 @@
 
 An agent that gave no answer fails every one of them. White space around the answer never counts.
 """
+# The answer is submitted text too, and it is taken apart where it is judged: it is one capped text, what looks into it
+# is linear in it, and the only parser is that of JSON, in which normal forms are written as well.
 
 from __future__ import annotations
 
@@ -13,13 +15,14 @@ from functools import partial
 from typing import Any
 
 from verifiers.answer.examples import said
-from verifiers.errors import Lacking
+from verifiers.errors import Lacking, Spoiled
 from verifiers.language.context import Context
 from verifiers.language.plain_json import parse_json
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import FLAG, NAME, TEXT, Example, Finding, names, predicate
 from verifiers.language.values import json_equal, near
 
+MAX_ANSWER = 64 * 1024  # characters; the gateway takes no longer one
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
 
@@ -37,6 +40,8 @@ def _folded(ignore_case: bool) -> Callable[[str], str]:  # noqa: FBT001 - a flag
 def _given(context: Context) -> str:
     if context.answer is None:
         raise Lacking("the agent gave no answer")
+    if len(context.answer) > MAX_ANSWER:
+        raise Spoiled(f"the answer is longer than {MAX_ANSWER} letters")
     return context.answer.strip()
 
 

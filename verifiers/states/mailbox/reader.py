@@ -42,7 +42,7 @@ MAX_CONTENT = 4096
 MAX_COMMENTS = 50
 MAX_WORDS = 500
 """Encoded words of a header."""
-A_MESSAGE = 100  # steps
+A_MESSAGE, A_HEADER = 100, 3  # steps
 
 _CONTENT = re.compile(
     rb"(?:^|[\r\n])content-[a-z-]*+[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+", re.IGNORECASE
@@ -110,6 +110,7 @@ def _places(tree: Tree) -> Iterator[tuple[str, str]]:
 def _message(path: str, folder: str, data: bytes, budget: Budget) -> Message:
     _must_be_bounded(data, budget)
     head = data.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    budget.step(A_HEADER * (head.count(b"\n") + head.count(b"\r")))
     if len(head) > MAX_HEADER:
         raise Spoiled(f"there is a message whose headers are longer than {MAX_HEADER} bytes")
     try:
@@ -227,7 +228,7 @@ def _is_known(charset: str) -> bool:
 
 def _addresses(message: email.message.Message, name: str, budget: Budget) -> tuple[str, ...]:
     values = [str(value) for value in message.get_all(name, ())]
-    budget.step(sum(map(len, values)))
+    budget.step(2 * sum(map(len, values)))
     if sum(value.count("(") for value in values) > MAX_COMMENTS:
         raise Spoiled(f"there is a message with more than {MAX_COMMENTS} comments in its addresses")
     found = email.utils.getaddresses(values)
