@@ -1,4 +1,4 @@
-"""No test knows how fast the machine is: none sleeps, and none waits for less than the house's patience."""
+"""Guard against tests that depend on the machine's speed: none sleeps, and none waits for less than `PATIENCE`."""
 
 from __future__ import annotations
 
