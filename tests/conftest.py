@@ -6,6 +6,7 @@ import ctypes
 import ipaddress
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 from quarterturn import migrations
+from quarterturn.launcher.verbs import QUICK
 from vault import memory
 from vault.db import open_engine
 
@@ -83,6 +85,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exhaustive: runs with --exhaustive only; a sample of its set always runs")
     config.addinivalue_line("markers", "own_network: runs in a network namespace of its own (needs root)")
     config.addinivalue_line("markers", "both_databases: what asks for a database plays on SQLite and on PostgreSQL")
+
+
+_NONE_IS_QUICK = re.compile(r"^pytestmark = .*\b(slow|engine|box)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files and folders unread of which `./run check` would deselect every test: reading them takes seconds."""
+    if config.option.markexpr != QUICK:
+        return None
+    files = [collection_path] if collection_path.is_file() else list(collection_path.rglob("test_*.py"))
+    return all(_NONE_IS_QUICK.search(file.read_text(encoding="utf-8")) for file in files) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
