@@ -13,6 +13,7 @@ from .waits import ALLOWED, waits_in
 TESTS = Path(__file__).parent
 
 
+@pytest.mark.slow
 def test_no_test_sleeps_or_waits_for_less_than_the_patience_of_the_house():
     found = {
         f"{path.relative_to(TESTS)}::{function}": f"{path.relative_to(TESTS)}:{line} {function} {what}"

@@ -100,6 +100,7 @@ def test_two_pieces_of_state_that_contradict_each_other_are_refused(small):
         sample(parse({"small.yaml": doubled}, {}), Random(1))
 
 
+@pytest.mark.slow
 def test_a_draw_leaves_nothing_behind(grammar):
     def scopes():
         gc.collect()
