@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 import weakref
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -53,7 +52,7 @@ class Scope:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = dict(values)
-        self._blocks: ChainMap[str, Any] = ChainMap()
+        self._block: dict[str, Any] = {}
         self._converted: set[str] = set()
         self._paths: Mapping[str, Path] = {}
         self._kept: dict[Expression, Any] = {}
@@ -62,30 +61,30 @@ class Scope:
         self._context.set_variable_resolver(lambda name: _resolve(scope, name))
 
     def __getitem__(self, name: str) -> Any:
-        return self._blocks[name] if name in self._blocks else self._values[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._blocks or name in self._values
+        return self._block[name] if name in self._block else self._values[name]
 
     def bind(self, name: str, value: Any) -> None:
-        """Give a name its value for the rest of the draw."""
+        """Give a name its value for the rest of the draw, or until it is given another; what hung on the old one goes."""
         if name in self._values:
+            if self._values[name] == value:
+                return
             self._converted.discard(name)
-            self._kept.clear()
+            self._kept = {expression: kept for expression, kept in self._kept.items() if name not in expression.names}
         self._values[name] = value
 
     @contextmanager
     def inside(self, **names: Any) -> Iterator[None]:
         """Bind names for as long as the block lasts."""
-        self._blocks.maps.insert(0, names)
+        around = self._block
+        self._block = {**around, **names}
         try:
             yield
         finally:
-            self._blocks.maps.pop(0)
+            self._block = around
 
     def kept(self, expression: Expression, compute: Callable[[], Any]) -> Any:
-        """Give an expression's value; compute it once for all rounds of a block whose names it does not mention."""
-        if not self._blocks or not expression.names.isdisjoint(self._blocks):
+        """Give an expression's value; compute it again only if it mentions a name of a block."""
+        if not expression.names.isdisjoint(self._block):
             return compute()
         if expression not in self._kept:
             self._kept[expression] = compute()
@@ -104,8 +103,8 @@ class Scope:
         """Give CEL a name's value; None where it has it already, or where there is none."""
         if name in self._paths:
             return _look_up(self._paths[name], self)
-        if name in self._blocks:
-            return self._blocks[name]
+        if name in self._block:
+            return self._block[name]
         return None if name in self._converted else self._values.get(name)
 
 
@@ -220,9 +219,10 @@ def _ordered(value: Any) -> Any:
 
 
 def _look_up(path: Path, scope: Scope) -> Any:
-    if path[0] not in scope:
-        raise RuntimeError(f"Undefined variable or function: '{path[0]}'")
-    value: Any = scope[str(path[0])]
+    try:
+        value: Any = scope[str(path[0])]
+    except KeyError:
+        raise RuntimeError(f"Undefined variable or function: '{path[0]}'") from None
     for step in path[1:]:
         right = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
         if not right:
