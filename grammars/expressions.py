@@ -28,7 +28,10 @@ logging.getLogger("cel").propagate = False
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _TEXT = r"""\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"""
-_TEXT_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?P<path>{_PATH.pattern})(?P<call>\()?")
+_PLAIN = rf"""(?:{_PATH.pattern}|"[^"\\]*"|'[^'\\]*')"""
+_CALL = rf"(?:{'|'.join(['size', *FUNCTIONS])})\({_PLAIN}(?:, {_PLAIN})*\)"
+_TEXT_CALL_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?:(?P<made>{_CALL})|(?P<path>{_PATH.pattern})(?P<call>\()?)")
+_ROUNDS = re.compile(rf"(?P<items>{_PATH.pattern})\.(?P<macro>filter|map)\((?P<name>[a-z]\w*), (?P<body>.*)\)")
 # `has` asks whether a path leads anywhere; triple and raw quotes are not read here; `path__` begins our own names.
 _LEFT_AS_WRITTEN = re.compile(r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__")
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
@@ -41,10 +44,45 @@ Path = tuple[str | int, ...]
 """The steps of a look-up: a name, then fields and places."""
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call of one of our functions, or of `size`, with nothing but paths and texts."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Path | str, ...]
+
+    def value(self, scope: Scope) -> Any:
+        """Make the call."""
+        return self.function(*(one if isinstance(one, str) else _look_up(one, scope) for one in self.arguments))
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A `filter` or `map` over the list at a path; a round needs the few values that it mentions and no whole list."""
+
+    items: Path
+    name: str
+    body: Expression
+    keep: bool
+
+    def value(self, scope: Scope) -> list[Any]:
+        """Give the list."""
+        out = []
+        for item in _listed(_look_up(self.items, scope)):
+            with scope.inside(**{self.name: item}):
+                made = self.body.evaluate(scope)
+            if self.keep and not isinstance(made, bool):
+                raise TypeError(self.name)
+            if made or not self.keep:
+                out.append(item if self.keep else made)
+        return out
+
+
 class Scope:
     """The names of one draw, and the functions.
 
     Converting values for CEL is most of what a draw costs. A path is looked up here and its value alone is handed over;
+    so is what a `Call` gives; `Rounds` are made here;
     a name of the whole draw is converted once, when an expression first mentions it by itself; a name of a block
     (`inside`) has a small value that changes all the time, and is converted where it is mentioned. What an expression
     in a block gives is kept if it mentions no name of the block.
@@ -54,7 +92,7 @@ class Scope:
         self._values = dict(values)
         self._block: dict[str, Any] = {}
         self._converted: set[str] = set()
-        self._paths: Mapping[str, Path] = {}
+        self._paths: Mapping[str, Path | Call] = {}
         self._kept: dict[Expression, Any] = {}
         self._context = _context()
         scope = weakref.ref(self)  # the collector does not see through CEL's context: a circle would never be freed
@@ -90,7 +128,7 @@ class Scope:
             self._kept[expression] = compute()
         return self._kept[expression]
 
-    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path]) -> Any:
+    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path | Call]) -> Any:
         """Run a program that takes these names, and the values of these paths by names of their own."""
         for name in names:
             if name in self._values and name not in self._converted:
@@ -102,7 +140,7 @@ class Scope:
     def resolve(self, name: str) -> Any:
         """Give CEL a name's value; None where it has it already, or where there is none."""
         if name in self._paths:
-            return _look_up(self._paths[name], self)
+            return _value(self._paths[name], self)
         if name in self._block:
             return self._block[name]
         return None if name in self._converted else self._values.get(name)
@@ -130,7 +168,8 @@ class Expression:
         where: file, template and field, for messages.
         names: the names that it takes from the scope.
         path: its steps where it only looks something up (`row.name`, `people[0]`): CEL is not asked at all.
-        paths: the steps of the paths in it, by the names that stand for them in the program.
+        rounds: what it does to each item of a list, where that is all.
+        paths: the paths and calls in it, by the names that stand for them in the program.
         whole: the names that the program takes by themselves.
         program: compiled.
     """
@@ -139,7 +178,8 @@ class Expression:
     where: str
     names: frozenset[str]
     path: Path
-    paths: Mapping[str, Path] = field(repr=False)
+    rounds: Rounds | None = field(repr=False)
+    paths: Mapping[str, Path | Call] = field(repr=False)
     whole: frozenset[str] = field(repr=False)
     program: Any = field(repr=False)
 
@@ -164,7 +204,7 @@ class Expression:
         shorter, paths = _with_names_for_paths(source, names)
         program = cel.compile(shorter) if paths else program
         whole = frozenset(program.variables()) - bound - _NOT_NAMES - set(paths)
-        return cls(source, where, names, _steps(source, names), paths, whole, program)
+        return cls(source, where, names, _steps(source, names), _rounds(source, names, where), paths, whole, program)
 
     def evaluate(self, scope: Scope) -> Any:
         """Give the value.
@@ -179,8 +219,12 @@ class Expression:
 
     def _execute(self, scope: Scope) -> Any:
         try:
+            if self.rounds:
+                return _ordered(self.rounds.value(scope))
+            if not self.whole and len(self.paths) == 1 and self.program.source in self.paths:
+                return _ordered(_value(self.paths[self.program.source], scope))
             return _ordered(scope.execute(self.program, self.whole, self.paths))
-        except RuntimeError:  # where a path leads nowhere, the expression as it was written tells best why
+        except (Malformed, RuntimeError, TypeError, LookupError):  # the expression as it was written tells best why
             return _ordered(scope.execute(cel.compile(self.source), self.names, {}))
 
 
@@ -190,25 +234,70 @@ def _steps(source: str, names: frozenset[str]) -> Path:
     return tuple(int(step) if step.isdigit() else step for step in re.findall(r"\w+", source))
 
 
-def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path]]:
-    """Give the expression with a name in the stead of each path (`row.name`), and the paths by these names."""
+def _rounds(source: str, names: frozenset[str], where: str) -> Rounds | None:
+    match = _ROUNDS.fullmatch(source)
+    if match is None or _LEFT_AS_WRITTEN.search(source) or not _balanced(match["body"]):
+        return None
+    items = _steps(match["items"], names)
+    return Rounds(items, match["name"], Expression.parse(match["body"], where), match["macro"] == "filter")
+
+
+def _balanced(source: str) -> bool:
+    """Say whether no bracket in it closes one that stands before it, and no comma parts it."""
+    depth = 0
+    for sign in re.findall(r"[\[({,})\]]", re.sub(_TEXT, "", source)):
+        depth += (sign in "[({") - (sign in "])}")
+        if depth < 0 or (sign == "," and depth == 0):
+            return False
+    return depth == 0
+
+
+def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path | Call]]:
+    """Give the expression with a name in the stead of each path (`row.name`) and call, and those by these names."""
     if _LEFT_AS_WRITTEN.search(source):
         return source, {}
-    paths: dict[str, Path] = {}
+    paths: dict[str, Path | Call] = {}
 
     def name_for(match: re.Match[str]) -> str:
-        path = match["path"]
-        if path is None:
-            return match[0]  # a text
-        path, method = path.rpartition(".")[::2] if match["call"] else (path, "")
-        steps = _steps(path, names)
-        if len(steps) < 2 or steps[0] not in names:  # noqa: PLR2004 - a name by itself is no path
+        path, what, tail = match["path"], None, ""
+        if match["made"]:
+            what = _call(match["made"], names)
+        elif path:
+            path, method = path.rpartition(".")[::2] if match["call"] else (path, "")
+            tail = f".{method}(" if match["call"] else ""
+            steps = _steps(path, names)
+            what = steps if len(steps) > 1 and steps[0] in names else None  # a name by itself is no path
+        if what is None:
             return match[0]
-        name = next((name for name, known in paths.items() if known == steps), f"path__{len(paths)}")
-        paths[name] = steps
-        return name + (f".{method}(" if match["call"] else "")
+        name = next((name for name, known in paths.items() if known == what), f"path__{len(paths)}")
+        paths[name] = what
+        return name + tail
 
-    return _TEXT_OR_PATH.sub(name_for, source), paths
+    return _TEXT_CALL_OR_PATH.sub(name_for, source), paths
+
+
+def _call(source: str, names: frozenset[str]) -> Call | None:
+    function, arguments = source[:-1].split("(", 1)
+    plain = [one[1:-1] if one[0] in "'\"" else _steps(one, names) for one in re.findall(_PLAIN, arguments)]
+    if any(isinstance(one, tuple) and (not one or one[0] not in names) for one in plain):
+        return None
+    return Call(FUNCTIONS.get(function, _size), tuple(plain))
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str | list | dict):
+        return len(value)
+    raise TypeError(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise TypeError(value)
+
+
+def _value(what: Path | Call, scope: Scope) -> Any:
+    return what.value(scope) if isinstance(what, Call) else _look_up(what, scope)
 
 
 def _ordered(value: Any) -> Any:
