@@ -28,8 +28,9 @@ logging.getLogger("cel").propagate = False
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _TEXT = r"""\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"""
-_PLAIN = rf"""(?:{_PATH.pattern}|"[^"\\]*"|'[^'\\]*')"""
-_CALL = rf"(?:{'|'.join(['size', *FUNCTIONS])})\({_PLAIN}(?:, {_PLAIN})*\)"
+_ARGUMENT = rf"""(?:size\({_PATH.pattern}\)|{_PATH.pattern}|\d+|"[^"\\]*"|'[^'\\]*')"""
+_HEAD = rf"(?:(?:{'|'.join(['size', *FUNCTIONS])})\(|{_PATH.pattern}\.slice\()"
+_CALL = rf"{_HEAD}{_ARGUMENT}(?:, {_ARGUMENT})*\)"
 _TEXT_CALL_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?:(?P<made>{_CALL})|(?P<path>{_PATH.pattern})(?P<call>\()?)")
 _ROUNDS = re.compile(rf"(?P<items>{_PATH.pattern})\.(?P<macro>filter|map)\((?P<name>[a-z]\w*), (?P<body>.*)\)")
 # `has` asks whether a path leads anywhere; triple and raw quotes are not read here; `path__` begins our own names.
@@ -46,14 +47,14 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A call of one of our functions, or of `size`, with nothing but paths and texts."""
+    """A call of one of our functions, of `size` or of `slice`, with paths, constants and sizes."""
 
     function: Callable[..., Any]
-    arguments: tuple[Path | str, ...]
+    arguments: tuple[Path | Call | str | int, ...]
 
     def value(self, scope: Scope) -> Any:
         """Make the call."""
-        return self.function(*(one if isinstance(one, str) else _look_up(one, scope) for one in self.arguments))
+        return self.function(*(one if isinstance(one, str | int) else _value(one, scope) for one in self.arguments))
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Scope:
 
     Converting values for CEL is most of what a draw costs. A path is looked up here and its value alone is handed over;
     so is what a `Call` gives; `Rounds` are made here;
-    a name of the whole draw is converted once, when an expression first mentions it by itself; a name of a block
+    a list or map of the whole draw is converted once, when an expression first mentions it by itself; a name of a block
     (`inside`) has a small value that changes all the time, and is converted where it is mentioned. What an expression
     in a block gives is kept if it mentions no name of the block.
     """
@@ -131,7 +132,7 @@ class Scope:
     def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path | Call]) -> Any:
         """Run a program that takes these names, and the values of these paths by names of their own."""
         for name in names:
-            if name in self._values and name not in self._converted:
+            if isinstance(self._values.get(name), list | dict) and name not in self._converted:
                 self._context.add_variable(name, self._values[name])
                 self._converted.add(name)
         self._paths = paths
@@ -277,11 +278,24 @@ def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict
 
 
 def _call(source: str, names: frozenset[str]) -> Call | None:
-    function, arguments = source[:-1].split("(", 1)
-    plain = [one[1:-1] if one[0] in "'\"" else _steps(one, names) for one in re.findall(_PLAIN, arguments)]
-    if any(isinstance(one, tuple) and (not one or one[0] not in names) for one in plain):
-        return None
-    return Call(FUNCTIONS.get(function, _size), tuple(plain))
+    head, tail = source[:-1].split("(", 1)
+    items, _, function = head.rpartition(".")
+    written = [items] * bool(items) + re.findall(_ARGUMENT, tail)
+    arguments = tuple(_argument(one, names) for one in written)
+    known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"]}
+    return None if None in arguments else Call(known[function], arguments)
+
+
+def _argument(source: str, names: frozenset[str]) -> Path | Call | str | int | None:
+    """Read an argument; None where it hangs on a name that only CEL knows."""
+    if source.isdigit():
+        return int(source)
+    if source[0] in "'\"":
+        return source[1:-1]
+    if source.endswith(")"):
+        return _call(source, names)
+    steps = _steps(source, names)
+    return steps if steps and steps[0] in names else None
 
 
 def _size(value: Any) -> int:
