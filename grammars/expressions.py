@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import cel
 from cel.stdlib import STDLIB_FUNCTIONS, add_stdlib_to_context
@@ -26,11 +26,13 @@ logging.getLogger("cel").addHandler(logging.NullHandler())
 logging.getLogger("cel").propagate = False
 
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
+_FIELDS = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_PATH = re.compile(rf"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\]|\[{_FIELDS}\])*")
 _TEXT = r"""\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"""
 _ARGUMENT = rf"""(?:size\({_PATH.pattern}\)|{_PATH.pattern}|\d+|"[^"\\]*"|'[^'\\]*')"""
 _HEAD = rf"(?:(?:{'|'.join(['size', *FUNCTIONS])})\(|{_PATH.pattern}\.slice\()"
-_CALL = rf"{_HEAD}{_ARGUMENT}(?:, {_ARGUMENT})*\)"
+_FIELD_OF_EACH = rf"(?:{_PATH.pattern})\.map\((?P<each>[a-z]\w*), (?P=each)\.\w+\)"
+_CALL = rf"{_HEAD}{_ARGUMENT}(?:, {_ARGUMENT})*\)|{_FIELD_OF_EACH}"
 _TEXT_CALL_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?:(?P<made>{_CALL})|(?P<path>{_PATH.pattern})(?P<call>\()?)")
 _ROUNDS = re.compile(rf"(?P<items>{_PATH.pattern})\.(?P<macro>filter|map)\((?P<name>[a-z]\w*), (?P<body>.*)\)")
 # `has` asks whether a path leads anywhere; triple and raw quotes are not read here; `path__` begins our own names.
@@ -41,8 +43,8 @@ _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | 
 KNOWN_FUNCTIONS = _NATIVE | {name.split(".")[-1] for name in STDLIB_FUNCTIONS} | set(FUNCTIONS)
 
 
-Path = tuple[str | int, ...]
-"""The steps of a look-up: a name, then fields and places."""
+Path: TypeAlias = "tuple[str | int | Path, ...]"
+"""The steps of a look-up: a name, then fields and places, one of which may be looked up itself."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +232,13 @@ class Expression:
 
 
 def _steps(source: str, names: frozenset[str]) -> Path:
-    if not _PATH.fullmatch(source) or not names:
+    """Read a path; give no steps where it is none, or begins with a name that only CEL knows."""
+    if not _PATH.fullmatch(source):
         return ()
-    return tuple(int(step) if step.isdigit() else step for step in re.findall(r"\w+", source))
+    steps: list[str | int | Path] = []
+    for place, field_name in re.findall(r"\[(.+?)\]|(\w+)", source):
+        steps.append(field_name or (int(place) if place.isdigit() else _steps(place, names)))
+    return tuple(steps) if steps[0] in names and () not in steps else ()
 
 
 def _rounds(source: str, names: frozenset[str], where: str) -> Rounds | None:
@@ -240,7 +246,8 @@ def _rounds(source: str, names: frozenset[str], where: str) -> Rounds | None:
     if match is None or _LEFT_AS_WRITTEN.search(source) or not _balanced(match["body"]):
         return None
     items = _steps(match["items"], names)
-    return Rounds(items, match["name"], Expression.parse(match["body"], where), match["macro"] == "filter")
+    body = Expression.parse(match["body"], where)
+    return Rounds(items, match["name"], body, match["macro"] == "filter") if items else None
 
 
 def _balanced(source: str) -> bool:
@@ -267,7 +274,7 @@ def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict
             path, method = path.rpartition(".")[::2] if match["call"] else (path, "")
             tail = f".{method}(" if match["call"] else ""
             steps = _steps(path, names)
-            what = steps if len(steps) > 1 and steps[0] in names else None  # a name by itself is no path
+            what = steps if len(steps) > 1 else None  # a name by itself is no path
         if what is None:
             return match[0]
         name = next((name for name, known in paths.items() if known == what), f"path__{len(paths)}")
@@ -281,8 +288,10 @@ def _call(source: str, names: frozenset[str]) -> Call | None:
     head, tail = source[:-1].split("(", 1)
     items, _, function = head.rpartition(".")
     written = [items] * bool(items) + re.findall(_ARGUMENT, tail)
+    if function == "map":
+        written = [items, f"'{tail.rpartition('.')[2]}'"]
     arguments = tuple(_argument(one, names) for one in written)
-    known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"]}
+    known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"], "map": _field_of_each}
     return None if None in arguments else Call(known[function], arguments)
 
 
@@ -294,14 +303,17 @@ def _argument(source: str, names: frozenset[str]) -> Path | Call | str | int | N
         return source[1:-1]
     if source.endswith(")"):
         return _call(source, names)
-    steps = _steps(source, names)
-    return steps if steps and steps[0] in names else None
+    return _steps(source, names) or None
 
 
 def _size(value: Any) -> int:
     if isinstance(value, str | list | dict):
         return len(value)
     raise TypeError(value)
+
+
+def _field_of_each(items: Any, name: str) -> list[Any]:
+    return [item[name] for item in _listed(items)]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -327,10 +339,12 @@ def _look_up(path: Path, scope: Scope) -> Any:
     except KeyError:
         raise RuntimeError(f"Undefined variable or function: '{path[0]}'") from None
     for step in path[1:]:
-        right = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
-        if not right:
-            raise TypeError(step)
-        value = value[step]
+        place = _look_up(step, scope) if isinstance(step, tuple) else step
+        if not isinstance(value, list if type(place) is int else dict):
+            raise TypeError(place)
+        if isinstance(value, list) and place < 0:
+            raise IndexError(place)
+        value = value[place]
     return value
 
 
