@@ -43,6 +43,8 @@ _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | 
 KNOWN_FUNCTIONS = _NATIVE | {name.split(".")[-1] for name in STDLIB_FUNCTIONS} | set(FUNCTIONS)
 
 
+_FAILURES = (Malformed, RuntimeError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+
 Path: TypeAlias = "tuple[str | int | Path, ...]"
 """The steps of a look-up: a name, then fields and places, one of which may be looked up itself."""
 
@@ -84,11 +86,11 @@ class Rounds:
 class Scope:
     """The names of one draw, and the functions.
 
-    Converting values for CEL is most of what a draw costs. A path is looked up here and its value alone is handed over;
-    so is what a `Call` gives; `Rounds` are made here;
-    a list or map of the whole draw is converted once, when an expression first mentions it by itself; a name of a block
-    (`inside`) has a small value that changes all the time, and is converted where it is mentioned. What an expression
-    in a block gives is kept if it mentions no name of the block.
+    Converting values for CEL is most of what a draw costs. A path is looked up here, a `Call` and `Rounds` are made
+    here, and what they give alone is handed over. A list or map of the whole draw is converted once, when an expression
+    first mentions it by itself; a name of a block (`inside`) has a small value that changes all the time, and is
+    converted where it is mentioned. What an expression gives is kept until one of its names has another value, unless
+    it mentions a name of the block.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -105,7 +107,7 @@ class Scope:
         return self._block[name] if name in self._block else self._values[name]
 
     def bind(self, name: str, value: Any) -> None:
-        """Give a name its value for the rest of the draw, or until it is given another; what hung on the old one goes."""
+        """Give a name its value for the rest of the draw, or until another one; what hung on the old one goes."""
         if name in self._values:
             if self._values[name] == value:
                 return
@@ -227,7 +229,7 @@ class Expression:
             if not self.whole and len(self.paths) == 1 and self.program.source in self.paths:
                 return _ordered(_value(self.paths[self.program.source], scope))
             return _ordered(scope.execute(self.program, self.whole, self.paths))
-        except (Malformed, RuntimeError, TypeError, LookupError):  # the expression as it was written tells best why
+        except _FAILURES:  # the expression as it was written tells best why
             return _ordered(scope.execute(cel.compile(self.source), self.names, {}))
 
 
@@ -267,7 +269,8 @@ def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict
     paths: dict[str, Path | Call] = {}
 
     def name_for(match: re.Match[str]) -> str:
-        path, what, tail = match["path"], None, ""
+        path, tail = match["path"], ""
+        what: Path | Call | None = None
         if match["made"]:
             what = _call(match["made"], names)
         elif path:
@@ -290,9 +293,10 @@ def _call(source: str, names: frozenset[str]) -> Call | None:
     written = [items] * bool(items) + re.findall(_ARGUMENT, tail)
     if function == "map":
         written = [items, f"'{tail.rpartition('.')[2]}'"]
-    arguments = tuple(_argument(one, names) for one in written)
+    arguments = tuple(read for one in written if (read := _argument(one, names)) is not None)
+    known: Mapping[str, Callable[..., Any]]
     known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"], "map": _field_of_each}
-    return None if None in arguments else Call(known[function], arguments)
+    return Call(known[function], arguments) if len(arguments) == len(written) else None
 
 
 def _argument(source: str, names: frozenset[str]) -> Path | Call | str | int | None:
@@ -307,7 +311,7 @@ def _argument(source: str, names: frozenset[str]) -> Path | Call | str | int | N
 
 
 def _size(value: Any) -> int:
-    if isinstance(value, str | list | dict):
+    if isinstance(value, list | dict):  # of a text CEL counts in its own way
         return len(value)
     raise TypeError(value)
 
@@ -339,7 +343,7 @@ def _look_up(path: Path, scope: Scope) -> Any:
     except KeyError:
         raise RuntimeError(f"Undefined variable or function: '{path[0]}'") from None
     for step in path[1:]:
-        place = _look_up(step, scope) if isinstance(step, tuple) else step
+        place: Any = _look_up(step, scope) if isinstance(step, tuple) else step
         if not isinstance(value, list if type(place) is int else dict):
             raise TypeError(place)
         if isinstance(value, list) and place < 0:

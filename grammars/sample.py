@@ -115,9 +115,7 @@ class _Made(NamedTuple):
     bits: float
 
 
-def _attempt(
-    grammar: Grammar, derived: Derived, scope: Scope, dice: Random, values: Mapping[str, str]
-) -> _Made:
+def _attempt(grammar: Grammar, derived: Derived, scope: Scope, dice: Random, values: Mapping[str, str]) -> _Made:
     parameters, bits = _give_values(derived, scope, dice, values)
     return _Made(assemble(grammar, derived, scope, dice, parameters, bits=bits), bits)
 
@@ -125,7 +123,7 @@ def _attempt(
 def _again(
     grammar: Grammar, derived: Derived, scope: Scope, state: tuple[Any, ...], values: Mapping[str, str]
 ) -> Draft | None:
-    """Draw what the dice gave from that state, with values for free parameters; the scope keeps what they leave alone."""
+    """Draw what the dice gave from that state, with values for free parameters."""
     dice = Random()  # noqa: S311 - its state is another's
     dice.setstate(state)
     try:
