@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import ipaddress
 import os
 import random
@@ -109,6 +110,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         place = {path: order.random() for path in dict.fromkeys(item.path for item in items)}
         items.sort(key=lambda item: (place[item.path], order.random()))
     images.engine_last(items)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected, hundreds of megabytes, out of each later look for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
