@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import re
 import weakref
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import cel
 from cel.stdlib import STDLIB_FUNCTIONS, add_stdlib_to_context
@@ -27,9 +26,15 @@ logging.getLogger("cel").addHandler(logging.NullHandler())
 logging.getLogger("cel").propagate = False
 
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
+_FIELDS = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_PATH = re.compile(rf"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\]|\[{_FIELDS}\])*")
 _TEXT = r"""\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"""
-_TEXT_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?P<path>{_PATH.pattern})(?P<call>\()?")
+_ARGUMENT = rf"""(?:size\({_PATH.pattern}\)|{_PATH.pattern}|\d+|"[^"\\]*"|'[^'\\]*')"""
+_HEAD = rf"(?:(?:{'|'.join(['size', *FUNCTIONS])})\(|{_PATH.pattern}\.slice\()"
+_FIELD_OF_EACH = rf"(?:{_PATH.pattern})\.map\((?P<each>[a-z]\w*), (?P=each)\.\w+\)"
+_CALL = rf"{_HEAD}{_ARGUMENT}(?:, {_ARGUMENT})*\)|{_FIELD_OF_EACH}"
+_TEXT_CALL_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?:(?P<made>{_CALL})|(?P<path>{_PATH.pattern})(?P<call>\()?)")
+_ROUNDS = re.compile(rf"(?P<items>{_PATH.pattern})\.(?P<macro>filter|map)\((?P<name>[a-z]\w*), (?P<body>.*)\)")
 # `has` asks whether a path leads anywhere; triple and raw quotes are not read here; `path__` begins our own names.
 _LEFT_AS_WRITTEN = re.compile(r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__")
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
@@ -38,63 +43,100 @@ _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | 
 KNOWN_FUNCTIONS = _NATIVE | {name.split(".")[-1] for name in STDLIB_FUNCTIONS} | set(FUNCTIONS)
 
 
-Path = tuple[str | int, ...]
-"""The steps of a look-up: a name, then fields and places."""
+_FAILURES = (Malformed, RuntimeError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+
+Path: TypeAlias = "tuple[str | int | Path, ...]"
+"""The steps of a look-up: a name, then fields and places, one of which may be looked up itself."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of one of our functions, of `size` or of `slice`, with paths, constants and sizes."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Path | Call | str | int, ...]
+
+    def value(self, scope: Scope) -> Any:
+        """Make the call."""
+        return self.function(*(one if isinstance(one, str | int) else _value(one, scope) for one in self.arguments))
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A `filter` or `map` over the list at a path; a round needs the few values that it mentions and no whole list."""
+
+    items: Path
+    name: str
+    body: Expression
+    keep: bool
+
+    def value(self, scope: Scope) -> list[Any]:
+        """Give the list."""
+        out = []
+        for item in _listed(_look_up(self.items, scope)):
+            with scope.inside(**{self.name: item}):
+                made = self.body.evaluate(scope)
+            if self.keep and not isinstance(made, bool):
+                raise TypeError(self.name)
+            if made or not self.keep:
+                out.append(item if self.keep else made)
+        return out
 
 
 class Scope:
     """The names of one draw, and the functions.
 
-    Converting values for CEL is most of what a draw costs. A path is looked up here and its value alone is handed over;
-    a name of the whole draw is converted once, when an expression first mentions it by itself; a name of a block
-    (`inside`) has a small value that changes all the time, and is converted where it is mentioned. What an expression
-    in a block gives is kept if it mentions no name of the block.
+    Converting values for CEL is most of what a draw costs. A path is looked up here, a `Call` and `Rounds` are made
+    here, and what they give alone is handed over. A list or map of the whole draw is converted once, when an expression
+    first mentions it by itself; a name of a block (`inside`) has a small value that changes all the time, and is
+    converted where it is mentioned. What an expression gives is kept until one of its names has another value, unless
+    it mentions a name of the block.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = dict(values)
-        self._blocks: ChainMap[str, Any] = ChainMap()
+        self._block: dict[str, Any] = {}
         self._converted: set[str] = set()
-        self._paths: Mapping[str, Path] = {}
+        self._paths: Mapping[str, Path | Call] = {}
         self._kept: dict[Expression, Any] = {}
         self._context = _context()
         scope = weakref.ref(self)  # the collector does not see through CEL's context: a circle would never be freed
         self._context.set_variable_resolver(lambda name: _resolve(scope, name))
 
     def __getitem__(self, name: str) -> Any:
-        return self._blocks[name] if name in self._blocks else self._values[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._blocks or name in self._values
+        return self._block[name] if name in self._block else self._values[name]
 
     def bind(self, name: str, value: Any) -> None:
-        """Give a name its value for the rest of the draw."""
+        """Give a name its value for the rest of the draw, or until another one; what hung on the old one goes."""
         if name in self._values:
+            if self._values[name] == value:
+                return
             self._converted.discard(name)
-            self._kept.clear()
+            self._kept = {expression: kept for expression, kept in self._kept.items() if name not in expression.names}
         self._values[name] = value
 
     @contextmanager
     def inside(self, **names: Any) -> Iterator[None]:
         """Bind names for as long as the block lasts."""
-        self._blocks.maps.insert(0, names)
+        around = self._block
+        self._block = {**around, **names}
         try:
             yield
         finally:
-            self._blocks.maps.pop(0)
+            self._block = around
 
     def kept(self, expression: Expression, compute: Callable[[], Any]) -> Any:
-        """Give an expression's value; compute it once for all rounds of a block whose names it does not mention."""
-        if not self._blocks or not expression.names.isdisjoint(self._blocks):
+        """Give an expression's value; compute it again only if it mentions a name of a block."""
+        if not expression.names.isdisjoint(self._block):
             return compute()
         if expression not in self._kept:
             self._kept[expression] = compute()
         return self._kept[expression]
 
-    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path]) -> Any:
+    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path | Call]) -> Any:
         """Run a program that takes these names, and the values of these paths by names of their own."""
         for name in names:
-            if name in self._values and name not in self._converted:
+            if isinstance(self._values.get(name), list | dict) and name not in self._converted:
                 self._context.add_variable(name, self._values[name])
                 self._converted.add(name)
         self._paths = paths
@@ -103,9 +145,9 @@ class Scope:
     def resolve(self, name: str) -> Any:
         """Give CEL a name's value; None where it has it already, or where there is none."""
         if name in self._paths:
-            return _look_up(self._paths[name], self)
-        if name in self._blocks:
-            return self._blocks[name]
+            return _value(self._paths[name], self)
+        if name in self._block:
+            return self._block[name]
         return None if name in self._converted else self._values.get(name)
 
 
@@ -131,7 +173,8 @@ class Expression:
         where: file, template and field, for messages.
         names: the names that it takes from the scope.
         path: its steps where it only looks something up (`row.name`, `people[0]`): CEL is not asked at all.
-        paths: the steps of the paths in it, by the names that stand for them in the program.
+        rounds: what it does to each item of a list, where that is all.
+        paths: the paths and calls in it, by the names that stand for them in the program.
         whole: the names that the program takes by themselves.
         program: compiled.
     """
@@ -140,7 +183,8 @@ class Expression:
     where: str
     names: frozenset[str]
     path: Path
-    paths: Mapping[str, Path] = field(repr=False)
+    rounds: Rounds | None = field(repr=False)
+    paths: Mapping[str, Path | Call] = field(repr=False)
     whole: frozenset[str] = field(repr=False)
     program: Any = field(repr=False)
 
@@ -165,7 +209,7 @@ class Expression:
         shorter, paths = _with_names_for_paths(source, names)
         program = cel.compile(shorter) if paths else program
         whole = frozenset(program.variables()) - bound - _NOT_NAMES - set(paths)
-        return cls(source, where, names, _steps(source, names), paths, whole, program)
+        return cls(source, where, names, _steps(source, names), _rounds(source, names, where), paths, whole, program)
 
     def evaluate(self, scope: Scope) -> Any:
         """Give the value.
@@ -180,36 +224,110 @@ class Expression:
 
     def _execute(self, scope: Scope) -> Any:
         try:
+            if self.rounds:
+                return _ordered(self.rounds.value(scope))
+            if not self.whole and len(self.paths) == 1 and self.program.source in self.paths:
+                return _ordered(_value(self.paths[self.program.source], scope))
             return _ordered(scope.execute(self.program, self.whole, self.paths))
-        except RuntimeError:  # where a path leads nowhere, the expression as it was written tells best why
+        except _FAILURES:  # the expression as it was written tells best why
             return _ordered(scope.execute(cel.compile(self.source), self.names, {}))
 
 
 def _steps(source: str, names: frozenset[str]) -> Path:
-    if not _PATH.fullmatch(source) or not names:
+    """Read a path; give no steps where it is none, or begins with a name that only CEL knows."""
+    if not _PATH.fullmatch(source):
         return ()
-    return tuple(int(step) if step.isdigit() else step for step in re.findall(r"\w+", source))
+    steps: list[str | int | Path] = []
+    for place, field_name in re.findall(r"\[(.+?)\]|(\w+)", source):
+        steps.append(field_name or (int(place) if place.isdigit() else _steps(place, names)))
+    return tuple(steps) if steps[0] in names and () not in steps else ()
 
 
-def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path]]:
-    """Give the expression with a name in the stead of each path (`row.name`), and the paths by these names."""
+def _rounds(source: str, names: frozenset[str], where: str) -> Rounds | None:
+    match = _ROUNDS.fullmatch(source)
+    if match is None or _LEFT_AS_WRITTEN.search(source) or not _balanced(match["body"]):
+        return None
+    items = _steps(match["items"], names)
+    body = Expression.parse(match["body"], where)
+    return Rounds(items, match["name"], body, match["macro"] == "filter") if items else None
+
+
+def _balanced(source: str) -> bool:
+    """Say whether no bracket in it closes one that stands before it, and no comma parts it."""
+    depth = 0
+    for sign in re.findall(r"[\[({,})\]]", re.sub(_TEXT, "", source)):
+        depth += (sign in "[({") - (sign in "])}")
+        if depth < 0 or (sign == "," and depth == 0):
+            return False
+    return depth == 0
+
+
+def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path | Call]]:
+    """Give the expression with a name in the stead of each path (`row.name`) and call, and those by these names."""
     if _LEFT_AS_WRITTEN.search(source):
         return source, {}
-    paths: dict[str, Path] = {}
+    paths: dict[str, Path | Call] = {}
 
     def name_for(match: re.Match[str]) -> str:
-        path = match["path"]
-        if path is None:
-            return match[0]  # a text
-        path, method = path.rpartition(".")[::2] if match["call"] else (path, "")
-        steps = _steps(path, names)
-        if len(steps) < 2 or steps[0] not in names:  # noqa: PLR2004 - a name by itself is no path
+        path, tail = match["path"], ""
+        what: Path | Call | None = None
+        if match["made"]:
+            what = _call(match["made"], names)
+        elif path:
+            path, method = path.rpartition(".")[::2] if match["call"] else (path, "")
+            tail = f".{method}(" if match["call"] else ""
+            steps = _steps(path, names)
+            what = steps if len(steps) > 1 else None  # a name by itself is no path
+        if what is None:
             return match[0]
-        name = next((name for name, known in paths.items() if known == steps), f"path__{len(paths)}")
-        paths[name] = steps
-        return name + (f".{method}(" if match["call"] else "")
+        name = next((name for name, known in paths.items() if known == what), f"path__{len(paths)}")
+        paths[name] = what
+        return name + tail
 
-    return _TEXT_OR_PATH.sub(name_for, source), paths
+    return _TEXT_CALL_OR_PATH.sub(name_for, source), paths
+
+
+def _call(source: str, names: frozenset[str]) -> Call | None:
+    head, tail = source[:-1].split("(", 1)
+    items, _, function = head.rpartition(".")
+    written = [items] * bool(items) + re.findall(_ARGUMENT, tail)
+    if function == "map":
+        written = [items, f"'{tail.rpartition('.')[2]}'"]
+    arguments = tuple(read for one in written if (read := _argument(one, names)) is not None)
+    known: Mapping[str, Callable[..., Any]]
+    known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"], "map": _field_of_each}
+    return Call(known[function], arguments) if len(arguments) == len(written) else None
+
+
+def _argument(source: str, names: frozenset[str]) -> Path | Call | str | int | None:
+    """Read an argument; None where it hangs on a name that only CEL knows."""
+    if source.isdigit():
+        return int(source)
+    if source[0] in "'\"":
+        return source[1:-1]
+    if source.endswith(")"):
+        return _call(source, names)
+    return _steps(source, names) or None
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, list | dict):  # of a text CEL counts in its own way
+        return len(value)
+    raise TypeError(value)
+
+
+def _field_of_each(items: Any, name: str) -> list[Any]:
+    return [item[name] for item in _listed(items)]
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise TypeError(value)
+
+
+def _value(what: Path | Call, scope: Scope) -> Any:
+    return what.value(scope) if isinstance(what, Call) else _look_up(what, scope)
 
 
 def _ordered(value: Any) -> Any:
@@ -220,14 +338,17 @@ def _ordered(value: Any) -> Any:
 
 
 def _look_up(path: Path, scope: Scope) -> Any:
-    if path[0] not in scope:
-        raise RuntimeError(f"Undefined variable or function: '{path[0]}'")
-    value: Any = scope[str(path[0])]
+    try:
+        value: Any = scope[str(path[0])]
+    except KeyError:
+        raise RuntimeError(f"Undefined variable or function: '{path[0]}'") from None
     for step in path[1:]:
-        right = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
-        if not right:
-            raise TypeError(step)
-        value = value[step]
+        place: Any = _look_up(step, scope) if isinstance(step, tuple) else step
+        if not isinstance(value, list if type(place) is int else dict):
+            raise TypeError(place)
+        if isinstance(value, list) and place < 0:
+            raise IndexError(place)
+        value = value[place]
     return value
 
 

@@ -94,45 +94,46 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
     for tries in range(1, TRIES + 1):
         before = dice.getstate()
         try:
-            made = _attempt(grammar, derived, difficulty, dice, {})
+            scope = _scope(derived, difficulty)
+            made = _attempt(grammar, derived, scope, dice, {})
         except _BrokenError as broken:
             reasons[str(broken)] += 1
             continue
         trouble = _trouble(made.draft)
         if trouble is None:
-            again = partial(_again, grammar, derived, difficulty, before)
-            return Draw(released(made.draft, derived, made.scope, dice, again), made.bits, tries)
+            again = partial(_again, grammar, derived, scope, before)
+            return Draw(released(made.draft, derived, scope, dice, again), made.bits, tries)
         reasons[trouble] += 1
     reason, count = reasons.most_common(1)[0]
     raise Malformed(f"{derived.where}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
 
 
 class _Made(NamedTuple):
-    """One attempt, with the names as they were given values."""
+    """One attempt."""
 
     draft: Draft
     bits: float
-    scope: Scope
 
 
-def _attempt(
-    grammar: Grammar, derived: Derived, difficulty: Difficulty, dice: Random, values: Mapping[str, str]
-) -> _Made:
-    scope = Scope({"difficulty": difficulty} | {slot: {"name": name} for slot, name in derived.skeleton.choices})
+def _attempt(grammar: Grammar, derived: Derived, scope: Scope, dice: Random, values: Mapping[str, str]) -> _Made:
     parameters, bits = _give_values(derived, scope, dice, values)
-    return _Made(assemble(grammar, derived, scope, dice, parameters, bits=bits), bits, scope)
+    return _Made(assemble(grammar, derived, scope, dice, parameters, bits=bits), bits)
 
 
 def _again(
-    grammar: Grammar, derived: Derived, difficulty: Difficulty, state: tuple[Any, ...], values: Mapping[str, str]
+    grammar: Grammar, derived: Derived, scope: Scope, state: tuple[Any, ...], values: Mapping[str, str]
 ) -> Draft | None:
     """Draw what the dice gave from that state, with values for free parameters."""
     dice = Random()  # noqa: S311 - its state is another's
     dice.setstate(state)
     try:
-        return _attempt(grammar, derived, difficulty, dice, values).draft
+        return _attempt(grammar, derived, scope, dice, values).draft
     except (_BrokenError, Malformed):
         return None
+
+
+def _scope(derived: Derived, difficulty: Difficulty) -> Scope:
+    return Scope({"difficulty": difficulty} | {slot: {"name": name} for slot, name in derived.skeleton.choices})
 
 
 def _trouble(draft: Draft) -> str | None:

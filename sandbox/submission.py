@@ -19,7 +19,6 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from typing import Literal
 from sandbox.box import Program
 from sandbox.endpoint.address import Target
 from sandbox.errors import Malformed, NotFound, Refused
+from sandbox.runner import own_folder
 
 Kind = Literal["image", "command", "endpoint", "reference"]
 
@@ -182,8 +182,10 @@ def _copied(arguments: tuple[str, ...], folder: Path) -> Program:
     What was hashed is then what is run. And nobody can leave a socket or a pipe in it: a read-only mount keeps neither
     from carrying bytes out of a box.
     """
-    copy = Path(tempfile.mkdtemp(prefix="quarterturn-agent-"))
-    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    own = own_folder("agent")  # whoever starts next removes it, should this process be killed
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    copy = own / "program"
+    copy.mkdir()
     for name, content in _files(folder):
         source, target = folder / name, copy / name
         target.parent.mkdir(parents=True, exist_ok=True)

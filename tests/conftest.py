@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import ipaddress
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import pytest
 from hypothesis import settings
 
 from quarterturn import migrations
+from quarterturn.launcher.verbs import QUICK
 from vault import memory
 from vault.db import open_engine
 
@@ -85,6 +88,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both_databases: what asks for a database plays on SQLite and on PostgreSQL")
 
 
+_NONE_IS_QUICK = re.compile(r"^pytestmark = .*\b(slow|engine|box)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files and folders unread of which `./run check` would deselect every test: reading them takes seconds."""
+    if config.option.markexpr != QUICK:
+        return None
+    files = [collection_path] if collection_path.is_file() else list(collection_path.rglob("test_*.py"))
+    return all(_NONE_IS_QUICK.search(file.read_text(encoding="utf-8")) for file in files) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("exhaustive"):
         left_out = [item for item in items if item.get_closest_marker("exhaustive")]
@@ -96,6 +110,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         place = {path: order.random() for path in dict.fromkeys(item.path for item in items)}
         items.sort(key=lambda item: (place[item.path], order.random()))
     images.engine_last(items)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected, hundreds of megabytes, out of each later look for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

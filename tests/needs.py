@@ -107,7 +107,7 @@ class NotRun:
         self.config = config
         self.lacking: dict[str, int] = {}
 
-    @pytest.hookimpl(trylast=True)  # what was not asked for is not missed
+    @pytest.hookimpl(trylast=True)  # after -m and -k: a test that was deselected counts as wanted by nobody
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         wanted = {item: sorted(set(needs_of(item))) for item in items}
         for item, names in wanted.items():

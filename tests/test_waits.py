@@ -1,4 +1,4 @@
-"""No test knows how fast the machine is: none sleeps, and none waits for less than the house's patience."""
+"""Guard against tests that depend on the machine's speed: none sleeps, and none waits for less than `PATIENCE`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .waits import ALLOWED, waits_in
 TESTS = Path(__file__).parent
 
 
+@pytest.mark.slow
 def test_no_test_sleeps_or_waits_for_less_than_the_patience_of_the_house():
     found = {
         f"{path.relative_to(TESTS)}::{function}": f"{path.relative_to(TESTS)}:{line} {function} {what}"

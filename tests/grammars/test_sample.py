@@ -5,9 +5,11 @@ from random import Random
 
 import cel
 import pytest
+from cel.stdlib import STDLIB_FUNCTIONS
 
 from grammars.errors import Exhausted, Malformed
 from grammars.expressions import Expression, Scope
+from grammars.forms import compile_value, fill
 from grammars.load import parse
 from grammars.sample import draw, sample, skeletons
 from vault.task import Task
@@ -100,6 +102,7 @@ def test_two_pieces_of_state_that_contradict_each_other_are_refused(small):
         sample(parse({"small.yaml": doubled}, {}), Random(1))
 
 
+@pytest.mark.slow
 def test_a_draw_leaves_nothing_behind(grammar):
     def scopes():
         gc.collect()
@@ -122,3 +125,56 @@ def test_a_draw_leaves_nothing_behind(grammar):
 def test_a_path_in_a_text_stays_text(source):
     expression, scope = Expression.parse(source, "here"), Scope({"row": {"name": "x"}})
     assert expression.evaluate(scope) == cel.evaluate(source, {"row": {"name": "x"}})
+
+
+ROWS = [{"id": 2, "name": "é", "tags": ["b"]}, {"id": 1, "name": "a, (b", "tags": []}]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "size(rows) + size(rows[0].tags) + size(rows[at].name)",
+        "rows.slice(1, size(rows))",
+        "rows.slice(at, 2).map(r, r.id)",
+        "rows[at].name + rows[0].name",
+        "rows.map(r, r.id) + rows.map(r, size(r.tags))",
+        "rows.map(r, rows[at].id + r.id)",
+        "rows.map(r, r.id > 1, r.name)",
+        "rows.map(r, {'z': r.name, 'a': [r.id, at]})",
+        "rows.filter(r, r.id == at || r.name == 'a, (b').map(r, r.name)",
+        "rows.filter(r, rows.exists(s, s.id > r.id) && !(r.id in [at + 1]))",
+        "rows.filter(at, at.id == 2)",
+        "rows[0].tags.map(t, t + string(at))",
+    ],
+)
+def test_what_is_made_without_cel_is_what_cel_makes(source):
+    names = {"rows": ROWS, "at": 1}
+    context = cel.Context(names, STDLIB_FUNCTIONS)
+    assert Expression.parse(source, "here").evaluate(Scope(names)) == cel.evaluate(source, context)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("sort_by(rows, 'size')", r"sort_by\(\) cannot take"),
+        ("stem(at)", r"stem\(\) cannot take"),
+        ("rows.slice(0, 3)", r"slice\(\) cannot take"),
+        ("rows.filter(r, r.size > 1)", "there is no field|types do not fit"),
+        ("rows.filter(r, r.id)", "cannot be evaluated"),
+        ("rows[below].id", "shorter than that"),
+        ("at.map(r, r.id)", "cannot be evaluated"),
+    ],
+)
+def test_what_cannot_be_made_without_cel_is_refused_as_by_cel(source, says):
+    with pytest.raises(Malformed, match=says):
+        Expression.parse(source, "here").evaluate(Scope({"rows": ROWS, "at": 1, "below": -1}))
+
+
+def test_a_name_that_gets_another_value_takes_what_hung_on_it_along():
+    scope = Scope({"xs": [1, 2], "n": 1})
+    node = compile_value(["=size(xs) + n", "=xs + [n]", "=xs[0]", "=n + 1"], "here")
+    assert fill(node, scope) == [3, [1, 2, 1], 1, 2]
+    scope.bind("xs", [5])
+    assert fill(node, scope) == [2, [5, 1], 5, 2]
+    scope.bind("n", 2)
+    assert fill(node, scope) == [3, [5, 2], 5, 3]

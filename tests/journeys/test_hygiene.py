@@ -31,7 +31,7 @@ from .leaks import Files, Hit, Needles, Processes, content_of, files_below, form
 from .small import command, small_set
 from .test_secrecy import document
 
-STRATA = "filesystem/single-tool/easy,git/recovery/hard,sqlite/composition/medium"
+STRATA = "filesystem/single-tool/easy,sqlite/recovery/hard"
 STEM = f"zephyr{secrets.token_hex(8)}"
 PASSPHRASE = f"amaranthine{secrets.token_hex(8)}"
 WORDS = {"a task": STEM.encode(), "the passphrase": PASSPHRASE.encode()}

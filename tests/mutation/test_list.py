@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
+import pytest
+
 from .mutants import ROOT, read_list
 
 MUTANTS = read_list()
@@ -25,6 +27,7 @@ def test_the_text_that_a_mutant_replaces_stands_in_its_file_exactly_once():
     assert strayed == []
 
 
+@pytest.mark.slow
 def test_a_mutant_changes_what_the_code_does_and_leaves_it_code():
     for one in MUTANTS:
         before = text_of(one.file)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,21 @@ class Said:
 
 
 Say = Callable[..., Said]
+
+
+class Clock:
+    """A clock that stands still until a test moves its `now`."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 12, 5, 10, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture

@@ -55,19 +55,6 @@ class NoWorld:
         raise Unavailable("no world today")
 
 
-class Clock:
-    def __init__(self):
-        self.now = NOW
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def house(small, clock, monkeypatch):
     house = House(small, None, clock)

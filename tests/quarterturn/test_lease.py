@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,14 +17,9 @@ from sandbox.box import Program
 from sandbox.errors import Unavailable
 from sandbox.submission import Submission
 
+from .conftest import Clock
+
 MONTH = "2026-12"
-
-
-class Clock:
-    now = datetime(2026, 12, 5, 10, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 class Box:
@@ -32,11 +27,6 @@ class Box:
 
     def fits(self, program: Program) -> None:
         pass
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

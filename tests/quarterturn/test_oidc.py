@@ -79,19 +79,6 @@ def issuer():
     issuer.close()
 
 
-class Clock:
-    def __init__(self):
-        self.now = NOW
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 def chosen(issuer, /, **more):
     roles = ("board admins=maintainer", "watch=auditor")
     return Oidc(**{"issuer": issuer.url, "audience": MINE, "roles": roles} | more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -17,19 +17,6 @@ both = pytest.mark.both_databases
 
 WISH = Wish("dev", image="agent:1")
 MONTH = "2026-12"
-
-
-class Clock:
-    def __init__(self):
-        self.now = datetime(2026, 12, 5, 10, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture

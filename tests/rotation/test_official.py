@@ -16,6 +16,8 @@ from vault.lifecycle import State
 
 from .conftest import BEFORE, FIRST, Benchmark, Killed, killed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:

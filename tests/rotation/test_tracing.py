@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from functools import reduce
+from functools import cache, reduce
 
 import pytest
 
@@ -32,6 +32,7 @@ FREE = free(0)
 RECIPIENTS = [Recipient(f"submitter-{n}", "2026-12") for n in range(200)]
 
 
+@cache
 def task(number: int = 0) -> Served:
     key = variant.task_key(b"test-master-key", f"t-{number:016d}")
     shown = {who: variant.assigned(key, who.submitter, who.month, free(number)) for who in RECIPIENTS}

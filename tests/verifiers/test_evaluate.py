@@ -1,16 +1,19 @@
 """Three values over a tree: whole evidence, unknowns that stay unknown, wreckage that helps nobody."""
 
 import json
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from verifiers.language.predicate import parse
+from verifiers.language.quoting import listed, quoted
 from verifiers.language.verdict import Verdict, all_of, any_of
 from verifiers.states.files import predicates as filesystem
 from verifiers.states.files.examples import files
 from verifiers.states.in_process import judge
+from verifiers.states.snapshot import written
 from verifiers.views import Views, tree_of
 
 TRUE, FALSE, UNKNOWN = Verdict.TRUE, Verdict.FALSE, Verdict.UNKNOWN
@@ -110,6 +113,28 @@ def test_evidence_of_hostile_bytes_is_plain_json():
     assert text.encode()  # no lone surrogate
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_a_sentence_is_cut_and_printable_whatever_a_state_calls_things():
+    keys = {"k": {"type": "\u202e\udcff" * 5000, "value": None, "left": None}}
+    views = Views({"redis": written({"keys": keys})})
+    found = judge(parse({"redis.keyExists": {"key": "k", "type": "list"}}), views).found
+    assert found.startswith('"k" is a \\u202e\\udcff')
+    assert found.encode()
+    assert len(found) < 20_000
+
+
+ODD = [10**5000, -(10**400), float("nan"), Fraction(10**400, 3), [[]] * 10**6, {"a": {1}}]
+
+
+@pytest.mark.parametrize("value", ODD, ids=["large", "small", "nan", "fraction", "long", "a set"])
+def test_whatever_is_quoted_it_is_short_and_nothing_is_raised(value):
+    assert len(quoted(value)) <= 121
+    nested = value
+    for _ in range(5000):
+        nested = [nested]
+    assert quoted(nested).startswith("[[[[")
+    assert listed([value] * 99).endswith("and 87 more")
 
 
 def test_evidence_keeps_secrets_out_of_its_repr():

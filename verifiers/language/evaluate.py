@@ -20,6 +20,7 @@ from verifiers.errors import Lacking, Spoiled, VerifierError
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.context import Context
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
+from verifiers.language.quoting import sentence
 from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 from verifiers.normal import NormalState
 
@@ -81,7 +82,7 @@ def _probe(probe: Probe, bench: _Bench, spoiled: Verdict) -> Evidence:
         else:
             verdict, broken = Verdict.UNKNOWN, True
             found = f"the probe itself broke ({kind}): this is a defect of ours"
-    return Evidence(probe.name, verdict, probe.arguments, found, broken=broken)
+    return Evidence(probe.name, verdict, probe.arguments, sentence(found), broken=broken)
 
 
 def _asked(probe: Probe, context: Context, spoiled: Verdict) -> tuple[Verdict, str]:

@@ -15,6 +15,8 @@ from itertools import islice
 
 LIMIT = 120
 NAMES = 12
+SENTENCE = 2000
+"""Characters; what predicates quote is far shorter, and so is all that is said of a sound state."""
 MAX_BITS = 1024
 """Of an integer that is shown; a larger one is told by its size."""
 
@@ -42,6 +44,14 @@ def plain(number: Fraction | float) -> str:
         return repr(float(number))
     except OverflowError:
         return "more than a double holds"
+
+
+def sentence(text: str) -> str:
+    """Give a sentence of evidence as it is kept: cut, and without what cannot be printed or encoded."""
+    shown = text if len(text) <= SENTENCE else text[:SENTENCE] + "…"
+    if shown.isprintable():
+        return shown
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in shown)
 
 
 def _pieces(value: object, limit: int) -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import ssl
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,6 +24,7 @@ from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_ke
 from sandbox.model_gateway.upstream import MAX_ANSWER
 
 from ...patience import PATIENCE
+from . import stub as stubs
 
 pytestmark = pytest.mark.slow
 
@@ -297,15 +299,15 @@ def test_what_can_be_no_key_is_refused_and_not_quoted(key):
     assert not key.strip() or key not in str(refusal.value)
 
 
-def test_a_key_is_never_sent_to_a_server_that_cannot_show_who_it_is(desk, stub, told, tmp_path):
-    upstream = stub()
+def test_a_key_is_never_sent_to_a_server_that_cannot_show_who_it_is(desk, told, tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate(tmp_path))
-    upstream.server.socket = context.wrap_socket(upstream.server.socket, server_side=True)
-    task = desk(upstream, url=f"https://127.0.0.1:{upstream.server.server_port}/v1")
-    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
-    assert task.finish()[0].outcome == "down"
-    assert not upstream.seen
+    with closing(stubs.Stub()) as upstream:
+        upstream.server.socket = context.wrap_socket(upstream.server.socket, server_side=True)
+        task = desk(upstream, url=f"https://127.0.0.1:{upstream.server.server_port}/v1")
+        assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
+        assert task.finish()[0].outcome == "down"
+        assert not upstream.seen
 
 
 def certificate(folder):

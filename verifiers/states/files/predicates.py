@@ -193,7 +193,7 @@ def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: 
     count = text.count("\n") + bool(text)
     there = [line.rstrip() for line in text.split("\n", max(len(lines), NAMES))] if text else []
     wanted = [line.rstrip() for line in lines]
-    same = count == len(lines) and (sorted(there) == sorted(wanted) if any_order else there == wanted)
+    same = sorted(there) == sorted(wanted) if any_order else there == wanted
     more = f" and {count - NAMES} more" if count > NAMES else ""
     return Finding(same, f"{quoted(path)} has {count} lines: {listed(there[:NAMES])}{more}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verifiers.errors import Spoiled
 from verifiers.states.budget import A_STEP, Budget
@@ -56,6 +56,10 @@ def page_size_of(data: bytes) -> int:
 
 def _is_page_size(size: int) -> bool:
     return 512 <= size <= 65_536 and not size & (size - 1)  # noqa: PLR2004 - as the format says
+
+
+def _is_sector(size: int) -> bool:
+    return 32 <= size <= 65_536 and not size & (size - 1)  # noqa: PLR2004 - as SQLite has it
 
 
 # --- the write-ahead log ---------------------------------------------------------------------------------------------
@@ -126,7 +130,7 @@ class _Header:
 
 def _rolled_back(data: bytes, journal: bytes, budget: Budget) -> bytes:
     first = _header(journal, 0, page_size_of(data))
-    if first is None:
+    if first is None or not _is_sector(first.sector) or not _is_page_size(first.size) or len(journal) < first.sector:
         return data
     size = first.size
     budget.keep(first.pages * size)
@@ -159,9 +163,9 @@ def _records(journal: bytes, first: _Header, budget: Budget) -> Iterator[tuple[i
         at = -(-end // header.sector) * header.sector
         budget.step(A_PAGE)
         following = _header(journal, at, size)
-        if following is None:
+        if following is None or at + first.sector > len(journal):
             return
-        header = following
+        header = replace(following, sector=first.sector, size=size)  # SQLite reads these from the first alone
 
 
 def _header(journal: bytes, at: int, size: int) -> _Header | None:
@@ -169,6 +173,4 @@ def _header(journal: bytes, at: int, size: int) -> _Header | None:
     if journal[at : at + 8] != JOURNAL_MAGIC or len(journal) < at + 28:
         return None
     records, nonce, pages, sector, page = struct.unpack(">IIIII", journal[at + 8 : at + 28])
-    header = _Header(records, nonce, pages, sector, page or size)
-    is_sector = 32 <= sector <= 65_536 and not sector & (sector - 1)  # noqa: PLR2004 - as SQLite has it
-    return header if is_sector and _is_page_size(header.size) and len(journal) >= at + sector else None
+    return _Header(records, nonce, pages, sector, page or size)
