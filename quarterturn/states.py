@@ -66,6 +66,14 @@ def question(document: Any, folder: Path) -> Question:
     return Question(document, predicates.parse(document), {name: name for name in names})
 
 
+def untouched(asked: Question) -> FrozenState:
+    """Give an empty state of each namespace, as a world begins with where a task says nothing of it."""
+    nodes: dict[str, Node] = {}
+    for name in asked.looked_at:
+        nodes |= SERVERS[name].seed({}).under(name) if name in SERVERS else {}
+    return FrozenState(Tree(nodes).to_tar())
+
+
 def _taken(path: Path, name: str, make_box: Callable[[], Box]) -> Tree | bytes:
     try:
         if path.is_dir():

@@ -158,11 +158,9 @@ def predicate_check(
     from quarterturn import states
     from quarterturn.boxes import choose_box
     from quarterturn.errors import NotFound
-    from sandbox.frozen import FrozenState
     from sandbox.judge import JUDGING
     from vault.canonical import parse
     from verifiers.language.verdict import Verdict
-    from verifiers.views import Tree
 
     if not predicate.is_file():
         raise NotFound(f"there is no file {predicate}")
@@ -173,7 +171,7 @@ def predicate_check(
         document.get("success_predicate", document) if isinstance(document, dict) else document, state
     )
     found = states.read(state, lambda: choose_box(box or "auto"))
-    evidence = JUDGING.verdict(asked, found, answer, lambda: FrozenState(Tree({}).to_tar())).evidence
+    evidence = JUDGING.verdict(asked, found, answer, lambda: states.untouched(asked)).evidence
     data = evidence.as_json()
     Output(as_json=as_json).result(
         data,

@@ -91,6 +91,7 @@ class Asking:
 
     Attributes:
         again: whether something had to be asked a second time.
+        wrecked: whether the last judge says that a namespace's state could not be read.
 
     Every method raises:
         Broke: whoever was asked died, or talked nonsense, twice.
@@ -101,7 +102,7 @@ class Asking:
     def __init__(self, reader: ForkServer, judge: ForkServer, seconds: float, turns: Turns) -> None:
         self._reader, self._judge, self._seconds, self._turns = reader, judge, seconds, turns
         self._waiting: Started | None = None
-        self.again = False
+        self.again = self.wrecked = False
 
     def __enter__(self) -> Self:
         """Start a judge beside the first reader: by the time that there is something to judge, it is ready."""
@@ -142,6 +143,7 @@ class Asking:
         def taken(outcome: str, says: str, part: bytes) -> T:
             if outcome != "done":
                 raise Broke(f"a judge ended otherwise: {says}")
+            self.wrecked = says == said.WRECKED
             try:
                 return parsed(part)
             except Malformed as error:

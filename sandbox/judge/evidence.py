@@ -22,6 +22,8 @@ from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FOUND = 4000
 """Characters of what is said of one probe."""
+WRECKED = "unreadable"
+"""What a judge says beside its lines where a reader could make nothing of a namespace's state."""
 KINDS = ("broken", "mistake")
 VERDICTS = tuple(verdict.value for verdict in Verdict)
 

@@ -30,7 +30,9 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
     predicate = predicates.parse(header["predicate"])
     found = evaluate(predicate, states, header["answer"], seeds[0] if seeds else None)
-    return message.answer("done", part=evidence.written("probes", evidence.leaves(found)))
+    wrecked = any(state.unreadable for state in states.values())
+    said = evidence.written("probes", evidence.leaves(found))
+    return message.answer("done", evidence.WRECKED if wrecked else "", said)
 
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:

@@ -3,7 +3,7 @@
     1. A reader is given the frozen state as it came, and gives its normal form, which nobody here looks into.
     2. A judge is given the normal form, the predicate and the answer, and says what each probe came to.
     3. Where a probe broke, the untouched seed goes the same way, and the judge tells a state that breaks a probe from a
-       defect of ours.
+       defect of ours. Where the reader could make nothing of the state, it has to make something of the seed.
     4. Where a reader or judge dies or talks nonsense, or its time or memory ends, it is asked once more, alone.
     5. If it dies again, the seed is read and judged. Where that goes well, the state that was left is what kills it,
        and counts against whoever left it. Where it does not, and where time or memory ends again, that is a failure of
@@ -105,6 +105,8 @@ class Judging:
             with asking:
                 reading = asking.reading(question, read_back(left))
                 evidence = asking.judge(question, answer, reading)
+                if asking.wrecked:
+                    self._must_judge(question, read_back, seed)
                 if evidence.broken:
                     evidence = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
         except Broke:
@@ -200,8 +202,8 @@ class Judging:
                 evidence = asking.judge(question, None, asking.reading(question, read_back(seed())))
             except Malformed as error:
                 raise Broke(str(error)) from None
-            if evidence.broken:
-                raise Broke("a probe breaks on it")
+            if evidence.broken or asking.wrecked:
+                raise Broke("a probe breaks on it, or nobody can read it")
 
 
 @contextmanager

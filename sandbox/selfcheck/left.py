@@ -18,6 +18,7 @@ from sandbox.errors import Unjudged
 from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
+from sandbox.servers import SERVERS
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.git.examples import repository
@@ -164,7 +165,7 @@ def _attempt(left: _Left) -> Attempt:
     """Judge a state, and an untouched one after it; ours is the failure if either is not known."""
     namespace = next(iter(left.predicate)).partition(".")[0]
     state = FrozenState(left.tree().under(namespace).to_tar())
-    empty = FrozenState(Tree({}).to_tar())
+    empty = FrozenState(SERVERS[namespace].seed({}).under(namespace).to_tar())
     question = Question(left.predicate, parse(left.predicate), {namespace: namespace})
     try:
         verdict = JUDGING.verdict(question, state, None, lambda: empty).verdict

@@ -25,6 +25,7 @@ from verifiers.views import DIRECTORY, Node, Tree
 
 from ..frozen import content
 
+EMPTY = {"postgres": {"schemas": ["public"], "tables": []}, "redis": {"keys": {}}}
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
 STOCK = {"columns": [["id", "serial primary key"], ["item", "text"], ["price", "numeric"]], "rows": [[1, "lamp", 5]]}
 STATE = {"postgres": {"tables": {"stock": STOCK}}, "redis": {"strings": {"a": "1"}, "hashes": {"h": {"f": "v"}}}}
@@ -76,7 +77,8 @@ def read(server, folder, **more):
 def said_of(server, dump, predicate):
     left = FrozenState(Tree({}).to_tar()).with_dump(server.name, dump)
     question = Question(predicate, parse(predicate), {server.name: server.root})
-    return JUDGING.verdict(question, left, None, lambda: left).verdict
+    empty = left.with_dump(server.name, json.dumps(EMPTY[server.name]).encode())
+    return JUDGING.verdict(question, left, None, lambda: empty).verdict
 
 
 @pytest.mark.box

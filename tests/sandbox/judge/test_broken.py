@@ -103,6 +103,23 @@ def test_a_reader_that_dies_of_the_untouched_state_too_is_ours(fake, asked, left
         judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
 
 
+WRECK = """
+            from verifiers.normal import NormalState, encode
+            part = encode({'filesystem': NormalState(unreadable='not today')})
+            case = {'name': '', 'kind': 'broken', 'answer': None, 'states': {'filesystem': 0}}
+            return message.answer('done', part=message.pack({'cases': [case]}, part))
+"""
+
+
+def test_a_state_that_cannot_be_read_counts_against_whoever_left_it_if_the_seed_can(fake, asked, left):
+    judging = Judging(fake(deed=WRECK), JUDGE, PATIENCE)
+    judged = judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+    assert judged.verdict is Verdict.FALSE
+    everywhere = Judging(fake(deed=WRECK, mark=b""), JUDGE, PATIENCE)
+    with pytest.raises(Unjudged, match="nobody can read it"):
+        everywhere.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+
+
 @pytest.mark.parametrize("deed", ["return message.answer('done', part=b'garbage')", "return message.answer('done')"])
 def test_a_reading_that_no_judge_understands_counts_against_whoever_left_it(fake, asked, left, deed):
     judging = Judging(fake(deed=deed), JUDGE, PATIENCE)
