@@ -21,6 +21,7 @@ from quarterturn.wiring import House
 from sandbox import selfcheck
 from sandbox.box import Box
 from sandbox.errors import Lost, SandboxError
+from sandbox.judge import JUDGING
 from sandbox.selfcheck import Attempt, covert, wire
 from vault.errors import VaultError
 from vault.ledger.tiles import HEAD
@@ -43,9 +44,10 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
     """
     checks: dict[str, Callable[[], Finding]] = {
         "python": _python,
-        "git": lambda: _program("git", "git tasks cannot be judged"),
+        "git": lambda: _program("git", "the git server cannot run behind bubblewrap"),
         "bwrap box": lambda: _box("bwrap", "agents can be run in an engine only"),
         "docker box": lambda: _box("docker", "images cannot be run, and no score can be official"),
+        "judging": _judging,
         "rooms": _rooms,
         "home": lambda: _of(home, database, passphrase, _home),
     }
@@ -134,6 +136,17 @@ def _box(name: str, without: str) -> Finding:
         return False, f"{error} (without it, {without})"
     missing: Sequence[str] = getattr(box, "limits_missing", tuple)()
     return True, f"works, but does not limit {' and '.join(missing)}" if missing else "works, and all limits hold"
+
+
+def _judging() -> Finding:
+    """Say whether states can be read and judged, and what stays within a reader's reach but for its filter."""
+    try:
+        reach = JUDGING.in_reach()
+    except SandboxError as error:
+        return False, f"{error} (without it, nothing can be judged)"
+    if reach:
+        return True, f"works; only the system call filter keeps {' and '.join(reach)} from it: allow user namespaces"
+    return True, "works, and reaches neither files nor networks"
 
 
 def _rooms() -> Finding:

@@ -265,10 +265,10 @@ def _alone() -> Iterator[None]:
 
 
 def _box_for(arguments: Sequence[str]) -> None:
-    """Have what the demo's box needs; git is read from outside whatever the box."""
+    """Have what the demo's box needs."""
     words = " ".join(arguments).replace("=", " ")
     if "--box docker" in words or not sys.platform.startswith("linux"):
-        machine.need({"git": "git", "docker": "docker.io"}, "the demo in Docker")
+        machine.need({"docker": "docker.io"}, "the demo in Docker")
         images.build(os.environ)
     else:
         machine.need(machine.FOR_THE_DEMO, "the demo")

@@ -144,6 +144,14 @@ class Judging:
         """
         return self._asking().reader("look", left.tar, path=path)[:A_LOOK]
 
+    def in_reach(self) -> list[str]:
+        """Name what no namespace keeps from readers on this machine: `files`, `networks`; their filter still does.
+
+        Raises:
+            Broke: they cannot say.
+        """
+        return [name for name in self._asking().reader("reach").decode("ascii", "replace").split(",") if name]
+
     def is_document(self, data: bytes) -> bool:
         """Say whether what a backend's reader wrote is a JSON object."""
         try:

@@ -12,9 +12,12 @@ from sandbox.confine import leave
 ALSO = ("_strptime", "binascii", "decimal", "lzma", "bz2", "sqlite3", "stringprep", "unicodedata", "zlib")
 
 
-def prepare() -> None:
-    """Load every text encoding and what the standard library loads late, and leave networks and files behind."""
+def prepare() -> frozenset[str]:
+    """Load every text encoding and what the standard library loads late, and leave networks and files behind.
+
+    Gives those of the two that stay within reach (`sandbox.confine.leave`).
+    """
     for name in (*(f"encodings.{module.name}" for module in pkgutil.iter_modules(encodings.__path__)), *ALSO):
         with suppress(ImportError):  # encodings of another system
             importlib.import_module(name)
-    leave()
+    return leave()

@@ -8,6 +8,7 @@ Operations, each with the state's tar as its first part, and behind it what was 
     extract   give one folder of it, as the tar that a fresh world is seeded with
     look      give the first bytes of one file (the self-check looks whether they are torn)
     document  is it a JSON object? (its part is what a backend's reader wrote)
+    reach     which of networks and files no namespace keeps from readers here; it needs no state
     read      give the normal form of each namespace that is asked for: a reading of one case
     mutate    the same after the given changes
     mutants   a reading of every mutant of a solution's end state; this one alone is told the predicate and the answer,
@@ -46,6 +47,8 @@ MAX_READING = 128 * 1024 * 1024
 A_LOOK = 64
 """Bytes of a file that `look` gives."""
 
+_IN_REACH: list[str] = []
+
 
 def check(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: ARG001 - as the others
     """Parse the tar, and say no more."""
@@ -73,6 +76,11 @@ def document(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noq
     except (ValueError, RecursionError):
         sound = False
     return message.answer("done" if sound else "refused")
+
+
+def reach(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: ARG001 - as the others
+    """Say what this machine did not let the fork server leave behind."""
+    return message.answer("done", part=",".join(_IN_REACH).encode())
 
 
 def read(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -177,9 +185,8 @@ def _plain(error: Exception) -> str:
     return str(error).encode("utf-8", "backslashreplace").decode()
 
 
-OPERATIONS = {
-    operation.__name__: _guarded(operation) for operation in (check, extract, look, document, read, mutate, mutants)
-}
+_ALL = (check, extract, look, document, reach, read, mutate, mutants)
+OPERATIONS = {operation.__name__: _guarded(operation) for operation in _ALL}
 
 
 def _prepare() -> None:
@@ -189,7 +196,7 @@ def _prepare() -> None:
     OPERATIONS["read"]({"roots": roots, "dumps": [], "looked_at": list(KINDS)}, [tar])
     changes = [["filesystem", {"remove": "a"}]]
     OPERATIONS["mutate"]({"roots": roots, "dumps": [], "looked_at": [], "changes": changes}, [tar])
-    prepare()
+    _IN_REACH[:] = sorted(prepare())
 
 
 if __name__ == "__main__":

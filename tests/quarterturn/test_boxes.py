@@ -15,6 +15,7 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost, Refused
 from sandbox.errors import Unavailable as NoBox
+from sandbox.judge import JUDGING
 from sandbox.selfcheck import Attempt, attempts
 
 
@@ -89,6 +90,7 @@ def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, hom
         "git": True,
         "bwrap box": True,
         "docker box": False,
+        "judging": True,
         "rooms": True,
         "home": True,
         "keys": False,  # nothing but its mode protects the ring
@@ -99,6 +101,13 @@ def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, hom
     assert said.data["docker box"]["detail"] == (
         "no engine (without it, images cannot be run, and no score can be official)"
     )
+
+
+def test_the_doctor_says_what_a_reader_of_states_can_reach(there, say, tmp_path, monkeypatch):
+    there()
+    for reach, said in ([], "reaches neither files nor networks"), (["files"], "keeps files from it"):
+        monkeypatch.setattr(JUDGING, "in_reach", lambda reach=reach: reach)
+        assert said in say("doctor", "--home", tmp_path / "none", "--json").data["judging"]["detail"]
 
 
 def test_without_a_box_the_doctor_says_six(there, say, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.forkserver import ForkServer
-from sandbox.judge import message
+from sandbox.judge import JUDGING, message
 from sandbox.judge.child import JUDGE_USER, READER_USER
 from sandbox.judge.filter import NEEDED, reading_filter
 from sandbox.judge.process import ask
@@ -164,3 +164,8 @@ def test_the_filter_fits_into_the_kernel_and_names_nothing_that_opens_or_makes(m
     assert not NEEDED.keys() & NUMBERS.keys()
     words = ("exec", "open", "connect", "clone", "fork", "socket", "pipe", "send", "recv", "accept", "kill", "ioctl")
     assert not [name for name in NEEDED if name.startswith(words)]
+
+
+@pytest.mark.needs("root")
+def test_readers_say_that_neither_files_nor_networks_are_in_reach():
+    assert JUDGING.in_reach() == []
