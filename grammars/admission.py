@@ -4,7 +4,8 @@
        them are needed as its category says.
     2. The null agent, which does nothing and says nothing, gets *false*.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
-       recovery task at least one that is.
+       recovery task at least one that is. Reading what it leaves takes at most a quarter of what reading a state may
+       cost (`verifiers.states.budget`): agents that do more than they must are not cut off.
     4. Every mutant gets *false*: a right final state with one thing spoiled, or a wrong answer. The template has some,
        and each conjunct of the predicate gives one. What agents typically get wrong is tried too; the share of all
        these that fails is the mutation score.
@@ -43,6 +44,8 @@ NAMES = {
     6: "no near-duplicate",
     7: "enough left",
 }
+MOST_SPENT = 0.25
+"""The largest share of a counted cap that reading a reference solution's end state may take."""
 FEWEST_BITS = 24
 """log2 of the fewest instances of a skeleton: with fewer, its tasks could be listed and looked up."""
 
@@ -196,7 +199,11 @@ class _Case:
         for solution in self.draft.provenance["solutions"]:
             proved = self.prover.prove(self.draft.task, solution["calls"], solution["answer"])
             self.proved.append(proved)
-            kept[solution["name"]] = {"evidence": proved.evidence.as_json(), "log": list(proved.log)}
+            kept[solution["name"]] = {
+                "evidence": proved.evidence.as_json(),
+                "spent": proved.spent,
+                "log": list(proved.log),
+            }
             if trouble := self._solution_trouble(solution["calls"], proved):
                 troubles.append(f"solutions.{solution['name']}: {trouble}")
         self.evidence["solutions"] = kept
@@ -207,6 +214,9 @@ class _Case:
             return f"it gets {proved.verdict.value}"
         if proved.calls > self.draft.task["max_steps"]:
             return f"it takes {proved.calls} calls and {self.draft.task['max_steps']} are allowed"
+        if proved.spent > MOST_SPENT:
+            most = f"of what a state may cost, and {MOST_SPENT:.0%} are the most"
+            return f"reading what it leaves takes {proved.spent:.0%} {most}"
         met = _faults_met(self.draft.task, calls)
         if self.draft.task["category"] == "recovery" and not met:
             return "it meets none of the scheduled errors"

@@ -57,6 +57,7 @@ class Proved:
         evidence: the predicate's evidence tree; its root is the verdict.
         calls: how many calls were made.
         errors: how many of them ended in an error.
+        spent: the largest share of a counted cap that reading a namespace's end state took, from 0 to 1.
         state: the final state, for `BoxProver.mutated` and nobody else.
         log: the calls as plain JSON values, with their results.
     """
@@ -64,6 +65,7 @@ class Proved:
     evidence: Evidence = field(repr=False)
     calls: int
     errors: int
+    spent: float
     state: Final = field(repr=False)
     log: Sequence[Mapping[str, Any]] = field(repr=False)
 
@@ -152,7 +154,8 @@ class BoxProver:
         state = self._with_dumps(task, state)
         log = transcript.as_json()["calls"]
         judged = terms.judging.verdict(question_of(task), state, answer, lambda: self._start(task))
-        return Proved(judged.evidence, len(transcript.calls), transcript.errors, Final(state, answer), log)
+        made, errors = len(transcript.calls), transcript.errors
+        return Proved(judged.evidence, made, errors, judged.spent, Final(state, answer), log)
 
     def _start(self, task: Task) -> FrozenState:
         return self._with_dumps(task, untouched(task.document))

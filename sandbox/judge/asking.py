@@ -15,16 +15,15 @@ from typing import Any, Self, TypeVar
 from sandbox.errors import Malformed, Unjudged
 from sandbox.forkserver import ForkServer
 from sandbox.frozen import FrozenState
-from sandbox.judge import evidence as said
+from sandbox.judge import evidence as replies
 from sandbox.judge import message
 from sandbox.judge.process import Broke, Spent, Started
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate
-from verifiers.language.verdict import Evidence
 
 MAX_READING = 130 * 1024 * 1024
 """Bytes of a reader's reply; more than a reader of ours gives (`sandbox.judge.reader`)."""
-MAX_VERDICT = said.MAX_BYTES + message.MAX_HEADER + message.LENGTH.size
+MAX_VERDICT = replies.MAX_BYTES + message.MAX_HEADER + message.LENGTH.size
 
 T = TypeVar("T")
 
@@ -91,7 +90,6 @@ class Asking:
 
     Attributes:
         again: whether something had to be asked a second time.
-        wrecked: whether the last judge says that a namespace's state could not be read.
 
     Every method raises:
         Broke: whoever was asked died, or talked nonsense, twice.
@@ -102,7 +100,7 @@ class Asking:
     def __init__(self, reader: ForkServer, judge: ForkServer, seconds: float, turns: Turns) -> None:
         self._reader, self._judge, self._seconds, self._turns = reader, judge, seconds, turns
         self._waiting: Started | None = None
-        self.again = self.wrecked = False
+        self.again = False
 
     def __enter__(self) -> Self:
         """Start a judge beside the first reader: by the time that there is something to judge, it is ready."""
@@ -132,10 +130,10 @@ class Asking:
         parts = (state.tar, *dumps.values(), *more)
         return self.reader(do, *parts, roots=roots, dumps=list(dumps), looked_at=question.looked_at, **header)
 
-    def judge(self, question: Question, answer: str | None, *readings: bytes) -> Evidence:
+    def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.Said:
         """Have a reading judged, with the seed's as a second one."""
         header = {"do": "judge", "predicate": question.document, "answer": answer}
-        return self.verdicts(header, readings, lambda part: said.parsed(part, question.predicate))
+        return self.verdicts(header, readings, lambda part: replies.parsed(part, question.predicate))
 
     def verdicts(self, header: Mapping[str, Any], readings: Sequence[bytes], parsed: Callable[[bytes], T]) -> T:
         """Ask a judge, and take its reply apart."""
@@ -143,7 +141,6 @@ class Asking:
         def taken(outcome: str, says: str, part: bytes) -> T:
             if outcome != "done":
                 raise Broke(f"a judge ended otherwise: {says}")
-            self.wrecked = says == said.WRECKED
             try:
                 return parsed(part)
             except Malformed as error:

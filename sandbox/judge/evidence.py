@@ -3,14 +3,16 @@
 A judge gives one line for each probe, from left to right, and nothing about the connectives: the runner puts the
 evidence tree together from the predicate that it knows, and works out `all`, `any` and `not` itself.
 
-    {"probes": [["true" | "false" | "unknown", what was found, whether the probe broke], ...]}
+    {"probes": [["true" | "false" | "unknown", what was found, whether the probe broke], ...],
+     "spent": share, "unreadable": whether a reader could make nothing of a namespace's state}
     {"mutants": [[name, "broken" | "mistake", verdict], ...]}
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sandbox.errors import Malformed
@@ -22,10 +24,23 @@ from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FOUND = 4000
 """Characters of what is said of one probe."""
-WRECKED = "unreadable"
-"""What a judge says beside its lines where a reader could make nothing of a namespace's state."""
 KINDS = ("broken", "mistake")
 VERDICTS = tuple(verdict.value for verdict in Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a judge says of one case.
+
+    Attributes:
+        evidence: the predicate's evidence tree.
+        spent: the largest share of a counted cap that reading a namespace took, from 0 to 1.
+        unreadable: whether a reader could make nothing of a namespace's state.
+    """
+
+    evidence: Evidence
+    spent: float
+    unreadable: bool
 
 
 def leaves(evidence: Evidence) -> list[list[Any]]:
@@ -40,17 +55,20 @@ def plain(text: str) -> str:
     return text[:MAX_FOUND].encode("utf-8", "backslashreplace").decode()[:MAX_FOUND]
 
 
-def parsed(data: bytes, predicate: Predicate) -> Evidence:
+def parsed(data: bytes, predicate: Predicate) -> Said:
     """Put the evidence tree of a predicate together from a judge's reply.
 
     Raises:
         Malformed: it is not as a judge says it.
     """
-    lines = _list(data, "probes", sum(1 for _ in probes(predicate)))
+    document = _document(data, {"probes", "spent", "unreadable"})
+    lines, spent = _list(document, "probes", sum(1 for _ in probes(predicate))), document["spent"]
+    if type(spent) not in {int, float} or not 0 <= spent <= 1 or not isinstance(document["unreadable"], bool):
+        raise Malformed("a judge says of what was read something that has no known form")
     for line in lines:
         if not _fits(line, (str, str, bool)) or line[0] not in VERDICTS or len(line[1]) > MAX_FOUND:
             raise Malformed("a judge says something of a probe that has no known form")
-    return _put_together(predicate, iter(lines))
+    return Said(_put_together(predicate, iter(lines)), float(spent), document["unreadable"])
 
 
 def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
@@ -59,7 +77,7 @@ def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
     Raises:
         Malformed: it is not as a judge says it.
     """
-    lines = _list(data, "mutants", None)
+    lines = _list(_document(data, {"mutants"}), "mutants", None)
     for line in lines:
         if not _fits(line, (str, str, str)) or line[1] not in KINDS or line[2] not in VERDICTS:
             raise Malformed("a judge says something of a mutant that has no known form")
@@ -105,13 +123,19 @@ def _connected(op: str, children: Sequence[Evidence]) -> Evidence:
     return Evidence(op, verdict, children=tuple(children), broken=any(child.broken for child in children))
 
 
-def _list(data: bytes, name: str, number: int | None) -> list[Any]:
+def _document(data: bytes, names: Collection[str]) -> dict[str, Any]:
     try:
         document = strict_object(data, "a judge's reply", max_size=MAX_BYTES)
     except NotStrict as error:
         raise Malformed(str(error)) from None
-    lines = document.get(name)
-    if document.keys() != {name} or not isinstance(lines, list) or number not in (None, len(lines)):
+    if document.keys() != set(names):
+        raise Malformed("a judge's reply has no known form")
+    return document
+
+
+def _list(document: Mapping[str, Any], name: str, number: int | None) -> list[Any]:
+    lines = document[name]
+    if not isinstance(lines, list) or number not in (None, len(lines)):
         raise Malformed("a judge's reply has no known form")
     return lines
 
@@ -120,6 +144,6 @@ def _fits(line: object, kinds: Sequence[type]) -> bool:
     return isinstance(line, list) and [type(value) for value in line] == list(kinds)
 
 
-def written(name: str, lines: Sequence[Sequence[Any]]) -> bytes:
+def written(**said: Any) -> bytes:
     """Write a judge's reply."""
-    return json.dumps({name: lines}).encode()
+    return json.dumps(said).encode()

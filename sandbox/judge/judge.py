@@ -22,6 +22,7 @@ from verifiers.language import predicate as predicates
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.normal import NormalState, decode
+from verifiers.states.budget import MAX_BYTES, MAX_STEPS
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -30,9 +31,15 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
     predicate = predicates.parse(header["predicate"])
     found = evaluate(predicate, states, header["answer"], seeds[0] if seeds else None)
-    wrecked = any(state.unreadable for state in states.values())
-    said = evidence.written("probes", evidence.leaves(found))
-    return message.answer("done", evidence.WRECKED if wrecked else "", said)
+    unreadable = any(state.unreadable for state in states.values())
+    said = evidence.written(probes=evidence.leaves(found), spent=_spent(states), unreadable=unreadable)
+    return message.answer("done", part=said)
+
+
+def _spent(states: Mapping[str, NormalState]) -> float:
+    """Give the largest share of a counted cap that reading a namespace took."""
+    shares = [max(state.steps / MAX_STEPS, state.bytes / MAX_BYTES) for state in states.values()]
+    return min(max(shares, default=0.0), 1.0)
 
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -43,7 +50,7 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         said = header["answer"] if case["answer"] is None else case["answer"]
         verdict = evaluate(predicate, reading.states(case), said).verdict
         lines.append([evidence.plain(case["name"]), case["kind"], verdict.value])
-    return message.answer("done", part=evidence.written("mutants", lines))
+    return message.answer("done", part=evidence.written(mutants=lines))
 
 
 class _Reading:

@@ -23,7 +23,7 @@ from typing import Any
 from sandbox.errors import Malformed, Unjudged
 from sandbox.forkserver import ForkServer
 from sandbox.frozen import FrozenState
-from sandbox.judge import evidence as said
+from sandbox.judge import evidence as replies
 from sandbox.judge.asking import Asking, Question, Turns
 from sandbox.judge.process import JUDGE, READER, Broke
 from verifiers.language.verdict import Evidence, Verdict
@@ -41,11 +41,13 @@ class Judged:
     Attributes:
         evidence: the predicate's evidence tree.
         seconds: by the wall clock, everything together.
+        spent: the largest share of a counted cap that reading a namespace took, from 0 to 1.
         again: whether something had to be asked a second time, alone.
     """
 
     evidence: Evidence = field(repr=False)
     seconds: float
+    spent: float
     again: bool = False
 
     @property
@@ -104,15 +106,15 @@ class Judging:
         try:
             with asking:
                 reading = asking.reading(question, read_back(left))
-                evidence = asking.judge(question, answer, reading)
-                if asking.wrecked:
+                said = asking.judge(question, answer, reading)
+                if said.unreadable:
                     self._must_judge(question, read_back, seed)
-                if evidence.broken:
-                    evidence = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
+                if said.evidence.broken:
+                    said = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
         except Broke:
             self._must_judge(question, read_back, seed)
-            evidence = said.counted_against(question.predicate, WRECKED)
-        return Judged(evidence, time.monotonic() - started, asking.again)
+            said = replies.Said(replies.counted_against(question.predicate, WRECKED), 1.0, unreadable=True)
+        return Judged(said.evidence, time.monotonic() - started, said.spent, asking.again)
 
     def check(self, left: FrozenState, seed: Callable[[], FrozenState]) -> None:
         """Make sure that a state is one.
@@ -173,7 +175,8 @@ class Judging:
             Malformed: a change is none that its server knows, or what it names is not in the state.
         """
         with _ours(), self._asking() as asking:
-            return asking.judge(question, answer, asking.reading(question, left, do="mutate", changes=list(changes)))
+            reading = asking.reading(question, left, do="mutate", changes=list(changes))
+            return asking.judge(question, answer, reading).evidence
 
     def mutants(
         self, question: Question, before: FrozenState, after: FrozenState, answer: str | None
@@ -188,7 +191,7 @@ class Judging:
             start = (before.tar, *before.dumps.values())
             names = list(before.dumps)
             reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **told)
-            return asking.verdicts({"do": "mutants", **told}, [reading], said.parsed_mutants)
+            return asking.verdicts({"do": "mutants", **told}, [reading], replies.parsed_mutants)
 
     def _asking(self) -> Asking:
         return Asking(self._reader, self._judge, self._seconds, self._turns)
@@ -207,10 +210,10 @@ class Judging:
         asking = self._asking()
         with _ours():
             try:
-                evidence = asking.judge(question, None, asking.reading(question, read_back(seed())))
+                said = asking.judge(question, None, asking.reading(question, read_back(seed())))
             except Malformed as error:
                 raise Broke(str(error)) from None
-            if evidence.broken or asking.wrecked:
+            if said.evidence.broken or said.unreadable:
                 raise Broke("a probe breaks on it, or nobody can read it")
 
 

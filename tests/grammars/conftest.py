@@ -68,6 +68,7 @@ class Played:
     evidence: Evidence
     calls: int
     errors: int
+    spent: float
     state: Tree
     log: Sequence[Any]
 
@@ -83,6 +84,7 @@ class MemoryProver:
         self.known = {"filesystem.write_file", "filesystem.read_text_file"}
         self.text = "Writes a file."
         self.more: list[Spoiled] = []
+        self.spent = 0.25
 
     def check(self, document: Mapping[str, Any]) -> None:
         predicate.parse(Task.parse(document).success_predicate)
@@ -103,7 +105,7 @@ class MemoryProver:
                 path = call["arguments"]["path"].removeprefix("/data/files/")
                 nodes[path] = Node("file", data=call["arguments"]["content"].encode())
         tree = Tree(nodes)
-        return Played(_judge(document, tree, answer), len(calls), errors, tree, list(calls))
+        return Played(_judge(document, tree, answer), len(calls), errors, self.spent, tree, list(calls))
 
     def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
         if "answer" in mutant:

@@ -59,6 +59,14 @@ def test_a_solution_that_takes_too_long_or_meets_an_error_stops_at_the_third(dra
     assert "it gets false" in shut(admit(draft, prover))[3]
 
 
+def test_a_solution_whose_end_state_is_dear_to_read_stops_at_the_third(draft, prover):
+    assert admit(draft, prover).evidence["solutions"]["reference"]["spent"] == 0.25
+    prover.spent = 0.26
+    assert shut(admit(draft, prover))[3] == (
+        "solutions.reference: reading what it leaves takes 26% of what a state may cost, and 25% are the most"
+    )
+
+
 def test_a_recovery_task_whose_solution_meets_no_scheduled_error_stops_at_the_third(draft, prover, changed):
     fault = [{"tool": "filesystem.write_file", "call": 2, "error": "busy"}]
     calls = [{"tool": tool, "arguments": {}} for tool in ("filesystem.read_text_file", "filesystem.move_file")]

@@ -33,6 +33,7 @@ class Played:
     evidence: Evidence
     calls: int
     errors: int
+    spent: float = 0.0
     state: object = None
     log: tuple = ()
 

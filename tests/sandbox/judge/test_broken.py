@@ -175,24 +175,29 @@ def test_what_backends_wrote_is_a_document_or_none(judging):
     assert not any(map(judging.is_document, (b"", b"[]", b"{", b"\xff", deep, b'{"a": ' + b"1" * 5000 + b"}")))
 
 
-LIES = [
-    b"",
-    b"[]",
-    b'{"probes": []}',
-    b'{"probes": [["true", "", false], ["true", "", false]]}',
-    b'{"probes": [["maybe", "", false]]}',
-    b'{"probes": [["true", "", 0]]}',
-    b'{"probes": [["true", 1, false]]}',
-    b'{"probes": [["true", "", false, null]]}',
-    b'{"probes": [{"verdict": "true"}]}',
-    b'{"probes": {"0": ["true", "", false]}}',
-    b'{"probes": [["true", "", false]], "more": 1}',
-    b'{"probes": [["true", "", false]], "probes": []}',
-    b'{"probes": [["true", "\\ud800", false]]}',
-    b'{"mutants": [["true", "", false]]}',
-    json.dumps({"probes": [["true", "x" * 5000, False]]}).encode(),
-    b'{"probes": ' + b"[" * 100_000,
+LINE = ["true", "", False]
+RIGHT = {"probes": [LINE], "spent": 0.1, "unreadable": False}
+CHANGES = [
+    *({"probes": probes} for probes in ([], [LINE, LINE], {"0": LINE}, [{"verdict": "true"}], [[*LINE, None]])),
+    *({"probes": [line]} for line in (["maybe", "", False], ["true", "", 0], ["true", 1, False])),
+    *({"probes": [["true", text, False]]} for text in ("x" * 5000, "\ud800")),
+    *({"spent": spent} for spent in (-0.1, 1.1, "0", True, None)),
+    {"unreadable": 0},
+    {"more": 1},
 ]
+LIES = [
+    *(json.dumps(RIGHT | change).encode() for change in CHANGES),
+    json.dumps({name: value for name, value in RIGHT.items() if name != "spent"}).encode(),
+    json.dumps(RIGHT).encode()[:-1] + b', "probes": []}',
+    json.dumps({"mutants": [LINE]}).encode(),
+    b'{"probes": ' + b"[" * 100_000,
+    b"[]",
+    b"",
+]
+
+
+def test_what_a_judge_says_in_its_shape_is_taken():
+    assert evidence.parsed(json.dumps(RIGHT).encode(), parse(THERE)).evidence.verdict is Verdict.TRUE
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -206,9 +211,9 @@ def test_nothing_that_a_judge_says_is_believed_beyond_its_shape(lie):
 def test_what_connects_the_probes_is_worked_out_by_the_runner():
     document = {"all": [{"not": THERE}, {"any": [THERE, {"not": {"not": THERE}}]}]}
     lines = [["false", "not there", False], ["true", "there", False], ["unknown", "", True]]
-    tree = evidence.parsed(evidence.written("probes", lines), parse(document))
-    assert (tree.verdict, tree.broken) == (Verdict.TRUE, True)
-    assert evidence.leaves(tree) == lines
+    said = evidence.parsed(evidence.written(probes=lines, spent=0.5, unreadable=False), parse(document))
+    assert (said.evidence.verdict, said.evidence.broken, said.spent) == (Verdict.TRUE, True, 0.5)
+    assert evidence.leaves(said.evidence) == lines
 
 
 def test_a_message_is_taken_apart_as_it_was_put_together():
