@@ -72,6 +72,7 @@ HEADER = (
 
 
 @pytest.mark.slow
+@pytest.mark.needs("root")
 def test_a_leak_to_a_disk_is_noticed_however_short_it_is(short_folder: Path) -> None:
     words = {name: f"leak{secrets.token_hex(8)}".encode() for name in LEAKS}
     encoded = {form: f"form{secrets.token_hex(8)}".encode() for form, _ in forms(b"x" * 12)}
@@ -221,6 +222,7 @@ def few() -> Iterator[SetSpec]:
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("root")
 def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, short_folder: Path, few: SetSpec
 ) -> None:

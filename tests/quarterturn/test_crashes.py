@@ -152,6 +152,7 @@ ON_DISK = ["init", "task review", "turn run", "publish", "backup", "restore"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DISK)
+@pytest.mark.needs("root")
 def test_on_a_full_disk_a_verb_says_so_and_is_finished_when_there_is_room(name, tmp_path, templates, unharmed):
     with disk(tmp_path / "disk", "48m") as base:
         scene, said = Scene(base, templates), None
@@ -175,6 +176,7 @@ def test_on_a_full_disk_a_verb_says_so_and_is_finished_when_there_is_room(name, 
 
 
 @pytest.mark.slow
+@pytest.mark.needs("root")
 def test_on_a_read_only_disk_every_verb_says_so_and_changes_nothing(tmp_path, templates, drafts):
     with disk(tmp_path / "disk", "48m") as base:
         scene = Scene(base, templates)

@@ -112,6 +112,7 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
     assert not any(PASSPHRASE in names for names in seen)
 
 
+@pytest.mark.needs("root")
 def test_the_kernel_shows_it_no_more(tmp_path):
     script = (
         "import os, subprocess; from quarterturn.cli.secrets import take_secrets; take_secrets();"

@@ -363,6 +363,7 @@ def kill_container(image: str) -> bool:
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
+@pytest.mark.needs("root")
 def test_a_call_that_eats_the_worlds_memory_is_theirs(box, tmp_path):
     outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + EAT), box)
     assert told(outcome) == (["theirs: server-lost"], False)
@@ -386,6 +387,7 @@ def test_a_state_that_really_is_beyond_the_caps_is_theirs(box, tmp_path):
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
+@pytest.mark.needs("root")
 def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
     """A server starts with its first call; that it cannot is no doing of the call, and the replay tells the two."""
     terms = Terms(world=Limits(memory=48 * 1024 * 1024))

@@ -32,7 +32,7 @@ from sandbox.run import run_set, run_task
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
-from .builders import a_written_task, an_agent, listening
+from .builders import a_written_task, an_agent, listening, unpack
 
 pytestmark = pytest.mark.engine
 
@@ -334,8 +334,7 @@ def images():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         saved = subprocess.run(["docker", "save", RELAY_IMAGE], capture_output=True, check=True).stdout
-        with tarfile.open(fileobj=io.BytesIO(saved)) as tar:
-            tar.extractall(folder, filter="data")
+        unpack(saved, folder)
         [manifest] = json.loads((folder / "manifest.json").read_text())
         config = json.loads((folder / manifest["Config"]).read_text())
         made = {

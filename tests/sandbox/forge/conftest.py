@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tarfile
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -21,6 +19,8 @@ from sandbox.forge.state import State
 from sandbox.forge.web import Request
 from sandbox.servers.check import check
 from sandbox.servers.github import STATE, seed
+
+from ..builders import unpack
 
 PLACE = Path(sys.prefix) / "descriptions" / "github.json"
 HERE = "urn:github"
@@ -153,8 +153,7 @@ class Asked:
 
     def __init__(self, folder, state, description):
         check(STATE, state, "the state")
-        with tarfile.open(fileobj=BytesIO(seed(state).to_tar())) as tar:
-            tar.extractall(folder, filter="data")
+        unpack(seed(state).to_tar(), folder)
         self.folder, self.description = folder, description
         self.forge = Forge(State(folder))
         self.headers = {"authorization": "Bearer world"}

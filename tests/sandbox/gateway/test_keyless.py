@@ -82,6 +82,7 @@ def test_a_gateway_is_no_child_of_its_runner_and_its_fork_server_was_executed(be
     }
 
 
+@pytest.mark.needs("root")
 def test_every_descriptor_of_a_gateway_is_one_that_it_was_handed_or_made(begun):
     links = sorted(str(link.readlink()) for link in Path(f"/proc/{begun}/fd").iterdir())
     kinds = [link.partition(":")[0] if ":" in link else link for link in links]

@@ -224,6 +224,7 @@ def test_what_the_process_gave_up(begin):
     assert limits["Max processes"] == limits["Max file size"] == limits["Max core file size"] == ["0", "0"]
 
 
+@pytest.mark.needs("root")
 def test_no_word_of_the_runner_or_the_task_is_in_arguments_or_variables(begin, monkeypatch):
     monkeypatch.setenv("QUARTERTURN_PASSPHRASE", "open sesame")
     FORK_SERVER.close()
@@ -235,6 +236,7 @@ def test_no_word_of_the_runner_or_the_task_is_in_arguments_or_variables(begin, m
         assert b"kingfisher" not in content
 
 
+@pytest.mark.needs("root")
 def test_the_process_holds_its_own_descriptors_and_no_others(begin, tmp_path):
     secret = (tmp_path / "secret").open("w+b")
     with secret:

@@ -197,6 +197,7 @@ def holds(folder, secret):
     return False
 
 
+@pytest.mark.needs("root")
 def test_the_key_is_in_the_model_process_and_nowhere_else(desk, stub, told):
     upstream = stub()
     task = desk(upstream)
@@ -212,6 +213,7 @@ def test_the_key_is_in_the_model_process_and_nowhere_else(desk, stub, told):
         assert key not in (folder / "cmdline").read_bytes()
 
 
+@pytest.mark.needs("root")
 def test_the_model_process_is_nobody_and_knows_no_task(desk, stub, told):
     task = desk(stub())
     task.ask(CHAT, told.a_request(CHAT))

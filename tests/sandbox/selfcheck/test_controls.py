@@ -41,6 +41,7 @@ BEYOND = {"SYS_TIME": 25, "SYS_MODULE": 16, "SYS_BOOT": 22, "SYS_RAWIO": 17, "SY
     ],
     ids=["bwrap", "docker-sample", "docker"],
 )
+@pytest.mark.needs("root")
 def test_without_its_one_control_each_attempt_gets_through(box, names, monkeypatch):
     usual = apart.limits
     monkeypatch.setattr(apart, "limits", lambda *, lifted: replace(usual(lifted=lifted), wall=900.0))
@@ -62,6 +63,7 @@ def test_without_its_one_control_each_attempt_gets_through(box, names, monkeypat
         *sample(IN_DOCKER, keep=[case for case in IN_DOCKER if case.values[1] in CHEAP]),
     ],
 )
+@pytest.mark.needs("root")
 def test_a_cap_that_is_lifted_tenfold_is_the_one_that_was_met(box, name):
     assert controls.controls(box(), [name]) == {name: True}
 
@@ -105,6 +107,7 @@ def test_the_other_errno_is_all_that_differs():
     assert sum(a != b for a, b in zip(whole, other, strict=True)) == 1
 
 
+@pytest.mark.needs("root")
 def test_a_box_without_a_lowered_twin_has_no_controls_inside():
     assert controls.controls(FakeBox(), ["tcp", "bpf"]) == {}
 
@@ -143,6 +146,7 @@ print(json.dumps([interfaces(), ways_out(), said]))
 
 
 @pytest.mark.parametrize("control", [True, False])
+@pytest.mark.needs("root")
 def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_control(control):
     environment = dict(os.environ) | ({"PROBE_CONTROL": "x"} if control else {})
     with sleeper() as place:
@@ -159,6 +163,7 @@ def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_contr
     assert bool(ways) is not control
 
 
+@pytest.mark.needs("root")
 def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
     with sleeper() as place:
         try:
@@ -180,6 +185,7 @@ def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
     assert b"interface quarterturn0" in done.stdout
 
 
+@pytest.mark.needs("root")
 def test_the_machines_own_namespace_sees_nothing_of_a_wire():
     with sleeper() as place:
         try:

@@ -65,6 +65,7 @@ def test_a_world_that_was_taken_over_is_read_right_or_refused(box):
 
 @pytest.mark.slow
 @pytest.mark.box
+@pytest.mark.needs("root")
 def test_the_same_programs_get_through_where_somebody_was_careless():
     names = [*naive.JUDGES, *naive.PLACES]
     assert drills.controls(BwrapBox(), names) == dict.fromkeys(names, True)

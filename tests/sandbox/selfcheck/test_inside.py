@@ -37,6 +37,7 @@ def test_nothing_gets_out_in_the_short_form(box):
 
 
 @pytest.mark.parametrize("box", BOXES)
+@pytest.mark.needs("root")
 def test_no_form_of_memory_and_no_writable_file_is_left_out(box):
     names = [name for name, row in ROWS.items() if not row.short and not row.apart]
     made = {attempt.name: attempt for attempt in run(box(), names)}
@@ -87,6 +88,7 @@ def test_what_is_sent_to_is_of_the_documentation_ranges():
     assert "fd20:ce::254" in only_asked
 
 
+@pytest.mark.needs("root")
 def test_asking_for_a_route_sends_nothing_to_whoever_is_there():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 9))

@@ -94,6 +94,7 @@ IN_DOCKER = [pytest.param(DockerBox, name, marks=pytest.mark.engine) for name in
         *sample(IN_DOCKER, keep=[case for case in IN_DOCKER if case.values[1] not in DEAR]),
     ],
 )
+@pytest.mark.needs("root")
 def test_what_has_a_place_of_its_own_gets_so_far_and_no_further(box, name):
     outcome, detail = apart.make(box(), name)
     assert outcome == "bounded", detail

@@ -1,8 +1,6 @@
 """The git server's state: written without git, and every byte of it checked by git."""
 
 import subprocess
-import tarfile
-from io import BytesIO
 
 import pytest
 
@@ -11,6 +9,8 @@ from sandbox.servers.check import check
 from sandbox.servers.git import STATE, mutate, seed
 from sandbox.servers.git_objects import Repository
 from verifiers.views import Tree
+
+from ..builders import unpack
 
 SITE = {
     "commits": [
@@ -38,8 +38,7 @@ def git(tmp_path):
 
     def ask(tree, *words, check=True):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        with tarfile.open(fileobj=BytesIO(tree.to_tar())) as tar:
-            tar.extractall(folder, filter="data")
+        unpack(tree.to_tar(), folder)
         environment = {
             "PATH": "/usr/bin:/bin",
             "GIT_CONFIG_GLOBAL": "/dev/null",

@@ -5,9 +5,7 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 from contextlib import asynccontextmanager
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -24,6 +22,7 @@ from verifiers.states.in_process import judge
 from verifiers.views import Views
 
 from ...patience import PATIENCE
+from ..builders import unpack
 
 SITE = {
     "collaborators": ["bob"],
@@ -70,8 +69,7 @@ R = {"owner": "ada", "repo": "site"}
 
 
 def unpacked(tree, folder):
-    with tarfile.open(fileobj=BytesIO(tree.to_tar())) as tar:
-        tar.extractall(folder, filter="data")
+    unpack(tree.to_tar(), folder)
     return folder
 
 
