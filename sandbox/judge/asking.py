@@ -10,14 +10,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from sandbox.errors import Malformed, Unjudged
-from sandbox.forkserver import ForkServer
 from sandbox.frozen import FrozenState
 from sandbox.judge import evidence as replies
 from sandbox.judge import message
-from sandbox.judge.process import Broke, Spent, Started
+from sandbox.judge.process import Broke, Ready, Spent, Started
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate
 
@@ -97,19 +96,9 @@ class Asking:
         Unavailable: nobody can be asked.
     """
 
-    def __init__(self, reader: ForkServer, judge: ForkServer, seconds: float, turns: Turns) -> None:
+    def __init__(self, reader: Ready, judge: Ready, seconds: float, turns: Turns) -> None:
         self._reader, self._judge, self._seconds, self._turns = reader, judge, seconds, turns
-        self._waiting: Started | None = None
         self.again = False
-
-    def __enter__(self) -> Self:
-        """Start a judge beside the first reader: by the time that there is something to judge, it is ready."""
-        self._waiting = Started(self._judge)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._waiting is not None:
-            self._waiting.close()
 
     def reader(self, do: str, *parts: bytes, **header: Any) -> bytes:
         """Have a reader do something, and give what comes of it, unread.
@@ -148,23 +137,17 @@ class Asking:
 
         return self._ask(self._judge, message.pack(header, *readings), MAX_VERDICT, taken)
 
-    def _ask(self, server: ForkServer, request: bytes, cap: int, taken: Callable[[str, str, bytes], T]) -> T:
+    def _ask(self, ready: Ready, request: bytes, cap: int, taken: Callable[[str, str, bytes], T]) -> T:
         try:
             with self._turns.shared():
-                return taken(*self._started(server).ask(request, cap, self._seconds))
+                return taken(*ready.take().ask(request, cap, self._seconds))
         except (Broke, Spent):
             self.again = True
         with self._turns.alone():
             try:
-                return taken(*Started(server).ask(request, cap, self._seconds))
+                return taken(*Started(ready.server).ask(request, cap, self._seconds))
             except Spent as error:
                 raise Unjudged(f"a reader or judge came to an end twice, the second time alone: {error}") from None
-
-    def _started(self, server: ForkServer) -> Started:
-        if server is not self._judge or self._waiting is None:
-            return Started(server)
-        waiting, self._waiting = self._waiting, None
-        return waiting
 
 
 def _as_it_is(outcome: str, says: str, part: bytes) -> tuple[str, str, bytes]:

@@ -25,7 +25,7 @@ from sandbox.forkserver import ForkServer
 from sandbox.frozen import FrozenState
 from sandbox.judge import evidence as replies
 from sandbox.judge.asking import Asking, Question, Turns
-from sandbox.judge.process import JUDGE, READER, Broke
+from sandbox.judge.process import JUDGE, READER, Broke, Ready
 from verifiers.language.verdict import Evidence, Verdict
 
 SECONDS = 20.0
@@ -75,10 +75,10 @@ class Judging:
     """
 
     def __init__(self, reader: ForkServer = READER, judge: ForkServer = JUDGE, seconds: float = SECONDS) -> None:
-        self._reader, self._judge, self._seconds, self._turns = reader, judge, seconds, Turns()
+        self._reader, self._judge, self._seconds, self._turns = Ready(reader), Ready(judge), seconds, Turns()
 
     def warm(self) -> None:
-        """Start both fork servers, and don't wait."""
+        """Have a reader and a judge wait, and don't wait for them."""
         self._reader.warm()
         self._judge.warm()
 
@@ -104,13 +104,12 @@ class Judging:
         """
         started, asking = time.monotonic(), self._asking()
         try:
-            with asking:
-                reading = asking.reading(question, read_back(left))
-                said = asking.judge(question, answer, reading)
-                if said.unreadable:
-                    self._must_judge(question, read_back, seed)
-                if said.evidence.broken:
-                    said = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
+            reading = asking.reading(question, read_back(left))
+            said = asking.judge(question, answer, reading)
+            if said.unreadable:
+                self._must_judge(question, read_back, seed)
+            if said.evidence.broken:
+                said = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
         except Broke:
             self._must_judge(question, read_back, seed)
             said = replies.Said(replies.counted_against(question.predicate, WRECKED), 1.0, unreadable=True)
@@ -174,7 +173,8 @@ class Judging:
         Raises:
             Malformed: a change is none that its server knows, or what it names is not in the state.
         """
-        with _ours(), self._asking() as asking:
+        asking = self._asking()
+        with _ours():
             reading = asking.reading(question, left, do="mutate", changes=list(changes))
             return asking.judge(question, answer, reading).evidence
 

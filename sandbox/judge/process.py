@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import select
 import socket
+import threading
 import time
+from contextlib import suppress
 
 from sandbox.errors import Malformed, SandboxError, Unavailable
 from sandbox.forkserver import ForkServer
@@ -13,6 +15,8 @@ from sandbox.judge import message
 READER, JUDGE = ForkServer("-m", "sandbox.judge.reader"), ForkServer("-m", "sandbox.judge.judge")
 START_SECONDS = 60.0
 """How long a fork server may take to load and fork; none of it is the child's time."""
+A_MOMENT = 0.001
+"""Seconds in which a child that was forked long ago is seen to be there."""
 CHUNK = 1 << 18
 
 
@@ -70,11 +74,19 @@ class Started:
             raise Spent("it had too little memory")
         return outcome, says, part
 
+    def waits(self) -> bool:
+        """Say whether it still can be asked: it is being forked, or has not ended."""
+        if not self._child.wait_born(A_MOMENT):
+            return True
+        return self._child.pidfd is not None and not select.select([self._child.pidfd], [], [], 0)[0]
+
     def close(self) -> None:
         """End it; safe to call twice."""
         self._stream.close()
         self._child.kill()
         self._child.close()
+
+    __del__ = close  # one that was never asked goes with whoever kept it
 
     def _heard(self, request: bytes, cap: int, deadline: float) -> bytes:
         """Give all that it says, from when it has its request until its end."""
@@ -104,6 +116,38 @@ class Started:
                     raise Broke(f"it says more than {cap} bytes")
             if not rest:
                 poll.modify(self._stream, select.POLLIN)
+
+
+class Ready:
+    """Children of one fork server, one of which always waits, so that no verdict waits for a fork.
+
+    Args:
+        server: whose children they are.
+    """
+
+    def __init__(self, server: ForkServer) -> None:
+        self.server = server
+        self._lock = threading.Lock()
+        self._spare: Started | None = None
+
+    def take(self) -> Started:
+        """Give a child that nobody else has, and have the next one forked meanwhile.
+
+        Raises:
+            Unavailable: the fork server cannot be started.
+        """
+        with self._lock:
+            spare, self._spare = self._spare, None
+            child = spare if spare is not None and spare.waits() else Started(self.server)
+            with suppress(Unavailable):
+                self._spare = Started(self.server)
+        return child
+
+    def warm(self) -> None:
+        """Have a child wait, and don't wait for it."""
+        with self._lock, suppress(Unavailable):
+            if self._spare is None:
+                self._spare = Started(self.server)
 
 
 def ask(server: ForkServer, request: bytes, cap: int, seconds: float) -> tuple[str, str, bytes]:
