@@ -5,7 +5,6 @@ import pytest
 from sandbox.errors import Malformed
 from sandbox.selfcheck.drill_task import drill_task
 from sandbox.world import question_of, seed, servers_of, untouched
-from vault.task import Task
 
 from ..frozen import content
 
@@ -26,10 +25,9 @@ def test_a_seed_is_a_state_that_nobody_touched():
 
 
 def test_a_question_names_the_folder_of_each_server_and_what_is_looked_at():
-    task = Task.parse(drill_task().document | {"available_tools": TASK["available_tools"]})
-    question = question_of(task)
-    assert question.roots == {"filesystem": "files", "sqlite": "sqlite"}
-    assert set(question.looked_at) <= question.roots.keys()
+    question = question_of(drill_task())
+    assert question.roots == {"filesystem": "files", "git": "repos", "sqlite": "sqlite"}
+    assert question.looked_at == ["filesystem", "git", "sqlite"]
 
 
 @pytest.mark.parametrize(
