@@ -115,6 +115,7 @@ def status_of(process):
     return dict(line.split(":\t", 1) for line in (process / "status").read_text(encoding="ascii").splitlines())
 
 
+@pytest.mark.needs("root")
 def test_what_it_gave_up(kind, waiting):
     process, ours = waiting
     settled = _until_filtered(process)
