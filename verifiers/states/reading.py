@@ -43,8 +43,9 @@ KINDS: Mapping[str, Reader] = {
     "sqlite": read_database,
 }
 """Namespace to what reads its states."""
-A_VALUE = 1
-"""Steps for each value of a document and each key in it: it is written down, read back, and made into what it means."""
+A_VALUE, A_FLOAT = 1, 3
+"""Steps for each value of a document and each key in it, and more for a fraction: all of it is written down, read back,
+and made into what it means."""
 A_COMMA, A_NUMBER, ROOM = 3, 25, 8192
 """Bytes between a value and the next, of a number or a constant, and for what stands around a document."""
 
@@ -111,9 +112,11 @@ def _weigh(state: NormalState, budget: Budget) -> None:
                 waiting += value.keys()
                 value = value.values()
             waiting += value
-        elif kind is float and not math.isfinite(value):
-            raise Spoiled("it has a number in it that is not finite")
         else:
+            if kind is float:
+                budget.step(A_FLOAT)
+                if not math.isfinite(value):
+                    raise Spoiled("it has a number in it that is not finite")
             size += A_NUMBER
         if size >= MAX_DOCUMENT - ROOM:
             raise Spoiled(f"its normal form is longer than {MAX_DOCUMENT} bytes")

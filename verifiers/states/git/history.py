@@ -23,7 +23,7 @@ from verifiers.language.quoting import quoted
 from verifiers.normal import NormalState
 from verifiers.states.budget import Budget
 
-A_COMMIT, AN_ENTRY = 2, 6  # steps
+A_COMMIT, AN_ENTRY = 2, 8  # steps
 MAX_HISTORIES = 20
 """That are remembered; each may hold every commit."""
 MAX_ENTRIES = 200_000

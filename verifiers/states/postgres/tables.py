@@ -38,7 +38,7 @@ _INTEGER, _NUMBER = re.compile(r"-?[0-9]{1,20}"), re.compile(r"-?[0-9]{1,4000}(\
 T = TypeVar("T")
 Cell: TypeAlias = str | int | bool | Decimal | None
 
-A_CELL, A_NUMBER = 2, 4  # steps
+A_CELL, A_NUMBER, A_DOCUMENT = 2, 4, 12  # steps
 A_DIGIT = 8
 """Digits of a number that are a step; what is calculated with them grows with their number alone."""
 
@@ -197,6 +197,7 @@ def shown(cell: Cell | Fraction) -> Any:
 
 
 def _is_document(cell: str, text: str, wanted: list[Any], budget: Budget) -> bool:
+    budget.step(A_DOCUMENT)
     budget.parse_json(cell)
     there = _document(cell)
     return json_equal(there, wanted) if there and wanted else cell == text
