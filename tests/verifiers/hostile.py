@@ -167,6 +167,12 @@ SQLITE: Made = {
         "INSERT INTO stock SELECT 1, '', 1e-300 FROM n",
     ),
     "table-of-600-columns.db": lambda: _schema(3, 600),
+    "schema-of-indexes-without-end.db": lambda: _database(
+        STOCK,
+        "PRAGMA writable_schema = ON",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) INSERT INTO sqlite_master "
+        "SELECT 'index', 'i' || i, 'stock', 2, 'CREATE INDEX i' || i || ' ON stock (id)' FROM n",
+    ),
     "schema-that-is-a-circle.db": lambda: _database(
         STOCK, "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 1 WHERE name = 'stock'"
     ),

@@ -18,7 +18,7 @@ MAX_EXTENSION = 8192
 """Bytes of a long name, or of an extended header."""
 MAX_ROW = 4
 """Such headers before an entry."""
-MAX_HEADERS = 30_000
+MAX_HEADERS = 22_000
 MAX_SQUARES = 500_000_000
 """Of the sizes of extended headers, summed up."""
 _EXTENDED = {

@@ -36,6 +36,8 @@ A_ROW = 2  # steps
 A_TABLE, A_COLUMN = 100, 6  # steps
 MAX_COLUMNS = 400
 """Of a table; SQLite compares each column's name with those before it."""
+MAX_ENTRIES = 5000
+"""Of the schema; SQLite goes through a table's indexes for each that it adds."""
 MAX_SCHEMA = 4 << 20
 MAX_STATEMENT = 256 << 10
 A_SCHEMA_STEP = 4  # bytes of the schema, which SQLite parses and keeps
@@ -61,10 +63,10 @@ def read_database(tree: Tree, budget: Budget) -> NormalState:
     data = recovered(node.data, journal, log, budget)
     if data and not data.startswith(MAGIC):
         raise Spoiled("the database file is not an SQLite database")
-    schema = schema_size(data, budget)
-    if schema > MAX_SCHEMA:
-        raise Spoiled(f"the database's schema is longer than {MAX_SCHEMA} bytes")
-    budget.step(schema // A_SCHEMA_STEP)
+    entries, size = schema_size(data, budget)
+    if entries > MAX_ENTRIES or size > MAX_SCHEMA:
+        raise Spoiled(f"the database's schema has more than {MAX_ENTRIES} entries or {MAX_SCHEMA} bytes")
+    budget.step(size // A_SCHEMA_STEP)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         reader = _Reader(connection, budget)
         with reader.reading():

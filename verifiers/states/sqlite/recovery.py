@@ -49,12 +49,12 @@ def recovered(data: bytes, journal: bytes, log: bytes, budget: Budget) -> bytes:
     return data
 
 
-def schema_size(data: bytes, budget: Budget) -> int:
-    """Give how many bytes the rows of the schema's table say that they have; each page counts once (fileformat2, 1.6).
+def schema_size(data: bytes, budget: Budget) -> tuple[int, int]:
+    """Give the rows of the schema's table, and the bytes that they say they have; each page counts once (fileformat2).
 
     SQLite parses all of them before it answers anything, so it has to be known before SQLite is asked.
     """
-    page, waiting, seen, total = page_size_of(data), [1], set(), 0
+    page, waiting, seen, rows, total = page_size_of(data), [1], set(), 0, 0
     while waiting:
         number = waiting.pop()
         if number in seen or not _is_page_size(page):
@@ -70,11 +70,12 @@ def schema_size(data: bytes, budget: Budget) -> int:
         places = [int.from_bytes(whole[at : at + 2], "big") for at in range(cells, min(cells + 2 * count, page - 1), 2)]
         budget.step(len(places))
         if kind == _LEAF:
+            rows += len(places)
             total += sum(_varint(whole, at) for at in places)
         else:
             ends = [start + 8, *places]
             waiting += [int.from_bytes(whole[at : at + 4], "big") for at in ends if 0 < at <= page - 4]
-    return total
+    return rows, total
 
 
 def _varint(data: bytes, at: int) -> int:
