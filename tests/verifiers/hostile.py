@@ -295,6 +295,15 @@ WORKBOOK: Made = {
         xl__worksheets__sheet1_xml=f'<worksheet xmlns="{"n" * 20_000}">' + "<row/>" * 2000 + "</worksheet>"
     ),
     "numbers-beyond-a-double.xlsx": _formulas("SUM(D1:D2)", "D1+D2", "MAX(D1,D2)", D1=1.7e308, D2=1.7e308),
+    "rows-of-4000-digits.xlsx": lambda: _parts(
+        xl__worksheets__sheet1_xml=f'<worksheet xmlns="{MAIN}"><sheetData><row r="{"9" * 4000}"/>'
+        + "<row><c><v>1</v></c></row>" * 500
+        + "</sheetData></worksheet>"
+    ),
+    "rows-before-the-first.xlsx": lambda: _parts(
+        xl__worksheets__sheet1_xml=f'<worksheet xmlns="{MAIN}"><sheetData><row r="-7"><c><v>1</v></c></row></sheetData>'
+        "</worksheet>"
+    ),
     "one-part-for-every-sheet.xlsx": _one_part_for_each_sheet,
 }
 

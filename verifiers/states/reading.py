@@ -43,9 +43,10 @@ KINDS: Mapping[str, Reader] = {
     "sqlite": read_database,
 }
 """Namespace to what reads its states."""
-A_VALUE, A_FLOAT = 1, 3
+A_VALUE, A_FLOAT = 1, 4
 """Steps for each value of a document and each key in it, and more for a fraction: all of it is written down, read back,
 and made into what it means."""
+MAX_BITS = 64
 A_COMMA, A_NUMBER, ROOM = 3, 25, 8192
 """Bytes between a value and the next, of a number or a constant, and for what stands around a document."""
 
@@ -93,7 +94,8 @@ def _weigh(state: NormalState, budget: Budget) -> None:
     """Count what writing a normal form down costs, and what reading it back does.
 
     Raises:
-        Spoiled: it is more than the budget has, or longer than a document may be, or has a number that is not finite.
+        Spoiled: it is more than the budget has, or longer than a document may be, or has a number that is not finite
+            or that no format has.
     """
     budget.step(A_VALUE * len(state.blobs))
     waiting, size = [state.document], 0
@@ -113,6 +115,8 @@ def _weigh(state: NormalState, budget: Budget) -> None:
                 value = value.values()
             waiting += value
         else:
+            if kind is int and value.bit_length() > MAX_BITS:
+                raise Spoiled(f"it has a number in it of more than {MAX_BITS} bits")
             if kind is float:
                 budget.step(A_FLOAT)
                 if not math.isfinite(value):

@@ -27,7 +27,7 @@ Where: TypeAlias = Mapping[str, Any]
 WHERE = {"type": "object", "additionalProperties": SCALAR, "minProperties": 1, "description": "object: column to value"}
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
-A_SUMMAND = 4  # steps
+A_SUMMAND = 6  # steps
 COLUMNS = {"type": "array", "items": NAME, "minItems": 1, "uniqueItems": True}
 ROWS = {
     "type": "array",
