@@ -8,7 +8,7 @@ from verifiers.states.postgres.tables import database_of, document_of
 from verifiers.states.snapshot_reader import document_in
 from verifiers.views import Tree
 
-A_TABLE, AN_ENTRY = 25, 12  # steps
+A_TABLE, AN_ENTRY, A_ROW = 25, 12, 4  # steps
 
 
 def read_tables(tree: Tree, budget: Budget) -> NormalState:
@@ -21,5 +21,5 @@ def read_tables(tree: Tree, budget: Budget) -> NormalState:
     base = database_of(document_in(tree, "postgres", budget))
     for table in base.tables:
         budget.step(A_TABLE + AN_ENTRY * (len(table.columns) + len(table.constraints) + len(table.indexes)))
-        budget.step(2 * len(table.rows))
+        budget.step(A_ROW * len(table.rows))
     return NormalState(document_of(base))

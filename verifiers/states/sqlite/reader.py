@@ -32,7 +32,7 @@ FILE = "main.db"
 MACHINE_STEPS = 1000
 """Steps of SQLite's virtual machine between two looks at the budget."""
 A_LOOK = 50  # steps for so many of the machine's
-A_ROW = 2  # steps
+A_ROW = 3  # steps
 A_TABLE, A_COLUMN = 100, 6  # steps
 MAX_COLUMNS = 400
 """Of a table; SQLite compares each column's name with those before it."""
