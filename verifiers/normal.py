@@ -23,10 +23,14 @@ from verifiers.errors import Malformed
 
 MAGIC = b"quarterturn/normal/v1\n"
 LENGTH = 8
-MAX_HEADER = 128 << 20
-MAX_BYTES = 256 << 20
+MAX_HEADER = 64 << 20
+MAX_BYTES = 192 << 20
+MAX_DOCUMENT = 24 << 20
+"""Bytes of one namespace's document as it is written; `verifiers.states.reading` holds to it by counting."""
 MAX_SENTENCE = 1000
 """Characters of `unreadable` and `missing`."""
+A_PLACE = 64 << 10
+"""Bytes that are kept free for the namespaces that do not fit."""
 
 _FIELDS = ("document", "unreadable", "missing", "steps", "bytes", "blobs")
 
@@ -53,29 +57,42 @@ class NormalState:
 
 
 def encode(states: Mapping[str, NormalState]) -> bytes:
-    """Write normal forms, by namespace.
+    """Write normal forms, by namespace; from the first that does not fit into the caps on, they are unreadable.
 
     Raises:
-        Malformed: together they are larger than the caps.
-        ValueError: a document holds something else than plain JSON values, or a number that is not finite.
+        TypeError, ValueError: a document holds something else than plain JSON values, or a number that is not finite.
+            No reader makes such a document.
     """
-    header = _written(
+    blobs: list[bytes] = []
+    headers, header_room, room = [b"{"], MAX_HEADER, MAX_BYTES
+    for name, state in states.items():
+        start = (b"," if len(headers) > 1 else b"") + _written(name) + b":"
+        header = start + _written_state(state)
+        size = sum(map(len, state.blobs))
+        if len(header) > header_room - A_PLACE or len(header) + size > room - A_PLACE:
+            sentence = f"the normal forms are larger than {MAX_HEADER} bytes of header, or {MAX_BYTES} in all"
+            header = start + _written_state(NormalState(unreadable=sentence, steps=state.steps, bytes=state.bytes))
+            header_room = room = 0
+        else:
+            header_room, room = header_room - len(header), room - len(header) - size
+            blobs += state.blobs
+        headers.append(header)
+    headers.append(b"}")
+    length = sum(map(len, headers))
+    return b"".join([MAGIC, length.to_bytes(LENGTH, "big"), *headers, *blobs])
+
+
+def _written_state(state: NormalState) -> bytes:
+    return _written(
         {
-            name: {
-                "document": state.document,
-                "unreadable": state.unreadable[:MAX_SENTENCE],
-                "missing": state.missing[:MAX_SENTENCE],
-                "steps": state.steps,
-                "bytes": state.bytes,
-                "blobs": [len(blob) for blob in state.blobs],
-            }
-            for name, state in states.items()
+            "document": state.document,
+            "unreadable": state.unreadable[:MAX_SENTENCE],
+            "missing": state.missing[:MAX_SENTENCE],
+            "steps": state.steps,
+            "bytes": state.bytes,
+            "blobs": [len(blob) for blob in state.blobs],
         }
     )
-    blobs = [blob for state in states.values() for blob in state.blobs]
-    if len(header) > MAX_HEADER or len(header) + sum(map(len, blobs)) > MAX_BYTES:
-        raise Malformed(f"the normal form is larger than {MAX_HEADER} bytes of header, or {MAX_BYTES} in all")
-    return b"".join([MAGIC, len(header).to_bytes(LENGTH, "big"), header, *blobs])
 
 
 def decode(data: bytes) -> dict[str, NormalState]:

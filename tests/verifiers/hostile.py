@@ -161,6 +161,18 @@ SQLITE: Made = {
     "numbers-beyond-a-double.db": lambda: _database(
         STOCK, "INSERT INTO stock VALUES (1, 'lamp', 1.7e308), (2, 'lamp', 1.7e308), (3, 'desk', 9e999)"
     ),
+    "rows-of-nothing.db": lambda: _database(
+        "CREATE TABLE stock (id, item, price)",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000) "
+        "INSERT INTO stock SELECT 1, '', 1e-300 FROM n",
+    ),
+    "table-of-600-columns.db": lambda: _schema(3, 600),
+    "schema-of-indexes-without-end.db": lambda: _database(
+        STOCK,
+        "PRAGMA writable_schema = ON",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) INSERT INTO sqlite_master "
+        "SELECT 'index', 'i' || i, 'stock', 2, 'CREATE INDEX i' || i || ' ON stock (id)' FROM n",
+    ),
     "schema-that-is-a-circle.db": lambda: _database(
         STOCK, "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 1 WHERE name = 'stock'"
     ),
@@ -170,6 +182,12 @@ SQLITE: Made = {
         change=lambda data: data.replace(b"zzz", b"z\xff\xfe").replace(b"yyy", b"\xffy\xff"),
     ),
 }
+
+
+def _schema(tables: int, columns: int) -> bytes:
+    return _database(
+        STOCK, *(f"CREATE TABLE t{n} ({','.join(f'c{at}' for at in range(columns))})" for n in range(tables))
+    )
 
 
 def _snapshot(document: object) -> Callable[[], bytes]:
@@ -188,6 +206,9 @@ def _stock(price: str | None, **change: Any) -> Callable[[], bytes]:
 
 
 POSTGRES: Made = {
+    "documents-of-brackets.json": _stock("[" * 60_000 + "]" * 4),
+    "numbers-of-999-places.json": _stock("1", rows=[["1", "lamp", f"{n}e-999"] for n in range(2500)]),
+    "text-that-is-six-times-as-long-when-written.json": _stock("1", rows=[["1", "\x7f" * 15_000, "1"]]),
     "numeric-of-400-digits-and-a-half.json": _stock("1" + "0" * 400 + ".5"),
     "numeric-of-8000-digits.json": _stock("9" * 4000 + "." + "9" * 4000),
     "row-that-is-too-short.json": _stock("1", rows=[["1"]]),
@@ -202,6 +223,10 @@ def _keys(**keys: Any) -> Callable[[], bytes]:
 
 
 REDIS: Made = {
+    "members-without-end.json": _keys(
+        scores={"type": "zset", "value": dict.fromkeys(map(str, range(5000)), "1"), "left": None}
+    ),
+    "string-of-lists.json": _keys(profile={"type": "string", "value": "[" + "[]," * 30_000 + "1]", "left": None}),
     "hash-in-a-hash.json": _keys(**{"user:1": {"type": "hash", "value": {"city": {"a": []}}, "left": None}}),
     "score-that-is-no-number.json": _keys(scores={"type": "zset", "value": {"ann": "nan"}, "left": None}),
     "stream-of-lists.json": _keys(events={"type": "stream", "value": [["1-0", [["a"], [[]]]]], "left": None}),
@@ -270,6 +295,15 @@ WORKBOOK: Made = {
         xl__worksheets__sheet1_xml=f'<worksheet xmlns="{"n" * 20_000}">' + "<row/>" * 2000 + "</worksheet>"
     ),
     "numbers-beyond-a-double.xlsx": _formulas("SUM(D1:D2)", "D1+D2", "MAX(D1,D2)", D1=1.7e308, D2=1.7e308),
+    "rows-of-4000-digits.xlsx": lambda: _parts(
+        xl__worksheets__sheet1_xml=f'<worksheet xmlns="{MAIN}"><sheetData><row r="{"9" * 4000}"/>'
+        + "<row><c><v>1</v></c></row>" * 500
+        + "</sheetData></worksheet>"
+    ),
+    "rows-before-the-first.xlsx": lambda: _parts(
+        xl__worksheets__sheet1_xml=f'<worksheet xmlns="{MAIN}"><sheetData><row r="-7"><c><v>1</v></c></row></sheetData>'
+        "</worksheet>"
+    ),
     "one-part-for-every-sheet.xlsx": _one_part_for_each_sheet,
 }
 
@@ -280,6 +314,7 @@ def _event(*lines: str) -> Callable[[], bytes]:
 
 
 CALENDAR: Made = {
+    "text-of-escapes.ics": _event("SUMMARY:Plan" + "\\n" * 40_000),
     "day-before-the-first-year.ics": _event("SUMMARY:Plan", "DTSTART:00010101T000000Z", "DURATION:-P99999W"),
     "digits-of-another-script.ics": _event("SUMMARY:Plan", "DTSTART:\u0662\u0660\u0662\u0666\u0660\u0661\u0660\u0665"),
     "quotes-that-never-end.ics": _event("SUMMARY:Plan", "DTSTART" + ';A="' * 2000 + ":20260105"),
@@ -302,6 +337,9 @@ MAILBOX: Made = {
     "content-type-of-many-quotes.eml": _with('Content-Type: text/plain; a="' + ";" * 20_000),
     "encoded-words-without-end.eml": _with("Subject: " + "=?utf-8?q?=C3=A9?= " * 1300),
     "parts-within-parts.eml": lambda: _nested(120),
+    "parameters-of-a-file-name.eml": _with(
+        "Subject: x\nContent-Type: text/plain" + "".join(f"; a*{n}=b" for n in range(400))
+    ),
     "punycode-subject.eml": _with(f"Subject: =?punycode?q?{'a' * 9000}-{'b' * 20_000}?="),
     "punycode-text.eml": _with("Subject: x\nContent-Type: text/plain; charset=punycode", "a-" + "b" * 60_000),
 }
@@ -312,6 +350,16 @@ def _lines(*lines: str) -> Callable[[], bytes]:
 
 
 GRAPH: Made = {
+    "observations-that-are-nearly-the-same.jsonl": _lines(
+        json.dumps(
+            {
+                "type": "entity",
+                "name": "Ann",
+                "entityType": "a",
+                "observations": ["a" * 60 + str(n) for n in range(900)],
+            }
+        )
+    ),
     "entity-of-numbers.jsonl": _lines('{"type": "entity", "name": 1e999, "entityType": "a", "observations": []}'),
     "lists-without-end.jsonl": _lines("[" * 20_000),
     "number-of-5000-digits.jsonl": _lines('{"type": "entity", "name": ' + "9" * 5000 + "}"),
@@ -335,6 +383,7 @@ def _issues(document: dict[str, Any]) -> Any:
 
 
 FORGE: Made = {
+    "accounts-without-end.json": _forge(lambda document: document["users"].update({str(n): {} for n in range(5000)})),
     "issue-number-of-4000-digits.json": lambda: _forge(lambda document: None)().replace(
         b'"number": 1,', b'"number": ' + b"9" * 4000 + b","
     ),
@@ -343,7 +392,36 @@ FORGE: Made = {
     "pull-request-of-lists.json": _forge(lambda document: _issues(document)["2"]["pull"].update(head=[[]])),
 }
 
+
+def _header(kind: bytes, size: bytes, name: bytes = b"a") -> bytes:
+    """Give the header of an entry of a tar."""
+    head = name.ljust(100, b"\0") + b"0000644\0" + b"0000000\0" * 2 + size + b"00000000000\0" + b" " * 8 + kind
+    head = head.ljust(257, b"\0") + b"ustar\x0000"
+    head = head.ljust(512, b"\0")
+    return head[:148] + b"%06o\0 " % sum(head) + head[156:]
+
+
+def _tar(*headers: tuple[bytes, bytes]) -> bytes:
+    """Give a tar of these entries, each its kind and what is in it."""
+    parts = [
+        _header(kind, b"%011o\0" % len(data)) + data.ljust(-len(data) % 512 + len(data), b"\0")
+        for kind, data in headers
+    ]
+    return b"".join(parts) + bytes(1024)
+
+
+ARCHIVES: Made = {
+    "file-of-a-negative-size": lambda: _header(b"0", b"\xff" * 12) + bytes(1024),
+    "long-names-of-long-names": lambda: _tar(*[(b"L", b"a\0")] * 90, (b"0", b"x")),
+    "extended-header-of-digits": lambda: _tar((b"x", b"1" * 60_000), (b"0", b"x")),
+    "sparse-map-without-end": lambda: _tar(
+        (b"x", b"22 GNU.sparse.minor=0\n22 GNU.sparse.major=1\n"), (b"0", b"1" * 60_000)
+    ),
+}
+"""Tars that are refused before anybody reads what is in them; no files, because no server keeps them."""
+
 FILES: Made = {
+    "names-that-are-six-times-as-long-when-written.tar": lambda: tree_of({"\x7f" * 200: b"", "a": b""}).to_tar(),
     "json-of-an-infinity.json": lambda: b'{"n": [Infinity, 1e999]}',
     "json-of-lists-without-end.json": lambda: b'{"n": ' + b"[" * 20_000,
     "name-that-is-not-utf-8.tar": lambda: tree_of({"out/a\udcff\u2028.txt": b"\xff", "a": b"\xff\xfe\n" * 50}).to_tar(),

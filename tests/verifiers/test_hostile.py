@@ -3,7 +3,10 @@
 import json
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +15,13 @@ from hypothesis import strategies as st
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import parse
+from verifiers.language.values import exact_sum
 from verifiers.language.verdict import Verdict
-from verifiers.normal import decode, encode
-from verifiers.states import READERS
-from verifiers.states.budget import MAX_BYTES, MAX_STEPS
-from verifiers.states.reading import KINDS, read
+from verifiers.normal import MAX_DOCUMENT, MAX_SENTENCE, NormalState, decode, encode
+from verifiers.states import READERS, reading
+from verifiers.states.budget import MAX_BYTES, MAX_STEPS, Budget
+from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.reading import KINDS, read, read_all
 from verifiers.views import Node, Tree
 
 from . import hostile
@@ -170,3 +175,82 @@ def test_who_judges_holds_no_reader():
     loaded = set(done.stdout.split())
     assert not loaded & {*READERS, "xml.etree.ElementTree", "zoneinfo"}
     assert {"verifiers.states.git.history", "verifiers.states.workbook.book"} <= loaded
+
+
+# --- what judging costs ----------------------------------------------------------------------------------------------
+
+ROWS = {"postgres.rowExists": {"table": "stock", "where": {"price": 1.5}}}
+
+
+def stock(*prices, base="numeric"):
+    columns = {"stock": [["id", "integer primary key"], ["price", base]]}
+    tree = postgres_database(columns, {"stock": [[str(n), price] for n, price in enumerate(prices)]}).states["postgres"]
+    return {"postgres": read("postgres", tree)}
+
+
+def cost(document, states, answer=None):
+    """Judge a predicate, and say how many steps that took."""
+    spent = []
+    with mock.patch.object(Budget, "step", autospec=True, side_effect=lambda _, number=1: spent.append(number)):
+        found = evaluate(parse(document), states, answer)
+    assert found.verdict is not Verdict.UNKNOWN, found.found
+    return sum(spent)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4000), st.integers(0, 4000), st.sampled_from(["", "e999", "e-999"]))))
+@settings(max_examples=30, deadline=None)
+def test_numbers_of_a_capped_text_cost_steps_that_grow_with_their_digits(shapes):
+    texts = ["9" * before + ("." + "3" * after if after else "") + end for before, after, end in shapes]
+    spent = cost({"postgres.sumEquals": {"table": "stock", "column": "price", "value": 1}}, stock(*texts))
+    assert spent >= sum(map(len, texts)) // 10
+    assert exact_sum(map(Decimal, texts)) == sum(map(Fraction, texts), Fraction(0))
+
+
+def test_what_a_probe_has_made_of_a_state_is_there_for_the_next():
+    states = stock(*["9" * 400] * 50)
+    single = cost(ROWS, states)
+    assert cost({"all": [ROWS] * 30}, states) < 8 * single
+
+
+def test_the_end_of_the_budget_counts_against_the_state_and_the_verdict_is_known():
+    states = stock(*["1.5"] * 3000)
+    for document in ({"all": [ROWS] * 400}, {"all": [{"not": ROWS}] * 400}):
+        assert evaluate(parse(document), states).verdict is Verdict.FALSE
+    assert evaluate(parse({"all": [ROWS] * 10}), states).verdict is Verdict.TRUE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("1e999999999", "1e1000000", "-1e-999999999", "\u0661", "9" * 5000, "[1e999]", "[" * 60_000, "\ud800", "NaN"),
+        *("\u00bd", "1," * 30_000, "\u2212" * 60_000, '{"a": ' * 300, "1e999 " * 10_000, "1." * 30_000),
+    ],
+)
+def test_an_answer_of_any_kind_is_judged(text):
+    for name in (name for name in CATALOGUE if name.startswith("answer.")):
+        document = {name: dict(CATALOGUE[name].example.arguments)}
+        assert 0 < cost({"all": [document] * 100}, {}, text) < MAX_STEPS
+
+
+def test_states_share_a_budget():
+    left = {"redis": STATES["redis"][0], "postgres": STATES["postgres"][0]}
+    alone = sum(read(kind, tree).steps for kind, tree in left.items())
+    assert sum(state.steps for state in read_all(left).values()) == alone
+    with mock.patch.object(reading, "Budget", return_value=Budget(alone - 1)):
+        assert [bool(state.unreadable) for state in read_all(left).values()] == [False, True]
+
+
+@pytest.mark.parametrize("text", ["x", "\x7f", "\u00e9", "\U00010000", '"', "\udcff"])
+def test_what_was_read_fits_into_its_text(text):
+    for letters in (1_900_000, 2_500_000, 26_000_000):
+        document = {"keys": {"a": {"type": "string", "value": text * letters, "left": None}}}
+        data = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        state = read("redis", Tree({"snapshot.json": Node("file", data)}))
+        assert len(encode({"redis": state})) <= MAX_DOCUMENT + MAX_SENTENCE
+        assert state.unreadable or letters < 26_000_000
+
+
+def test_states_that_do_not_fit_together_are_unreadable_and_the_others_are_not():
+    one = NormalState(["x" * (MAX_DOCUMENT - 100)])
+    there = decode(encode(dict.fromkeys("abcd", one)))
+    assert [there[name].unreadable == "" for name in "abcd"] == [True, True, False, False]

@@ -8,8 +8,10 @@ import tarfile
 import pytest
 
 from verifiers.errors import Malformed
-from verifiers.states.archive import tree_from_tar
+from verifiers.states.archive import MAX_HEADERS, tree_from_tar
 from verifiers.views import DIRECTORY, Node, Tree, tree_of
+
+from . import hostile
 
 
 def archive(*members):
@@ -116,3 +118,15 @@ def test_a_tree_can_be_moved_and_cut():
     assert list(tree.under("x/y")) == ["x", "x/y", "x/y/a", "x/y/a/b", "x/y/a/b/c", "x/y/a/bc"]
     assert tree.children("a") == ["b", "bc"]
     assert tree.children("") == ["a"]
+
+
+@pytest.mark.parametrize("name", hostile.ARCHIVES)
+def test_a_tar_that_costs_more_than_it_is_long_is_refused(name):
+    with pytest.raises(Malformed, match="the state"):
+        tree_from_tar(io.BytesIO(hostile.ARCHIVES[name]()))
+
+
+def test_names_that_are_long_are_read():
+    tree = tree_of({f"{'x' * 200}/{number}-\u00e9": b"" for number in range(50)})
+    assert dict(tree_from_tar(io.BytesIO(tree.to_tar()))) == dict(tree)
+    assert 2 * len(tree) < MAX_HEADERS

@@ -42,7 +42,15 @@ def _given(context: Context) -> str:
         raise Lacking("the agent gave no answer")
     if len(context.answer) > MAX_ANSWER:
         raise Spoiled(f"the answer is longer than {MAX_ANSWER} letters")
+    context.budget.parse(len(context.answer))
     return context.answer.strip()
+
+
+def _document(answer: str) -> Any:
+    try:
+        return parse_json(answer)
+    except ValueError:
+        raise Lacking(f"the answer is not JSON: {quoted(answer)}") from None
 
 
 def numbers_in(text: str) -> set[Fraction]:
@@ -106,7 +114,7 @@ def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False)
 def number(context: Context, value: float, tolerance: float = 0) -> Finding:
     """Exactly one number occurs in the answer, and it is this one, within the tolerance (0 if none is given)."""
     answer = _given(context)
-    found = numbers_in(answer)
+    found = context.once("answer numbers", lambda: numbers_in(answer))
     if len(found) != 1:
         raise Lacking(f"the answer has {len(found)} different numbers in it: {quoted(answer)}")
     return Finding(near(next(iter(found)), value, tolerance), f"the answer is {quoted(answer)}")
@@ -140,7 +148,7 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
     """
     answer = _given(context)
     fold = _folded(ignore_case)
-    there = items_in(answer)
+    there = context.once("answer items", lambda: items_in(answer))
     same = {fold(item) for item in there} == {fold(item.strip()) for item in items}
     return Finding(same, f"the answer names {listed(there)}")
 
@@ -156,7 +164,7 @@ def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = Fal
     """The answer is a list of just these items, in this order; written as for `answer.set`."""
     answer = _given(context)
     fold = _folded(ignore_case)
-    there = items_in(answer)
+    there = context.once("answer items", lambda: items_in(answer))
     same = [fold(item) for item in there] == [fold(item.strip()) for item in items]
     return Finding(same, f"the answer names {listed(there)}")
 
@@ -170,8 +178,5 @@ def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = Fal
 def json_value(context: Context, value: Any) -> Finding:
     """The whole answer is JSON, and its value is this one; compared as in `filesystem.fileJsonEquals`."""
     answer = _given(context)
-    try:
-        there = parse_json(answer)
-    except ValueError:
-        raise Lacking(f"the answer is not JSON: {quoted(answer)}") from None
+    there = context.once("answer json", lambda: _document(answer))
     return Finding(json_equal(there, value), f"the answer is {quoted(answer)}")

@@ -1,4 +1,4 @@
-"""What one evaluation shares between its probes: the normal forms, and what was made of them.
+"""What one evaluation shares between its probes: the normal forms, what was made of them, and what judging may cost.
 
 A database's tables are made once however many predicates ask about them. Whether making them worked or failed, the next
 probe gets the same outcome.
@@ -11,12 +11,16 @@ from typing import TypeVar, cast
 
 from verifiers.errors import Spoiled, Unreadable, VerifierError
 from verifiers.normal import NormalState
+from verifiers.states.budget import MAX_JUDGED, Budget
 
 T = TypeVar("T")
 
 
 class Context:
-    """The normal forms, the answer and a cache.
+    """The normal forms, the answer, a cache and a budget.
+
+    The budget is in steps of some half a microsecond. Where it ends, what was left is too large to be judged, and that
+    counts against whoever left it.
 
     Args:
         states: the normal form of each namespace; one that is not there could not be read for a reason of ours.
@@ -27,6 +31,7 @@ class Context:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
         self.answer = answer
+        self.budget = Budget(MAX_JUDGED, what="judging")
 
     def state(self, namespace: str) -> NormalState:
         """Give a namespace's normal form, which has a document.

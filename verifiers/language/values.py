@@ -7,6 +7,7 @@ equals a text. A tolerance is always explicit.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -14,6 +15,8 @@ from verifiers.language.quoting import quoted
 
 Number: TypeAlias = int | float
 SNIPPET = 40
+_EXACT = Context(prec=20_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+"""Has digits for sums of whatever a cell holds; a sum that it had to round would raise, and never be wrong."""
 
 
 def exact(number: Number) -> Fraction:
@@ -25,15 +28,15 @@ def exact(number: Number) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
-def exact_sum(numbers: Iterable[Number]) -> Fraction:
-    """Add numbers up without rounding."""
-    whole, rest = 0, Fraction(0)
+def exact_sum(numbers: Iterable[Number | Decimal]) -> Fraction:
+    """Add numbers up without rounding, as decimals: fractions would look for a common divisor at each of them."""
+    whole, rest = 0, Decimal(0)
     for number in numbers:
         if isinstance(number, int):
             whole += number
         else:
-            rest += exact(number)
-    return whole + rest
+            rest = _EXACT.add(rest, Decimal(repr(number)) if isinstance(number, float) else number)
+    return whole + Fraction(rest)
 
 
 def near(left: Fraction, right: Number, tolerance: Number = 0) -> bool:
@@ -61,9 +64,7 @@ def json_equal(left: Any, right: Any) -> bool:
 
 def cell_equal(cell: object, value: object) -> bool:
     """Compare a table's cell with a JSON scalar: by type and value, null equals null, and a blob equals nothing."""
-    if is_number(cell) and is_number(value):
-        return cell == value
-    return type(cell) is type(value) and cell == value
+    return cell == value and (type(cell) is type(value) or (is_number(cell) and is_number(value)))
 
 
 def at_pointer(value: Any, pointer: str) -> Any:

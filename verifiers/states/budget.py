@@ -2,7 +2,8 @@
 
 A *step* is one thing that a reader handles: a line, a cell, an object, a header, or `A_STEP` bytes that it parses. A
 *byte* is one that was unpacked or kept. Nothing here knows a clock. The caps are many times what the end states of
-tasks need, and so low that reading ends within some two seconds of processor time, whatever the bytes are.
+tasks need, and so low that reading ends within some 1.2 seconds of processor time, whatever the bytes are, with writing
+the normal form down and reading it back. Judging has a budget of its own, for all probes together.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 from verifiers.errors import Spoiled
 
 MAX_STEPS = 2_000_000
-MAX_BYTES = 256 << 20
+MAX_BYTES = 128 << 20
+MAX_JUDGED = 2_000_000
+"""Steps of all probes of a predicate together; what is left after them counts against the state."""
 A_STEP = 32
 """Bytes of a text that are parsed for one step."""
+_MARKS = '"[{,:'
 
 
 class BudgetSpent(Spoiled):
@@ -20,10 +24,10 @@ class BudgetSpent(Spoiled):
 
 
 class Budget:
-    """A count of steps and bytes that ends at its caps."""
+    """A count of steps and bytes that ends at its caps; `what` is what it is spent on, for the message."""
 
-    def __init__(self, steps: int = MAX_STEPS, size: int = MAX_BYTES) -> None:
-        self.max_steps, self.max_bytes = steps, size
+    def __init__(self, steps: int = MAX_STEPS, size: int = MAX_BYTES, what: str = "reading") -> None:
+        self.max_steps, self.max_bytes, self.what = steps, size, what
         self.steps = self.bytes = 0
 
     def step(self, number: int = 1) -> None:
@@ -35,7 +39,7 @@ class Budget:
         self.steps += number
         if self.steps > self.max_steps:
             self.steps = self.max_steps
-            raise BudgetSpent(f"reading it needs more than {self.max_steps} steps")
+            raise BudgetSpent(f"{self.what} it needs more than {self.max_steps} steps")
 
     def keep(self, size: int) -> None:
         """Count bytes that are unpacked or kept.
@@ -46,7 +50,7 @@ class Budget:
         self.bytes += size
         if self.bytes > self.max_bytes:
             self.bytes = self.max_bytes
-            raise BudgetSpent(f"reading it needs more than {self.max_bytes} bytes")
+            raise BudgetSpent(f"{self.what} it needs more than {self.max_bytes} bytes")
 
     def parse(self, size: int) -> None:
         """Count the steps of parsing so many bytes.
@@ -56,12 +60,16 @@ class Budget:
         """
         self.step(1 + size // A_STEP)
 
-    def parse_json(self, data: bytes) -> None:
+    def parse_json(self, data: bytes | str) -> None:
         """Count the steps of parsing a JSON text, by what it may hold.
 
         Raises:
             BudgetSpent: it is more than the budget has.
         """
-        self.keep(len(data))
+        if isinstance(data, str):
+            marks = [data.count(mark) for mark in _MARKS]
+        else:
+            self.keep(len(data))
+            marks = [data.count(mark.encode()) for mark in _MARKS]
         self.parse(len(data))
-        self.step(data.count(b"[") + data.count(b"{") + data.count(b",") // 4)
+        self.step(sum(marks) // 2 + marks[0] // 2)

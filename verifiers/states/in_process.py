@@ -8,7 +8,7 @@ from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import Predicate, namespaces
 from verifiers.language.verdict import Evidence
 from verifiers.normal import NormalState
-from verifiers.states.reading import KINDS, read
+from verifiers.states.reading import KINDS, read_all
 from verifiers.views import Tree, Views
 
 
@@ -26,4 +26,4 @@ def judge(predicate: Predicate, views: Views, seed: Mapping[str, Tree] | None = 
 
 
 def _read(states: Mapping[str, Tree], looked_at: set[str]) -> dict[str, NormalState]:
-    return {name: read(name, tree) for name, tree in states.items() if name in looked_at and name in KINDS}
+    return read_all({name: tree for name, tree in states.items() if name in looked_at and name in KINDS})

@@ -7,12 +7,14 @@ read afterwards: `read` opens no file, starts no process and makes no folder. A 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
 from verifiers.errors import Spoiled, Unreadable
-from verifiers.normal import NormalState
+from verifiers.normal import MAX_DOCUMENT, NormalState
 from verifiers.states.budget import Budget
 from verifiers.states.calendar.reader import read_calendars
 from verifiers.states.files.reader import read_files
@@ -41,6 +43,22 @@ KINDS: Mapping[str, Reader] = {
     "sqlite": read_database,
 }
 """Namespace to what reads its states."""
+A_VALUE, A_FLOAT = 1, 4
+"""Steps for each value of a document and each key in it, and more for a fraction: all of it is written down, read back,
+and made into what it means."""
+MAX_BITS = 64
+A_COMMA, A_NUMBER, ROOM = 3, 25, 8192
+"""Bytes between a value and the next, of a number or a constant, and for what stands around a document."""
+
+
+def read_all(trees: Mapping[str, Tree]) -> dict[str, NormalState]:
+    """Read what several namespaces hold, on one budget: what one of them costs is not there for the others.
+
+    Raises:
+        KeyError: there is no such namespace.
+    """
+    budget = Budget()
+    return {name: read(name, tree, budget) for name, tree in trees.items()}
 
 
 def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalState:
@@ -52,18 +70,57 @@ def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalStat
     Args:
         namespace: one of `KINDS`.
         tree: the files that its server left, from the server's own folder on.
-        budget: what reading may cost; by default the caps in `verifiers.states.budget`.
+        budget: what reading may cost; by default the caps in `verifiers.states.budget`. A state says what it has
+            taken from it.
 
     Raises:
         KeyError: there is no such namespace.
     """
     reader, budget = KINDS[namespace], budget or Budget()
+    steps, size = budget.steps, budget.bytes
     try:
         state = reader(tree, budget)
+        _weigh(state, budget)
     except Spoiled as error:
         state = NormalState(unreadable=str(error))
     except Unreadable as error:
         state = NormalState(missing=str(error))
     except Exception as error:  # whatever a hostile state finds in a reader
         state = NormalState(unreadable=f"its reader broke on it ({type(error).__name__})")
-    return replace(state, steps=budget.steps, bytes=budget.bytes)
+    return replace(state, steps=budget.steps - steps, bytes=budget.bytes - size)
+
+
+def _weigh(state: NormalState, budget: Budget) -> None:
+    """Count what writing a normal form down costs, and what reading it back does.
+
+    Raises:
+        Spoiled: it is more than the budget has, or longer than a document may be, or has a number that is not finite
+            or that no format has.
+    """
+    budget.step(A_VALUE * len(state.blobs))
+    waiting, size = [state.document], 0
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if kind is str:
+            if len(value) < MAX_DOCUMENT:
+                size += len(encode_basestring_ascii(value))
+            else:
+                size = MAX_DOCUMENT
+        elif kind is list or kind is dict:
+            budget.step(A_VALUE * len(value) * (1 if kind is list else 2))
+            size += A_COMMA * len(value) * (1 if kind is list else 2)
+            if kind is dict:
+                waiting += value.keys()
+                value = value.values()
+            waiting += value
+        else:
+            if kind is int and value.bit_length() > MAX_BITS:
+                raise Spoiled(f"it has a number in it of more than {MAX_BITS} bits")
+            if kind is float:
+                budget.step(A_FLOAT)
+                if not math.isfinite(value):
+                    raise Spoiled("it has a number in it that is not finite")
+            size += A_NUMBER
+        if size >= MAX_DOCUMENT - ROOM:
+            raise Spoiled(f"its normal form is longer than {MAX_DOCUMENT} bytes")

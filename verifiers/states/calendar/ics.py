@@ -41,6 +41,7 @@ def read_item(data: bytes, budget: Budget | None = None) -> Item:
     budget = budget or Budget()
     budget.parse(len(data))
     budget.step(A_FILE + A_LINE * data.count(b"\n") + data.count(b";"))
+    budget.step(data.count(b"\\") // 2 + data.count(b'"') // 16)
     if len(data) > MAX_BYTES:
         raise Spoiled(f"a file of the calendar is longer than {MAX_BYTES} bytes")
     try:

@@ -17,6 +17,7 @@ from verifiers.errors import Lacking, Spoiled
 from verifiers.language.context import Context
 from verifiers.language.quoting import listed
 from verifiers.language.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.states.budget import Budget
 from verifiers.states.calendar.entries import Entry, open_calendars
 from verifiers.states.calendar.examples import calendars
 from verifiers.states.calendar.items import Item, normal
@@ -24,6 +25,7 @@ from verifiers.states.calendar.items import Item, normal
 Span: TypeAlias = tuple[datetime.datetime, datetime.datetime]
 
 MAX_PAIRS = 500_000
+AN_ENTRY, A_PAIR = 10, 1  # steps
 DAY = {"type": "string", "pattern": r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$", "description": "day, as `2026-01-05`"}
 MOMENT = {
     "type": "string",
@@ -127,6 +129,7 @@ def event_moved(context: Context, uid: str, start: str, end: str, calendar: str 
 def attendees_are(context: Context, summary: str, attendees: Sequence[str], calendar: str | None = None) -> Finding:
     """There is one event of this title, and these are invited to it and nobody else; case does not count."""
     item = _only(context, "event", summary, calendar)
+    context.budget.step(len(item.attendees))
     return Finding(sorted(item.attendees) == sorted(map(str.lower, attendees)), f"invited are {listed(item.attendees)}")
 
 
@@ -226,7 +229,7 @@ def no_overlap(context: Context, calendar: str | None = None, day: str | None = 
     if day is not None:
         first = _day(day)
         spans = [span for span in spans if _overlap(span, (first, first + datetime.timedelta(days=1)))]
-    clashes = _clashes(spans)
+    clashes = _clashes(spans, context.budget)
     return Finding(clashes == 0, f"of {len(spans)} events {clashes} pairs overlap")
 
 
@@ -297,6 +300,7 @@ def todo_count(context: Context, count: int, calendar: str | None = None, status
 
 def _entries(context: Context, kind: str, calendar: str | None) -> list[Entry]:
     entries = open_calendars(context)
+    context.budget.step(AN_ENTRY * len(entries))
     return [entry for entry in entries if entry.item.kind == kind and calendar in {None, entry.calendar}]
 
 
@@ -346,11 +350,11 @@ def _overlap(left: Span, right: Span) -> bool:
     )
 
 
-def _clashes(spans: Sequence[Span]) -> int:
+def _clashes(spans: Sequence[Span], budget: Budget) -> int:
     """Count the pairs of spans that overlap.
 
     Raises:
-        Spoiled: too many begin before others end to look at each pair.
+        Spoiled: too many begin before others end to look at each pair, or the budget ends.
     """
     clashes = looked_at = 0
     ordered = sorted(spans)
@@ -359,6 +363,7 @@ def _clashes(spans: Sequence[Span]) -> int:
             if right[0] >= left[1] and right[0] > left[0]:
                 break
             looked_at += 1
+            budget.step(A_PAIR)
             if looked_at > MAX_PAIRS:
                 raise Spoiled(f"more than {MAX_PAIRS} pairs of events may be at the same time")
             clashes += _overlap(left, right)

@@ -21,6 +21,7 @@ from verifiers.states.files.examples import files
 from verifiers.views import Tree
 
 FOLDER = {**PATH, "pattern": rf"^\.$|{PATH['pattern']}", "description": "relative path, or `.` for the root"}
+BYTES, AN_ENTRY = 128, 1  # bytes of a file for a step, and steps for an entry of the tree
 SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 in 64 lower-case hex digits"}
 POINTER = {"type": "string", "pattern": "^(/[^~/]*(~[01][^~/]*)*)*$", "description": "JSON pointer (RFC 6901)"}
 
@@ -51,9 +52,11 @@ def _is_folder(tree: Tree, path: str) -> bool:
 def _data(context: Context, path: str) -> bytes:
     """Give the content of the regular file at a path."""
     tree = open_files(context)
+    context.budget.step(AN_ENTRY * len(tree))
     node = tree.get(path)
     if node is None or node.kind != "file":
         raise Lacking(_what(tree, path))
+    context.budget.step(len(node.data) // BYTES)
     return node.data
 
 
@@ -77,6 +80,7 @@ def file_exists(context: Context, path: str) -> Finding:
 def directory_exists(context: Context, path: str) -> Finding:
     """A folder is at the path, empty or not."""
     tree = open_files(context)
+    context.budget.step(AN_ENTRY * len(tree))
     return Finding(_is_folder(tree, path), _what(tree, path))
 
 
@@ -89,6 +93,7 @@ def directory_exists(context: Context, path: str) -> Finding:
 def path_absent(context: Context, path: str) -> Finding:
     """Nothing is at the path: no file, no folder, no link."""
     tree = open_files(context)
+    context.budget.step(AN_ENTRY * len(tree))
     return Finding(path not in tree and not _is_folder(tree, path), _what(tree, path))
 
 
@@ -153,6 +158,7 @@ def file_sha256(context: Context, path: str, sha256: str) -> Finding:
 def directory_has_only(context: Context, path: str, names: Sequence[str]) -> Finding:
     """What lies directly in the folder (files, folders, links) has just these names; an empty list means empty."""
     tree = open_files(context)
+    context.budget.step(AN_ENTRY * len(tree))
     if not _is_folder(tree, path):
         raise Lacking(_what(tree, path))
     there = tree.children("" if path == "." else path)
@@ -218,6 +224,7 @@ def file_json_equals(context: Context, path: str, value: Any, pointer: str = "")
     data = _data(context, path)
     if len(data) > MAX_BYTES:
         raise Lacking(f"{quoted(path)} is longer than {MAX_BYTES} bytes, which no task asks for")
+    context.budget.parse_json(data)
     try:
         there = at_pointer(parse_json(data), pointer)
     except ValueError:

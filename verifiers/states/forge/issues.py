@@ -11,7 +11,7 @@ from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
 from verifiers.states.forge.examples import ISSUE, forge
 from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
-from verifiers.states.forge.state import Record, open_forge
+from verifiers.states.forge.state import Record, open_forge, parts_of
 
 
 @predicate(
@@ -40,7 +40,7 @@ def issue_has_label(context: Context, repository: str, issue: int | str, label: 
     """The label is one of the issue's, whatever its case."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: label.lower() in lower(one["labels"]),
+        lambda one: label.lower() in lower(parts_of(one, "labels", context.budget)),
         lambda one: f"labelled {listed(one['labels'])}",
     )
 
@@ -55,7 +55,7 @@ def issue_labels(context: Context, repository: str, issue: int | str, labels: Se
     """The issue has just these labels, in any order and whatever their case."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: lower(one["labels"]) == lower(labels),
+        lambda one: lower(parts_of(one, "labels", context.budget)) == lower(labels),
         lambda one: f"labelled {listed(one['labels'])}",
     )
 
@@ -70,7 +70,7 @@ def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequ
     """The issue is assigned to just these accounts; an empty list means to nobody."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: lower(one["assignees"]) == lower(to),
+        lambda one: lower(parts_of(one, "assignees", context.budget)) == lower(to),
         lambda one: f"assigned to {listed(one['assignees'])}",
     )
 
@@ -120,7 +120,11 @@ def issue_commented(
     one = open_forge(context).repository(repository)["issues"].get(str(number))
     if one is None:
         raise Lacking(f"there is no issue or pull request {number}")
-    bodies = [said["body"] for said in one["comments"] if by is None or said["user"].lower() == by.lower()]
+    bodies = [
+        said["body"]
+        for said in parts_of(one, "comments", context.budget)
+        if by is None or said["user"].lower() == by.lower()
+    ]
     return Finding(any(is_as_given(body, equals, contains) for body in bodies), f"the comments are {listed(bodies)}")
 
 
@@ -185,7 +189,7 @@ def issue_count(
         one["title"]
         for one in open_forge(context).all_issues(repository)
         if state in {None, one["state"]}
-        and (label is None or label.lower() in lower(one["labels"]))
+        and (label is None or label.lower() in lower(parts_of(one, "labels", context.budget)))
         and (title_contains or "") in one["title"]
         and (by is None or by.lower() == one["user"].lower())
     ]

@@ -67,7 +67,9 @@ def git_of(context: Context, repository: str) -> Repository:
         Spoiled: its git part is gone.
     """
     name = open_forge(context).name(repository)
-    return context.once(("github", name), lambda: repository_in(context.state("github"), f"{FOLDER}/{name}.git"))
+    return context.once(
+        ("github", name), lambda: repository_in(context.state("github"), f"{FOLDER}/{name}.git", context.budget)
+    )
 
 
 def tip_of(repo: Repository, branch: str) -> str:

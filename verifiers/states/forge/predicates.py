@@ -46,6 +46,7 @@ def repository_exists(
 def fork_exists(context: Context, of: str, owner: str) -> Finding:
     """The account has a repository, of whatever name, that was forked from this one."""
     every = open_forge(context).repositories.items()
+    context.budget.step(2 * len(every))
     forks = [name for name, record in every if (record["parent"] or "").lower() == of.lower()]
     theirs = [name for name in forks if name.lower().startswith(f"{owner.lower()}/")]
     return Finding(bool(theirs), f"the forks are {listed(forks)}")
@@ -60,6 +61,7 @@ def fork_exists(context: Context, of: str, owner: str) -> Finding:
 def branch_exists(context: Context, repository: str, branch: str) -> Finding:
     """There is a branch of this name."""
     repo = git_of(context, repository)
+    context.budget.step(2 * len(repo.refs))
     heads = sorted(name.removeprefix("refs/heads/") for name in repo.refs if name.startswith("refs/heads/"))
     return Finding(repo.branch(branch) is not None, f"the branches are {listed(heads)}")
 

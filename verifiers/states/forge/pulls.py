@@ -21,7 +21,7 @@ from verifiers.states.forge.parts import (
     some,
     state_of,
 )
-from verifiers.states.forge.state import Record, open_forge
+from verifiers.states.forge.state import Record, open_forge, parts_of
 
 
 @predicate(
@@ -121,7 +121,7 @@ def pr_reviewed(
 
     return some(
         open_forge(context).pulls(repository, pull),
-        lambda one: any(map(fits, one["pull"]["reviews"])),
+        lambda one: any(map(fits, parts_of(one["pull"], "reviews", context.budget))),
         lambda one: (
             f"reviewed: {listed([review['user'] + ' ' + review['state'] for review in one['pull']['reviews']])}"
         ),

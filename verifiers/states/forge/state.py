@@ -14,9 +14,11 @@ from typing import Any
 from verifiers.errors import Lacking
 from verifiers.language.context import Context
 from verifiers.language.quoting import listed, quoted
+from verifiers.states.budget import Budget
 
 SCHEMA = "quarterturn/forge/v1"
 
+AN_ISSUE, A_PART = 4, 1  # steps for an issue, and for a label, a comment or a review of one
 FILE, FOLDER = "state.json", "repositories"
 
 Record = Mapping[str, Any]
@@ -27,6 +29,7 @@ class Forge:
     """The state file."""
 
     data: Record = field(repr=False)
+    budget: Budget = field(repr=False)
 
     @property
     def repositories(self) -> Mapping[str, Record]:
@@ -40,6 +43,7 @@ class Forge:
         Raises:
             Lacking: there is none.
         """
+        self.budget.step(len(self.repositories))
         for name in self.repositories:
             if name.lower() == repository.lower():
                 return name
@@ -68,7 +72,9 @@ class Forge:
 
     def all_issues(self, repository: str) -> Iterator[Record]:
         """Give all issues that are no pull requests."""
-        return (one for one in self.repository(repository)["issues"].values() if one["pull"] is None)
+        issues = self.repository(repository)["issues"]
+        self.budget.step(AN_ISSUE * len(issues))
+        return (one for one in issues.values() if one["pull"] is None)
 
     def pulls(self, repository: str, pull: int | str) -> Sequence[Record]:
         """Give the pull request of a number, or those from a branch (`branch`, or `owner:branch` of a fork).
@@ -77,12 +83,21 @@ class Forge:
             Lacking: there is none.
         """
         name = self.name(repository)
-        every = [one for one in self.repositories[name]["issues"].values() if one["pull"] is not None]
+        issues = self.repositories[name]["issues"]
+        self.budget.step(AN_ISSUE * len(issues))
+        every = [one for one in issues.values() if one["pull"] is not None]
         found = [one for one in every if pull == one["number"] or _comes_from(one["pull"]["head"], pull, name)]
         if not found:
             heads = [f"#{one['number']} from {one['pull']['head']['branch']}" for one in every]
             raise Lacking(f"there is no pull request {quoted(pull)}; there are {listed(heads)}")
         return found
+
+
+def parts_of(one: Record, name: str, budget: Budget) -> Sequence[Any]:
+    """Give the labels, comments or other parts of an issue, and count that they are all looked at."""
+    parts: Sequence[Any] = one[name]
+    budget.step(A_PART * len(parts))
+    return parts
 
 
 def _comes_from(head: Record, named: int | str, repository: str) -> bool:
@@ -100,4 +115,4 @@ def open_forge(context: Context) -> Forge:
         Spoiled: it is not there, or not what the twin writes.
         Unreadable: there is no state.
     """
-    return context.once("github", lambda: Forge(context.state("github").document["forge"]))
+    return context.once("github", lambda: Forge(context.state("github").document["forge"], context.budget))

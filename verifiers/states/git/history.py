@@ -21,7 +21,11 @@ from verifiers.errors import Spoiled
 from verifiers.language.context import Context
 from verifiers.language.quoting import quoted
 from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
 
+A_COMMIT, AN_ENTRY = 2, 8  # steps
+MAX_HISTORIES = 20
+"""That are remembered; each may hold every commit."""
 MAX_ENTRIES = 200_000
 """Of one commit, folders included: a folder may be in a tree any number of times."""
 FOLDER = "040000"
@@ -43,7 +47,9 @@ class Repository:
     name: str
     document: Mapping[str, Any] = field(repr=False)
     blobs: tuple[bytes, ...] = field(repr=False)
+    budget: Budget = field(repr=False)
     _entries: dict[str, Mapping[str, Entry]] = field(default_factory=dict, repr=False)
+    _histories: dict[str, set[str]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def refs(self) -> Mapping[str, str]:
@@ -55,6 +61,7 @@ class Repository:
         refs: Mapping[str, str] = self.document["refs"]
         if "spoiled" in refs:
             self._broken(refs["spoiled"])
+        self.budget.step(len(refs))
         return refs
 
     def branch(self, name: str) -> str | None:
@@ -109,12 +116,19 @@ class Repository:
         Raises:
             Spoiled: one of them is missing or broken.
         """
+        if commit in self._histories:
+            self.budget.step(1 + len(self._histories[commit]) // A_COMMIT)
+            return self._histories[commit]
         found, waiting = {commit}, [commit]
         while waiting:
-            for parent in self._commit(waiting.pop())[1]:
+            parents = self._commit(waiting.pop())[1]
+            self.budget.step(A_COMMIT + len(parents))
+            for parent in parents:
                 if parent not in found:
                     found.add(parent)
                     waiting.append(parent)
+        if len(self._histories) < MAX_HISTORIES:
+            self._histories[commit] = found
         return found
 
     def entries(self, commit: str) -> Mapping[str, Entry]:
@@ -125,6 +139,7 @@ class Repository:
         """
         if commit not in self._entries:
             self._entries[commit] = self._walked(self._commit(commit)[0])
+        self.budget.step(len(self._entries[commit]))
         return self._entries[commit]
 
     def _walked(self, tree: str) -> Mapping[str, Entry]:
@@ -137,6 +152,7 @@ class Repository:
                 self._broken("a folder of a commit is missing or broken")
             seen += 1 + len(entries)
             length += len(folder) * len(entries)
+            self.budget.step(AN_ENTRY * (1 + len(entries)) + len(folder) * len(entries) // 64)
             if seen > MAX_ENTRIES or length > MAX_ENTRIES * 100:
                 self._broken(f"a commit has more than {MAX_ENTRIES} files and folders")
             for mode, part, object_name in entries:
@@ -155,11 +171,15 @@ class Repository:
         index = self.document["index"]
         if "spoiled" in index:
             raise Spoiled(f"the index of {quoted(self.name)}: {index['spoiled']}")
-        return {path: Entry(mode, object_name) for path, mode, object_name in index["entries"]}
+        return self._made(index["entries"])
 
     def files(self) -> Mapping[str, Entry]:
         """Map every file of the work tree to its entry, as it would be in the index."""
-        return {path: Entry(mode, object_name) for path, mode, object_name in self.document["files"]}
+        return self._made(self.document["files"])
+
+    def _made(self, entries: list[tuple[str, str, str]]) -> Mapping[str, Entry]:
+        self.budget.step(AN_ENTRY * len(entries))
+        return {path: Entry(mode, object_name) for path, mode, object_name in entries}
 
     def blob(self, name: str) -> bytes:
         """Give the content of a file.
@@ -183,10 +203,10 @@ def open_repository(context: Context, name: str) -> Repository:
         Spoiled: there is none, or nobody can read it.
         Unreadable: there is no state.
     """
-    return context.once(("git", name), lambda: repository_in(context.state("git"), name))
+    return context.once(("git", name), lambda: repository_in(context.state("git"), name, context.budget))
 
 
-def repository_in(state: NormalState, name: str) -> Repository:
+def repository_in(state: NormalState, name: str, budget: Budget) -> Repository:
     """Give one of the repositories that a normal form tells of.
 
     Raises:
@@ -197,4 +217,4 @@ def repository_in(state: NormalState, name: str) -> Repository:
         raise Spoiled(f"there is no repository at {quoted(name)}")
     if "spoiled" in document:
         raise Spoiled(f"the repository {quoted(name)} is broken: {document['spoiled']}")
-    return Repository(name, document, state.blobs)
+    return Repository(name, document, state.blobs, budget)

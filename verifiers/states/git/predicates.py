@@ -234,6 +234,7 @@ def worktree_clean(context: Context, repository: str, *, untracked: bool = False
 
 
 def _short(repo: Repository, prefix: str) -> list[str]:
+    repo.budget.step(2 * len(repo.refs))
     return sorted(name.removeprefix(prefix) for name in repo.refs if name.startswith(prefix))
 
 

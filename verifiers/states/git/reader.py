@@ -27,7 +27,7 @@ MAX_REF = 4096  # bytes
 DEEPEST_REF = 5  # refs that lead to refs, as in git
 DEEPEST_TAG = 50  # tags of tags
 MAX_REPOSITORIES = 1000
-A_REF = 5  # steps
+A_REF, AN_ENTRY = 5, 8  # steps
 GITLINK = "160000"
 
 _REF = re.compile(r"refs/(?!replace/)[^\x00-\x20~^:?*\[\\\x7f]+(?<!\.lock)(?<![/.])")
@@ -221,7 +221,7 @@ def _keep_tree(name: str, found: GitObject, made: dict[str, Any], budget: Budget
     """Keep a tree object as `[mode, name, object]` of each entry; one that is not written as a tree is left out."""
     entries, at, data = [], 0, found.data
     while at < len(data):
-        budget.step(2)
+        budget.step(AN_ENTRY)
         space = data.find(b" ", at, at + 8)
         end = data.find(b"\0", space + 1)
         mode = data[at:space]

@@ -19,6 +19,11 @@ from verifiers.states.graph.examples import memory_graph
 TEXTS = names(TEXT)
 ONE_NAME = {"type": "string", "minLength": 1, "maxLength": 1024}
 END = {"name": ONE_NAME}
+A_THING, AN_OBSERVATION, LETTERS = (
+    3,
+    1,
+    64,
+)  # steps for an entity or a relation, for an observation, and for so many letters
 
 ANN: tuple[str, str, list[str]] = ("Ann", "person", ["likes tea", "is 40"])
 BERN: tuple[str, str, list[str]] = ("Bern", "city", [])
@@ -36,7 +41,7 @@ OTHER = partial(memory_graph, [("Ann", "robot", ["likes oil"]), BERN], [("Bern",
 )
 def entity_exists(context: Context, name: str, entityType: str | None = None) -> Finding:  # noqa: N803 - the server's name
     """There is an entity of this name, of this type where one is given."""
-    entities = open_graph(context).entities
+    entities = _graph(context).entities
     there = any(entity.name == name and entityType in {None, entity.type} for entity in entities)
     return Finding(there, f"the entities are {listed([f'{entity.name} ({entity.type})' for entity in entities])}")
 
@@ -50,7 +55,7 @@ def entity_exists(context: Context, name: str, entityType: str | None = None) ->
 )
 def entity_count(context: Context, count: int, entityType: str | None = None) -> Finding:  # noqa: N803
     """There are this many entities, or this many of the type."""
-    there = [entity.name for entity in open_graph(context).entities if entityType in {None, entity.type}]
+    there = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
     return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")
 
 
@@ -62,7 +67,7 @@ def entity_count(context: Context, count: int, entityType: str | None = None) ->
 )
 def observation_exists(context: Context, name: str, observation: str) -> Finding:
     """The entity has this observation, word for word."""
-    there = _entity(open_graph(context), name).observations
+    there = _observations(context, name)
     return Finding(observation in there, f"{quoted(name)} has {listed(there)}")
 
 
@@ -74,7 +79,7 @@ def observation_exists(context: Context, name: str, observation: str) -> Finding
 )
 def observations_equal(context: Context, name: str, observations: Sequence[str]) -> Finding:
     """The entity has these observations and no others, in any order."""
-    there = _entity(open_graph(context), name).observations
+    there = _observations(context, name)
     return Finding(sorted(there) == sorted(observations), f"{quoted(name)} has {listed(there)}")
 
 
@@ -86,8 +91,8 @@ def observations_equal(context: Context, name: str, observations: Sequence[str])
 )
 def observation_matches(context: Context, name: str, text: str) -> Finding:
     """At least one observation of the entity has this text in it; upper and lower case do not count."""
-    there = _entity(open_graph(context), name).observations
-    return Finding(any(text.casefold() in one.casefold() for one in there), f"{quoted(name)} has {listed(there)}")
+    there, wanted = _observations(context, name), text.casefold()
+    return Finding(any(wanted in one.casefold() for one in there), f"{quoted(name)} has {listed(there)}")
 
 
 @predicate(
@@ -98,7 +103,7 @@ def observation_matches(context: Context, name: str, text: str) -> Finding:
 )
 def relation_exists(context: Context, source: str, relationType: str, target: str) -> Finding:  # noqa: N803
     """There is this relation, in this direction, and both of its ends are there."""
-    graph = open_graph(context)
+    graph = _graph(context)
     there = (source, relationType, target) in graph.relations
     lacking = [name for name in (source, target) if name not in graph.names]
     if there and lacking:
@@ -115,7 +120,7 @@ def relation_exists(context: Context, source: str, relationType: str, target: st
 )
 def relation_count(context: Context, count: int, relationType: str | None = None) -> Finding:  # noqa: N803
     """There are this many relations, or this many of the type."""
-    graph = open_graph(context)
+    graph = _graph(context)
     there = [kind for _, kind, _ in graph.relations if relationType in {None, kind}]
     return Finding(len(there) == count, f"there are {len(there)}; all relations are {_shown(graph)}")
 
@@ -128,7 +133,7 @@ def relation_count(context: Context, count: int, relationType: str | None = None
 )
 def no_dangling_relations(context: Context) -> Finding:
     """Both ends of every relation are there."""
-    graph = open_graph(context)
+    graph = _graph(context)
     gone = sorted({end for source, _, target in graph.relations for end in (source, target)} - set(graph.names))
     return Finding(not gone, f"relations lead to {listed(gone)}" if gone else "both ends of every relation are there")
 
@@ -142,8 +147,21 @@ def no_dangling_relations(context: Context) -> Finding:
 )
 def entities_equal(context: Context, names: Sequence[str], entityType: str | None = None) -> Finding:  # noqa: N803
     """The entities, or those of the type, have these names, and there are no others."""
-    there = [entity.name for entity in open_graph(context).entities if entityType in {None, entity.type}]
+    there = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
     return Finding(sorted(there) == sorted(names), f"they are {listed(there)}")
+
+
+def _graph(context: Context) -> Graph:
+    """Give the graph, and count that all of it is looked at."""
+    graph = open_graph(context)
+    context.budget.step(A_THING * (len(graph.entities) + len(graph.relations)))
+    return graph
+
+
+def _observations(context: Context, name: str) -> Sequence[str]:
+    there = _entity(_graph(context), name).observations
+    context.budget.step(AN_OBSERVATION * len(there) + sum(map(len, there)) // LETTERS)
+    return there
 
 
 def _entity(graph: Graph, name: str) -> Entity:

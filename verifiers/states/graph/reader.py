@@ -39,7 +39,7 @@ def graph_of(tree: Tree, budget: Budget | None = None) -> Graph:
         raise Spoiled("the memory is no file")
     budget = budget or Budget()
     budget.parse_json(node.data)
-    budget.step(4 * node.data.count(b"\n"))
+    budget.step(6 * node.data.count(b"\n"))
     try:
         lines = [json.loads(line) for line in node.data.decode().split("\n") if line.strip()]
     except (ValueError, RecursionError):

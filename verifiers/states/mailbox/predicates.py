@@ -17,7 +17,7 @@ from verifiers.language.context import Context
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
 from verifiers.states.mailbox.examples import mailbox
-from verifiers.states.mailbox.messages import Message, open_mail
+from verifiers.states.mailbox.messages import Mail, Message, open_mail
 from verifiers.states.mailbox.writer import Letter
 
 ID = {"type": "string", "minLength": 3, "maxLength": 250, "description": "Message-ID without brackets"}
@@ -25,6 +25,7 @@ FOLDER = {"type": "string", "minLength": 1, "maxLength": 200, "description": "fo
 ADDRESS = {"type": "string", "minLength": 3, "maxLength": 250}
 ADDRESSES = names(ADDRESS)
 PART = {"type": "string", "minLength": 1}
+A_MESSAGE, LETTERS = 10, 512  # steps for a message, and letters for a step
 LIKE = {"to": ADDRESSES, "cc": ADDRESSES, "bcc": ADDRESSES, "subject": TEXT, "contains": PART, "attachment": PART}
 
 BOB, AGENT, CAROL = "Bob <bob@example.org>", "Agent <agent@example.org>", "carol@example.org"
@@ -70,7 +71,7 @@ def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
 
     Those in `bcc` were handed over and are named nowhere in the message. `attachment` is the name of a file in it.
     """
-    sent = open_mail(context).sent
+    sent = _mail(context).sent
     fitting = _sent_like(sent, to=to, cc=cc, bcc=bcc, subject=subject, contains=contains, attachment=attachment)
     return Finding(bool(fitting), _sent(sent))
 
@@ -84,7 +85,7 @@ def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
 )
 def reply_sent(context: Context, message: str, to: Sequence[str] | None = None, contains: str | None = None) -> Finding:
     """A message was sent that refers to this one, in In-Reply-To or References."""
-    sent = open_mail(context).sent
+    sent = _mail(context).sent
     answers = [one for one in sent if message in one.refers]
     return Finding(bool(_sent_like(answers, to=to, contains=contains)), _sent(sent))
 
@@ -98,7 +99,7 @@ def reply_sent(context: Context, message: str, to: Sequence[str] | None = None, 
 )
 def sent_count(context: Context, count: int, recipient: str | None = None, subject: str | None = None) -> Finding:
     """This many messages were sent, or this many for the recipient (in To, Cc or Bcc) and of the subject."""
-    sent = open_mail(context).sent
+    sent = _mail(context).sent
     fitting = _sent_like(sent, recipient=recipient, subject=subject)
     return Finding(len(fitting) == count, _sent(sent))
 
@@ -112,7 +113,7 @@ def sent_count(context: Context, count: int, recipient: str | None = None, subje
 )
 def nothing_sent(context: Context, recipient: str | None = None) -> Finding:
     """No message was sent, or none for the recipient."""
-    sent = open_mail(context).sent
+    sent = _mail(context).sent
     return Finding(not _sent_like(sent, recipient=recipient), _sent(sent))
 
 
@@ -125,7 +126,7 @@ def nothing_sent(context: Context, recipient: str | None = None) -> Finding:
 )
 def message_in_folder(context: Context, message: str, folder: str, *, nowhere_else: bool = False) -> Finding:
     """The message is in the folder; with `nowhere_else` it was moved there and not copied."""
-    there = sorted(one.folder for one in open_mail(context).kept if one.id == message)
+    there = sorted(one.folder for one in _mail(context).kept if one.id == message)
     holds = set(there) == {folder} if nowhere_else else folder in there
     return Finding(holds, f"it is in {listed(there)}")
 
@@ -139,7 +140,7 @@ def message_in_folder(context: Context, message: str, folder: str, *, nowhere_el
 )
 def message_absent(context: Context, message: str, folder: str | None = None) -> Finding:
     """No folder has the message, or the one that is named has not."""
-    there = sorted(one.folder for one in open_mail(context).kept if one.id == message)
+    there = sorted(one.folder for one in _mail(context).kept if one.id == message)
     return Finding(not there if folder is None else folder not in there, f"it is in {listed(there)}")
 
 
@@ -154,7 +155,7 @@ def count_in_folder(
     context: Context, folder: str, count: int, sender: str | None = None, *, unread: bool | None = None
 ) -> Finding:
     """The folder is there and has this many messages, or this many from the sender, read or not."""
-    mail = open_mail(context)
+    mail = _mail(context)
     _must_be(folder, mail.folders)
     there = [
         one
@@ -174,7 +175,7 @@ def count_in_folder(
 )
 def folder_exists(context: Context, folder: str) -> Finding:
     """There is a folder of this name, empty or not."""
-    folders = open_mail(context).folders
+    folders = _mail(context).folders
     return Finding(folder in folders, f"the folders are {listed(folders)}")
 
 
@@ -211,7 +212,7 @@ def draft_saved(
     context: Context, subject: str, to: Sequence[str] | None = None, contains: str | None = None
 ) -> Finding:
     """The folder Drafts has a message of this subject, to these where they are given, with this text in it."""
-    drafts = [one for one in open_mail(context).kept if one.folder == "Drafts"]
+    drafts = [one for one in _mail(context).kept if one.folder == "Drafts"]
     found = f"the drafts are {listed([one.subject for one in drafts])}"
     return Finding(bool(_sent_like(drafts, to=to, subject=subject, contains=contains)), found)
 
@@ -229,7 +230,7 @@ def draft_saved(
 )
 def attachment_exists(context: Context, recipient: str, name: str, text: str | None = None) -> Finding:
     """A message was sent to the recipient with a file of this name, and this text in it where that is given."""
-    sent = open_mail(context).sent
+    sent = _mail(context).sent
     files = [file for one in _sent_like(sent, recipient=recipient) for file in one.attachments]
     wanted = None if text is None else _trimmed(text)
     fits = any(file == name and wanted in {None, _trimmed(data.decode("utf-8", "replace"))} for file, data in files)
@@ -248,8 +249,20 @@ def body_contains(context: Context, message: str, text: str) -> Finding:
     return Finding(any(_trimmed(text) in one.text for one in there), f"it says {quoted(there[0].text)}")
 
 
-def _kept(context: Context, message: str) -> list[Message]:
+def _mail(context: Context) -> Mail:
+    """Give the mail, and count that every message is looked at, and any text in it may be."""
     mail = open_mail(context)
+    letters = context.once("email letters", lambda: sum(map(_letters, (*mail.kept, *mail.sent))))
+    context.budget.step(A_MESSAGE * (len(mail.kept) + len(mail.sent)) + letters // LETTERS)
+    return mail
+
+
+def _letters(message: Message) -> int:
+    return len(message.text) + sum(len(data) for _, data in message.attachments)
+
+
+def _kept(context: Context, message: str) -> list[Message]:
+    mail = _mail(context)
     there = [one for one in mail.kept if one.id == message]
     if not there:
         raise Lacking(f"no folder has the message; there are {listed([one.id for one in mail.kept])}")

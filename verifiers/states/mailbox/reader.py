@@ -43,6 +43,10 @@ MAX_COMMENTS = 50
 MAX_WORDS = 500
 """Encoded words of a header."""
 A_MESSAGE, A_HEADER = 100, 3  # steps
+A_LOOK = 1000
+"""Bytes times bytes of a Content- header that are a step."""
+LOOKS = 4
+"""Times that a message's bytes are gone through: split, unpacked, decoded, written down."""
 
 _CONTENT = re.compile(
     rb"(?:^|[\r\n])content-[a-z-]*+[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+", re.IGNORECASE
@@ -148,13 +152,15 @@ def _must_be_bounded(data: bytes, budget: Budget) -> None:
         Spoiled: it is more than a message has, or than the budget.
     """
     budget.step(A_MESSAGE)
-    budget.parse(len(data))
+    budget.parse(LOOKS * len(data))
     budget.keep(2 * len(data))
     boundaries = data.lower().count(b"boundary")
-    budget.step((data.count(b"\n") + data.count(b"\r")) * (1 + boundaries))
+    budget.step((data.count(b"\n") + data.count(b"\r")) * (1 + boundaries + (A_HEADER if boundaries else 0)))
     if len(_NESTED.findall(data)) > MAX_NESTED:
         raise Spoiled(f"there is a message of more than {MAX_NESTED} parts within parts")
-    if any(match.end() - match.start() > MAX_CONTENT for match in _CONTENT.finditer(data)):
+    sizes = [match.end() - match.start() for match in _CONTENT.finditer(data)]
+    budget.step(sum(1 + size * size // A_LOOK for size in sizes))
+    if max(sizes, default=0) > MAX_CONTENT:
         raise Spoiled(f"there is a message with a header about its content of more than {MAX_CONTENT} bytes")
 
 

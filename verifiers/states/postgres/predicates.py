@@ -11,19 +11,20 @@ be read counts against the agent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from verifiers.errors import Lacking, Unreadable
 from verifiers.language.context import Context
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import COUNT, FLAG, NAME, Example, Finding, names, predicate
-from verifiers.language.values import near
+from verifiers.language.values import exact_sum, near
 from verifiers.states.postgres.declarations import SPELLINGS, declared
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.postgres.tables import Cell, Column, Table, open_database, same, shown
+from verifiers.states.postgres.tables import Cell, Column, Table, matching, open_database, shown
 
 Where: TypeAlias = Mapping[str, Any]
 
@@ -31,6 +32,7 @@ VALUE = {"type": ["string", "number", "boolean", "null"]}
 WHERE = {"type": "object", "additionalProperties": VALUE, "minProperties": 1, "description": "object: column to value"}
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
+A_ROW, A_SUMMAND, AN_ENTRY = 3, 3, 4  # steps
 COLUMNS = names(least=1)
 ROWS = {
     "type": "array",
@@ -81,7 +83,9 @@ def schema_exists(context: Context, schema: str) -> Finding:
 )
 def table_exists(context: Context, table: str, schema: str = "public") -> Finding:
     """There is a base table of this name in the schema; a view or a partitioned table is none."""
-    there = [known.name for known in open_database(context).tables if known.schema == schema]
+    tables = open_database(context).tables
+    context.budget.step(len(tables))
+    there = [known.name for known in tables if known.schema == schema]
     return Finding(table in there, f"the tables of {quoted(schema)} are {listed(there)}")
 
 
@@ -115,7 +119,7 @@ def column_exists(
 )
 def row_exists(context: Context, table: str, where: Where, schema: str = "public") -> Finding:
     """At least one row has these values."""
-    count = sum(1 for _ in _select(_table(context, table, schema), [], where))
+    count = sum(1 for _ in _select(context, _table(context, table, schema), [], where))
     return Finding(count > 0, f"{quoted(table)} has {count} such rows")
 
 
@@ -128,7 +132,7 @@ def row_exists(context: Context, table: str, where: Where, schema: str = "public
 )
 def row_count(context: Context, table: str, count: int, where: Where | None = None, schema: str = "public") -> Finding:
     """The table has this many rows, or this many with the values of `where`."""
-    there = sum(1 for _ in _select(_table(context, table, schema), [], where or {}))
+    there = sum(1 for _ in _select(context, _table(context, table, schema), [], where or {}))
     return Finding(there == count, f"{quoted(table)} has {there} such rows")
 
 
@@ -144,10 +148,11 @@ def cell_equals(
 ) -> Finding:
     """Exactly one row has the values of `where`, and its cell in the column has this value."""
     there = _table(context, table, schema)
-    cells = [cell for (cell,) in _select(there, [column], where)]
+    cells = [cell for (cell,) in _select(context, there, [column], where)]
     if len(cells) != 1:
         raise Lacking(f"{quoted(table)} has {len(cells)} such rows")
-    return Finding(same(cells[0], value, _column(there, column)), f"the cell has {quoted(shown(cells[0]))}")
+    fits = matching(value, _column(there, column), context.budget)
+    return Finding(fits(cells[0]), f"the cell has {quoted(shown(cells[0]))}")
 
 
 @predicate(
@@ -169,18 +174,20 @@ def table_equals(
     """The table's rows, or those with the values of `where`, are these in these columns, in any order and as often."""
     there = _table(context, table, schema)
     described = [_column(there, name) for name in columns]
-    lacking = list(rows)
-    for row, times in Counter(_select(there, columns, where or {})).items():
+    lacking = [
+        (wanted, [matching(value, column, context.budget) for value, column in zip(wanted, described, strict=False)])
+        for wanted in rows
+    ]
+    for row, times in Counter(_select(context, there, columns, where or {})).items():
         for _ in range(times):
-            match = next((wanted for wanted in lacking if _row_is(row, wanted, described)), None)
-            if match is None:  # they differ, however it goes on
+            place = next((place for place, wanted in enumerate(lacking) if _row_is(row, *wanted)), None)
+            if place is None:  # they differ, however it goes on
                 return Finding(
                     holds=False, found=f"{quoted(table)} has besides {quoted([shown(cell) for cell in row])}"
                 )
-            lacking.remove(match)
-    return Finding(
-        not lacking, f"{quoted(table)} " + (f"lacks {quoted(lacking)}" if lacking else "has just these rows")
-    )
+            del lacking[place]
+    left = [wanted for wanted, _ in lacking]
+    return Finding(not left, f"{quoted(table)} " + (f"lacks {quoted(left)}" if left else "has just these rows"))
 
 
 @predicate(
@@ -204,11 +211,13 @@ def sum_equals(
 
     Nulls do not count; a cell that holds anything else than a number makes it false.
     """
-    cells = [cell for (cell,) in _select(_table(context, table, schema), [column], where or {}) if cell is not None]
-    numbers = [cell for cell in cells if isinstance(cell, int | Fraction) and not isinstance(cell, bool)]
+    there = _table(context, table, schema)
+    cells = [cell for (cell,) in _select(context, there, [column], where or {}) if cell is not None]
+    numbers = [cell for cell in cells if isinstance(cell, int | Decimal) and not isinstance(cell, bool)]
     if len(numbers) < len(cells):
         raise Lacking(f"the column {quoted(column)} has something in it that is not a number")
-    total = sum(map(Fraction, numbers), Fraction(0))
+    context.budget.step(A_SUMMAND * len(numbers))
+    total = exact_sum(numbers)
     return Finding(near(total, value, tolerance), f"{len(cells)} cells add up to {quoted(shown(total))}")
 
 
@@ -262,6 +271,7 @@ def index_exists(
 ) -> Finding:
     """The table has an index on just these columns, in this order, over all of its rows."""
     indexes = _table(context, table, schema).indexes
+    context.budget.step(AN_ENTRY * len(indexes))
     fitting = [
         index
         for index in indexes
@@ -293,6 +303,7 @@ def constraint_exists(
     `to` is the table, in the same schema, that a foreign key leads to.
     """
     constraints = _table(context, table, schema).constraints
+    context.budget.step(AN_ENTRY * len(constraints))
     fitting = [
         constraint
         for constraint in constraints
@@ -307,6 +318,7 @@ def constraint_exists(
 
 def _table(context: Context, table: str, schema: str) -> Table:
     base = open_database(context)
+    context.budget.step(len(base.tables))
     found = base.by_name.get((schema, table))
     if found is None:
         there = [known.name for known in base.tables if known.schema == schema]
@@ -321,16 +333,30 @@ def _column(table: Table, name: str) -> Column:
     return found
 
 
-def _select(table: Table, columns: Sequence[str], where: Where) -> Iterator[tuple[Cell, ...]]:
+def _select(context: Context, table: Table, columns: Sequence[str], where: Where) -> Iterator[tuple[Cell, ...]]:
     """Give the named columns of the rows that have the values of `where`."""
-    wanted = [(_column(table, name), value) for name, value in where.items()]
-    for row in table.select([*where, *columns]):
-        if all(same(cell, value, column) for cell, (column, value) in zip(row, wanted, strict=False)):
-            yield row[len(wanted) :]
+    budget = context.budget
+    budget.step(len(table.columns) * (1 + len(where) + len(columns)) + A_ROW * len(table.rows))
+    tests = [matching(value, _column(table, name), budget) for name, value in where.items()]
+    tested = [_cells(context, table, name) for name in where]
+    wanted = [_cells(context, table, name) for name in columns]
+    budget.step((A_ROW - 1) * len(table.rows) * (len(tests) + len(wanted)))
+    rows = zip(*wanted, strict=True) if wanted else repeat((), len(table.rows))
+    if not tests:
+        yield from rows
+        return
+    for row, cells in zip(rows, zip(*tested, strict=True), strict=True):
+        if all(test(cell) for test, cell in zip(tests, cells, strict=True)):
+            yield row
 
 
-def _row_is(row: Sequence[Cell], wanted: Sequence[Any], columns: Sequence[Column]) -> bool:
-    return len(row) == len(wanted) and all(map(same, row, wanted, columns))
+def _cells(context: Context, table: Table, name: str) -> list[Cell]:
+    """Give the cells of a column, once an evaluation."""
+    return context.once(("postgres", table.schema, table.name, name), lambda: table.cells(name, context.budget))
+
+
+def _row_is(row: Sequence[Cell], wanted: Sequence[Any], tests: Sequence[Callable[[Cell], bool]]) -> bool:
+    return len(row) == len(wanted) and all(test(cell) for test, cell in zip(tests, row, strict=True))
 
 
 def _described(columns: Sequence[Column]) -> str:

@@ -13,8 +13,9 @@ own, an enumeration or an array of those, is not readable. `kind` is PostgreSQL'
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
@@ -23,7 +24,8 @@ from verifiers.errors import Lacking, Spoiled
 from verifiers.language.context import Context
 from verifiers.language.plain_json import parse_json
 from verifiers.language.quoting import listed, quoted
-from verifiers.language.values import exact, is_number, json_equal
+from verifiers.language.values import is_number, json_equal
+from verifiers.states.budget import Budget
 
 INTEGERS = {"int2", "int4", "int8", "oid"}
 FRACTIONS = {"float4", "float8", "numeric"}
@@ -34,7 +36,11 @@ PADDED = "bpchar"
 _INTEGER, _NUMBER = re.compile(r"-?[0-9]{1,20}"), re.compile(r"-?[0-9]{1,4000}(\.[0-9]{1,4000})?(e[+-]?[0-9]{1,3})?")
 
 T = TypeVar("T")
-Cell: TypeAlias = str | int | bool | Fraction | None
+Cell: TypeAlias = str | int | bool | Decimal | None
+
+A_CELL, A_NUMBER, A_DOCUMENT = 2, 4, 12  # steps
+A_DIGIT = 8
+"""Digits of a number that are a step; what is calculated with them grows with their number alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +96,20 @@ class Table:
         """Give the column of exactly this name."""
         return next((column for column in self.columns if column.name == name), None)
 
-    def select(self, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
-        """Give the cells of these columns, row by row.
+    def cells(self, name: str, budget: Budget) -> list[Cell]:
+        """Give the cells of a column, row by row.
 
         Raises:
             Lacking: there is no such column, or it is computed.
-            Spoiled: its type is one that nobody here reads.
+            Spoiled: its type is one that nobody here reads, or it costs more than the budget has.
         """
+        self._must_be_readable(name)
         stored = [column for column in self.columns if column.readable]
-        there = {column.name: (place, column.base) for place, column in enumerate(stored)}
-        for name in names:
-            self._must_be_readable(name)
-        places = [there[name] for name in names]
-        for row in self.rows:
-            yield tuple(cell_of(row[place], base) for place, base in places)
+        budget.step(len(self.columns) + A_CELL * len(self.rows))
+        place, base = [(place, column.base) for place, column in enumerate(stored) if column.name == name][-1]
+        if base in FRACTIONS:
+            budget.step(sum(A_NUMBER + len(row[place] or "") // A_DIGIT for row in self.rows))
+        return [cell_of(row[place], base) for row in self.rows]
 
     def _must_be_readable(self, name: str) -> None:
         column = self.column(name)
@@ -156,33 +162,53 @@ def cell_of(text: str | None, base: str) -> Cell:
     if base in INTEGERS and _INTEGER.fullmatch(text):
         return int(text)
     if base in FRACTIONS and _NUMBER.fullmatch(text):
-        return Fraction(text)
+        return Decimal(text)
     if base == "bool":
         return text == "t"
     return text.rstrip(" ") if base == PADDED else text
 
 
+def matching(value: Any, column: Column, budget: Budget) -> Callable[[Cell], bool]:
+    """Give the test whether a cell has a JSON scalar's value; a JSON document's form does not count, its content does.
+
+    What the value means is found out once, and not again for every cell.
+    """
+    if isinstance(value, bool):
+        return lambda cell: cell is value
+    if is_number(value):
+        number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        whole = int(number) if number == number.to_integral_value() else None
+        return lambda cell: cell == whole if type(cell) is int else type(cell) is Decimal and cell == number
+    if column.base in DOCUMENTS and isinstance(value, str):
+        wanted = _document(value)
+        return lambda cell: isinstance(cell, str) and _is_document(cell, value, wanted, budget)
+    return lambda cell: type(cell) is type(value) and cell == value
+
+
 def same(cell: Cell, value: Any, column: Column) -> bool:
-    """Say whether a cell has a JSON scalar's value; a JSON document's form does not count, its content does."""
-    if isinstance(cell, bool) or isinstance(value, bool):
-        return cell is value
-    if isinstance(cell, int | Fraction) and is_number(value):
-        return cell == exact(value)
-    if column.base in DOCUMENTS and isinstance(cell, str) and isinstance(value, str):
-        return _same_document(cell, value)
-    return type(cell) is type(value) and cell == value
+    """Say whether one cell has a JSON scalar's value; see `matching`."""
+    return matching(value, column, Budget())(cell)
 
 
-def shown(cell: Cell) -> Any:
+def shown(cell: Cell | Fraction) -> Any:
     """Give a cell for a sentence."""
-    return cell.numerator if isinstance(cell, Fraction) and cell.denominator == 1 else cell
+    number = Fraction(cell) if isinstance(cell, Decimal) else cell
+    return number.numerator if isinstance(number, Fraction) and number.denominator == 1 else number
 
 
-def _same_document(left: str, right: str) -> bool:
+def _is_document(cell: str, text: str, wanted: list[Any], budget: Budget) -> bool:
+    budget.step(A_DOCUMENT)
+    budget.parse_json(cell)
+    there = _document(cell)
+    return json_equal(there, wanted) if there and wanted else cell == text
+
+
+def _document(text: str) -> list[Any]:
+    """Give the one value of a JSON document in a list, or an empty list where it is none."""
     try:
-        return json_equal(parse_json(left), parse_json(right))
+        return [parse_json(text)]
     except ValueError:
-        return left == right
+        return []
 
 
 def document_of(base: Database) -> dict[str, Any]:

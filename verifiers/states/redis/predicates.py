@@ -16,6 +16,7 @@ from verifiers.language.plain_json import parse_json
 from verifiers.language.quoting import listed, quoted
 from verifiers.language.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
 from verifiers.language.values import at_pointer, json_equal
+from verifiers.states.budget import Budget
 from verifiers.states.redis.examples import redis_keys
 from verifiers.states.redis.keys import Entry, open_keys
 
@@ -27,6 +28,7 @@ SCORE = {"type": "number"}
 SECONDS = {"type": "integer", "minimum": 1}
 TYPES = {"enum": ["string", "list", "set", "hash", "zset", "stream"], "description": "a type, as Redis names it"}
 ANYTHING = {"description": "any JSON value"}
+A_MEMBER = {"list": 1, "set": 2, "hash": 2, "zset": 4, "stream": 4}  # steps
 SLACK = 900  # seconds that may pass between the agent's call and our look
 
 STATE = {
@@ -81,7 +83,7 @@ def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> Fi
     """The key is a string that is a JSON document, and it, or what the pointer leads to, is this value."""
     text = _value(context, key, "string")
     try:
-        there = at_pointer(_json(text), pointer)
+        there = at_pointer(_json(text, context.budget), pointer)
     except LookupError:
         raise Lacking(f"{quoted(pointer)} leads nowhere in what {quoted(key)} holds") from None
     return Finding(json_equal(there, value), f"there is {quoted(there)}")
@@ -183,8 +185,11 @@ def score_equals(context: Context, key: str, member: str, score: float) -> Findi
 )
 def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> Finding:
     """The key is a stream, and an entry of it has just these fields with these texts."""
-    entries = [dict(map(tuple, entry[1])) for entry in _value(context, key, "stream")]
-    return Finding(dict(fields) in entries, f"{quoted(key)} has {len(entries)} entries")
+    entries = _value(context, key, "stream")
+    context.budget.step(sum(len(pairs) for _, pairs in entries))
+    return Finding(
+        any(dict(pairs) == dict(fields) for _, pairs in entries), f"{quoted(key)} has {len(entries)} entries"
+    )
 
 
 @predicate(
@@ -196,7 +201,9 @@ def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> F
 )
 def key_count(context: Context, count: int, prefix: str = "") -> Finding:
     """There are this many keys, or this many whose names begin so."""
-    there = [name for name in open_keys(context) if name.startswith(prefix)]
+    keys = open_keys(context)
+    context.budget.step(len(keys))
+    there = [name for name in keys if name.startswith(prefix)]
     return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")
 
 
@@ -231,10 +238,13 @@ def _value(context: Context, key: str, kind: str) -> Any:
     entry = _entry(context, key)
     if entry.type != kind:
         raise Lacking(f"{quoted(key)} is a {entry.type} and not a {kind}")
+    if not isinstance(entry.value, str):
+        context.budget.step(A_MEMBER[kind] * len(entry.value))
     return entry.value
 
 
-def _json(text: str) -> Any:
+def _json(text: str, budget: Budget) -> Any:
+    budget.parse_json(text)
     try:
         return parse_json(text)
     except ValueError:

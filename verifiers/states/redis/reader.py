@@ -8,7 +8,7 @@ from verifiers.states.redis.keys import document_of, keys_of
 from verifiers.states.snapshot_reader import document_in
 from verifiers.views import Tree
 
-A_KEY = 3  # steps
+A_KEY = 4  # steps
 
 
 def read_keys(tree: Tree, budget: Budget) -> NormalState:

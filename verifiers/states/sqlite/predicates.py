@@ -20,13 +20,14 @@ from verifiers.language.quoting import listed, plain, quoted
 from verifiers.language.registry import COUNT, NAME, SCALAR, Example, Finding, predicate
 from verifiers.language.values import cell_equal, exact_sum, is_number, near
 from verifiers.states.sqlite.examples import database
-from verifiers.states.sqlite.tables import Database, declared, fold, open_database
+from verifiers.states.sqlite.tables import declared, fold, open_database
 
 Where: TypeAlias = Mapping[str, Any]
 
 WHERE = {"type": "object", "additionalProperties": SCALAR, "minProperties": 1, "description": "object: column to value"}
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
+A_SUMMAND = 6  # steps
 COLUMNS = {"type": "array", "items": NAME, "minItems": 1, "uniqueItems": True}
 ROWS = {
     "type": "array",
@@ -88,7 +89,7 @@ def column_exists(context: Context, table: str, column: str) -> Finding:
 )
 def row_exists(context: Context, table: str, where: Where) -> Finding:
     """At least one row has these values."""
-    count = sum(1 for _ in _select(open_database(context), table, [], where))
+    count = sum(1 for _ in _select(context, table, [], where))
     return Finding(count > 0, f"{quoted(table)} has {count} such rows")
 
 
@@ -101,7 +102,7 @@ def row_exists(context: Context, table: str, where: Where) -> Finding:
 )
 def row_count(context: Context, table: str, count: int, where: Where | None = None) -> Finding:
     """The table has this many rows, or this many with the values of `where`."""
-    there = sum(1 for _ in _select(open_database(context), table, [], where or {}))
+    there = sum(1 for _ in _select(context, table, [], where or {}))
     return Finding(there == count, f"{quoted(table)} has {there} such rows")
 
 
@@ -115,7 +116,7 @@ def row_count(context: Context, table: str, count: int, where: Where | None = No
 )
 def cell_equals(context: Context, table: str, where: Where, column: str, value: Any) -> Finding:
     """Exactly one row has the values of `where`, and its cell in the column has this value."""
-    cells = [cell for (cell,) in _select(open_database(context), table, [column], where)]
+    cells = [cell for (cell,) in _select(context, table, [column], where)]
     if len(cells) != 1:
         raise Lacking(f"{quoted(table)} has {len(cells)} such rows")
     return Finding(cell_equal(cells[0], value), f"the cell has {quoted(cells[0])}")
@@ -138,7 +139,7 @@ def table_equals(
     """The table's rows, or those with the values of `where`, are these in these columns, in any order and as often."""
     wanted = Counter(map(tuple, rows))
     there: Counter[tuple[Any, ...]] = Counter()
-    for row in _select(open_database(context), table, columns, where or {}):
+    for row in _select(context, table, columns, where or {}):
         there[row] += 1
         if there[row] > wanted[row]:  # they differ, however it goes on
             return Finding(holds=False, found=f"{quoted(table)} has besides {quoted(list(row))}")
@@ -162,10 +163,11 @@ def sum_equals(
 
     Nulls do not count; a cell that holds anything else than a number makes it false.
     """
-    cells = [cell for (cell,) in _select(open_database(context), table, [column], where or {}) if cell is not None]
-    strange = [cell for cell in cells if not is_number(cell) or cell in {float("inf"), float("-inf")}]
-    if strange:
-        raise Lacking(f"the column has {quoted(strange[0])} in it, which is not a number")
+    cells = [cell for (cell,) in _select(context, table, [column], where or {}) if cell is not None]
+    strange = next((cell for cell in cells if not is_number(cell) or cell in {float("inf"), float("-inf")}), None)
+    if strange is not None:
+        raise Lacking(f"the column has {quoted(strange)} in it, which is not a number")
+    context.budget.step(A_SUMMAND * len(cells))
     total = exact_sum(cells)
     return Finding(near(total, value, tolerance), f"{len(cells)} cells add up to {_plain(total)}")
 
@@ -191,8 +193,9 @@ def schema_unchanged(context: Context, table: str, columns: Sequence[tuple[str, 
     return Finding(there == wanted, f"the columns are {listed([f'{column.name} {column.type}' for column in there])}")
 
 
-def _select(base: Database, table: str, columns: Sequence[str], where: Where) -> Iterator[tuple[Any, ...]]:
+def _select(context: Context, table: str, columns: Sequence[str], where: Where) -> Iterator[tuple[Any, ...]]:
     """Give the named columns of the rows that have the values of `where`."""
+    base = open_database(context)
     there = base.columns(table)
     if there is None:
         raise Lacking(f"there is no table {quoted(table)}")
@@ -202,7 +205,7 @@ def _select(base: Database, table: str, columns: Sequence[str], where: Where) ->
         raise Lacking(f"{quoted(table)} has no stored column {listed(unknown)}; it has {listed(list(real.values()))}")
     asked = [real[fold(name)] for name in (*where, *columns)]
     values = list(where.values())
-    for row in base.rows(table, asked):
+    for row in base.rows(table, asked, context.budget):
         if all(map(cell_equal, row, values)):
             yield row[len(values) :] if columns else ()
 

@@ -24,7 +24,7 @@ from typing import Any
 from verifiers.errors import Spoiled
 from verifiers.normal import NormalState
 from verifiers.states.budget import Budget, BudgetSpent
-from verifiers.states.sqlite.recovery import JOURNAL_MAGIC, MAGIC, recovered
+from verifiers.states.sqlite.recovery import JOURNAL_MAGIC, MAGIC, recovered, schema_size
 from verifiers.states.sqlite.tables import Column, quoted_name
 from verifiers.views import Tree
 
@@ -32,9 +32,17 @@ FILE = "main.db"
 MACHINE_STEPS = 1000
 """Steps of SQLite's virtual machine between two looks at the budget."""
 A_LOOK = 50  # steps for so many of the machine's
-A_TABLE = 100  # steps
-A_NUMBER = 3  # steps more than another cell, because sums are exact
-LENGTH = 64 * 1024 * 1024  # of one value, in bytes
+A_ROW = 3  # steps
+A_TABLE, A_COLUMN = 100, 6  # steps
+MAX_COLUMNS = 400
+"""Of a table; SQLite compares each column's name with those before it."""
+MAX_ENTRIES = 5000
+"""Of the schema; SQLite goes through a table's indexes for each that it adds."""
+MAX_SCHEMA = 4 << 20
+MAX_STATEMENT = 256 << 10
+A_SCHEMA_STEP = 4  # bytes of the schema, which SQLite parses and keeps
+A_NUMBER, A_BLOB = 1, 2  # steps more than another cell
+LENGTH = 16 << 20  # of one value, in bytes
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _PRAGMAS = {"table_xinfo"}
 
@@ -55,6 +63,10 @@ def read_database(tree: Tree, budget: Budget) -> NormalState:
     data = recovered(node.data, journal, log, budget)
     if data and not data.startswith(MAGIC):
         raise Spoiled("the database file is not an SQLite database")
+    entries, size = schema_size(data, budget)
+    if entries > MAX_ENTRIES or size > MAX_SCHEMA:
+        raise Spoiled(f"the database's schema has more than {MAX_ENTRIES} entries or {MAX_SCHEMA} bytes")
+    budget.step(size // A_SCHEMA_STEP)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         reader = _Reader(connection, budget)
         with reader.reading():
@@ -82,6 +94,8 @@ class _Reader:
         connection.text_factory = _text
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, MAX_COLUMNS)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, MAX_STATEMENT)
         if hasattr(connection, "enable_load_extension"):  # some builds have no extensions at all
             connection.enable_load_extension(False)  # noqa: FBT003 - positional only
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -131,7 +145,7 @@ class _Reader:
             raise
         except (Spoiled, UnicodeEncodeError) as error:
             return {"name": name, "spoiled": _sentence(error)}
-        self.budget.step(len(columns))
+        self.budget.step(A_COLUMN * len(columns))
         return {"name": name, "columns": [list(column) for column in columns], "rows": self.rows(name, columns)}
 
     def rows(self, table: str, columns: list[Column]) -> list[list[Any]] | dict[str, str]:
@@ -142,7 +156,7 @@ class _Reader:
             with self.reading():
                 query = f"SELECT {wanted or 1} FROM {quoted_name(table)} NOT INDEXED"  # noqa: S608 - quoted
                 for row in self.connection.execute(query):
-                    self.budget.step(1 + len(row))
+                    self.budget.step(A_ROW + len(row))
                     rows.append([self.cell(cell) for cell in row] if wanted else [])
         except BudgetSpent:
             raise
@@ -154,6 +168,7 @@ class _Reader:
         """Give a cell as the normal form has it."""
         if isinstance(cell, bytes):
             self.budget.keep(len(cell))
+            self.budget.step(A_BLOB)
             self.blobs.append(cell)
             return {"blob": len(self.blobs) - 1}
         if isinstance(cell, str):

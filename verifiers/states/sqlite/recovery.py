@@ -22,6 +22,7 @@ LOCK_BYTE = 1 << 30
 
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 _ALL = 0xFFFFFFFF
+_LEAF, _INTERIOR = b"\x0d", b"\x05"
 _SAMPLED = 200  # every so manieth byte of a page is in a journal's checksum
 
 
@@ -46,6 +47,44 @@ def recovered(data: bytes, journal: bytes, log: bytes, budget: Budget) -> bytes:
     if data[VERSIONS] == b"\2\2":  # a log that was folded back in; memory knows no logs
         data = data[: VERSIONS.start] + b"\1\1" + data[VERSIONS.stop :]
     return data
+
+
+def schema_size(data: bytes, budget: Budget) -> tuple[int, int]:
+    """Give the rows of the schema's table, and the bytes that they say they have; each page counts once (fileformat2).
+
+    SQLite parses all of them before it answers anything, so it has to be known before SQLite is asked.
+    """
+    page, waiting, seen, rows, total = page_size_of(data), [1], set(), 0, 0
+    while waiting:
+        number = waiting.pop()
+        if number in seen or not _is_page_size(page):
+            continue
+        seen.add(number)
+        budget.step()
+        whole = data[(number - 1) * page : number * page]
+        start = 100 if number == 1 else 0
+        kind, count = whole[start : start + 1], int.from_bytes(whole[start + 3 : start + 5], "big")
+        if kind not in {_LEAF, _INTERIOR}:
+            continue
+        cells = start + (8 if kind == _LEAF else 12)
+        places = [int.from_bytes(whole[at : at + 2], "big") for at in range(cells, min(cells + 2 * count, page - 1), 2)]
+        budget.step(len(places))
+        if kind == _LEAF:
+            rows += len(places)
+            total += sum(_varint(whole, at) for at in places)
+        else:
+            ends = [start + 8, *places]
+            waiting += [int.from_bytes(whole[at : at + 4], "big") for at in ends if 0 < at <= page - 4]
+    return rows, total
+
+
+def _varint(data: bytes, at: int) -> int:
+    number = 0
+    for byte in data[at : at + 9]:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:  # noqa: PLR2004 - the last one of a number
+            break
+    return number
 
 
 def page_size_of(data: bytes) -> int:

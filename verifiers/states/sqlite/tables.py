@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from verifiers.errors import Spoiled
 from verifiers.language.context import Context
 from verifiers.normal import NormalState
+from verifiers.states.budget import Budget
 
 _COMPUTED = 2  # in the column `hidden` of table_xinfo
 
@@ -68,29 +69,32 @@ class Database:
             raise Spoiled(f"the database cannot be read: {found['spoiled']}")
         return [Column(*column) for column in found["columns"]]
 
-    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    def rows(self, table: str, columns: Sequence[str], budget: Budget) -> Iterator[tuple[Any, ...]]:
         """Give these columns of a base table, row by row; both have to be there, and the columns are stored.
 
         Raises:
-            Spoiled: nobody can read the rows.
+            Spoiled: nobody can read the rows, or they are more than the budget has.
         """
         rows = self._found[fold(table)]["rows"]
         if isinstance(rows, dict):
             raise Spoiled(f"the database cannot be read: {rows['spoiled']}")
-        stored = [column.name for column in self.columns(table) or () if not column.computed]
-        places = [stored.index(name) for name in columns]
+        stored = {column.name: at for at, column in enumerate(c for c in self.columns(table) or () if not c.computed)}
+        places = [stored[name] for name in columns]
+        budget.step(len(stored) + len(rows) * (A_ROW + A_CELL * len(places)))
         for row in rows:
-            yield tuple(self._cell(row[place]) for place in places)
+            yield tuple([row[place] if type(row[place]) is not dict else self._cell(row[place]) for place in places])
 
-    def _cell(self, cell: Any) -> Any:
-        if not isinstance(cell, dict):
-            return cell
+    def _cell(self, cell: dict[str, Any]) -> Any:
         return self.state.blobs[cell["blob"]] if "blob" in cell else float(cell["float"])
+
+
+A_ROW, A_CELL = 3, 2  # steps
+_FOLDED = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
 
 
 def fold(name: str) -> str:
     """Fold a name as SQLite does: upper and lower case of ASCII letters are the same."""
-    return "".join(chr(ord(letter) + 32) if "A" <= letter <= "Z" else letter for letter in name)
+    return name.translate(_FOLDED)
 
 
 def open_database(context: Context) -> Database:

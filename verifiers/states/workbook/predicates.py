@@ -40,6 +40,7 @@ ROWS = {
 WHERE = {"type": "object", "additionalProperties": VALUE, "description": "object: column to value"}
 TOLERANCE = {"type": "number", "minimum": 0}
 MAX_AREA = 20_000
+A_CELL = 2  # steps
 MAX_TABLE = 400_000  # rows times columns
 
 Row: TypeAlias = Sequence[Value]
@@ -60,7 +61,9 @@ def _sheet(context: Context, path: str, sheet: str) -> tuple[Book, Sheet]:
     book = open_book(context, path)
     if sheet not in book.sheets:
         raise Lacking(f"{quoted(path)} has the sheets {listed(list(book.sheets))}")
-    return book, book.sheets[sheet]
+    found = book.sheets[sheet]
+    context.budget.step(1 + len(found.tables) + len(found.merged))
+    return book, found
 
 
 @predicate(
@@ -170,6 +173,7 @@ def sheet_equals(
 ) -> Finding:
     """From A1 on the sheet's cells have these values, row by row, and every other cell is empty."""
     book, found = _sheet(context, path, sheet)
+    context.budget.step(A_CELL * len(found.cells))
     height = max([len(rows), *(row for row, _ in found.cells)])
     width = max([*map(len, rows), *(column for _, column in found.cells)], default=0)
     if height * max(width, 1) > MAX_AREA:
@@ -263,7 +267,9 @@ def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
 )
 def named_range_is(context: Context, path: str, name: str, refers_to: str) -> Finding:
     """The workbook has a name of this spelling, in any case, that refers to this; compared as formulas are."""
-    there = {key.casefold(): refers for key, refers in open_book(context, path).workbook.names.items()}
+    names = open_book(context, path).workbook.names
+    context.budget.step(2 * len(names))
+    there = {key.casefold(): refers for key, refers in names.items()}
     refers = there.get(name.casefold())
     found = f"it refers to {quoted(refers)}" if refers is not None else f"the names are {listed(list(there))}"
     return Finding(refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", "")), found)
@@ -350,12 +356,14 @@ def _rows(
 ) -> Iterator[dict[str, Value | Unclear]]:
     """Give the rows of a sheet, by the names of the columns in its first row."""
     book, found = _sheet(context, path, sheet)
+    context.budget.step(A_CELL * len(found.cells))
     lines = sorted({row for row, _ in found.cells})
     if not lines:
         raise Lacking(f"{quoted(sheet)} is empty")
     heads = {place[1]: str(book.value(sheet, place)) for place in sorted(found.cells) if place[0] == lines[0]}
     if len(lines) * len(heads) > MAX_TABLE:
         raise Spoiled(f"{quoted(sheet)} spreads over more than {MAX_TABLE} cells")
+    context.budget.step(A_CELL * len(lines) * (1 + len(heads)))
     for column in columns:
         if (times := list(heads.values()).count(column)) != 1:
             raise Lacking(f"{times} columns have the name {quoted(column)}; there are {listed(list(heads.values()))}")

@@ -32,7 +32,7 @@ from verifiers.normal import NormalState
 from verifiers.states.budget import Budget
 from verifiers.states.workbook.book import Unclear
 from verifiers.states.workbook.formula import Calculator
-from verifiers.states.workbook.model import Cell, Place, Sheet, Table, Value, Workbook, place_of
+from verifiers.states.workbook.model import COLUMNS, ROWS, Cell, Place, Sheet, Table, Value, Workbook, place_of
 from verifiers.states.workbook.operands import MAX_TEXT
 from verifiers.views import Tree
 
@@ -226,6 +226,8 @@ class _Reader:
             for entry in line.iterfind(f"{_MAIN}c"):
                 place = place_of(entry.attrib["r"]) if "r" in entry.attrib else (row, column + 1)
                 column = place[1]
+                if not (0 < place[0] <= ROWS and column <= COLUMNS):
+                    raise ValueError
                 self.cells_left -= 1
                 if self.cells_left < 0:
                     raise WorkbookSpoiled(f"the workbook has more than {MAX_CELLS} cells")
