@@ -16,7 +16,7 @@ class Proved(Protocol):
         evidence: why.
         calls: how many tool calls were made.
         errors: how many of them were answered with an error.
-        spent: the largest share of a counted cap that reading the frozen state took, from 0 to 1.
+        spent: the larger of the shares of steps and bytes that reading the frozen state took, from 0 to 1.
         state: the frozen state; only the prover that made it knows its form.
         log: every call with its result, as plain JSON values.
     """

@@ -57,7 +57,7 @@ class Proved:
         evidence: the predicate's evidence tree; its root is the verdict.
         calls: how many calls were made.
         errors: how many of them ended in an error.
-        spent: the largest share of a counted cap that reading a namespace's end state took, from 0 to 1.
+        spent: the larger of the shares of steps and bytes that reading the end state took, from 0 to 1.
         state: the final state, for `BoxProver.mutated` and nobody else.
         log: the calls as plain JSON values, with their results.
     """

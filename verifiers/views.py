@@ -19,7 +19,7 @@ from typing import Literal
 
 from verifiers.errors import Malformed
 
-MAX_ENTRIES = 20_000
+MAX_ENTRIES = 10_000
 MAX_BYTES = 64 * 1024 * 1024
 
 

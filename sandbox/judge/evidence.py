@@ -34,7 +34,7 @@ class Said:
 
     Attributes:
         evidence: the predicate's evidence tree.
-        spent: the largest share of a counted cap that reading a namespace took, from 0 to 1.
+        spent: the larger of the shares of steps and bytes that reading took, from 0 to 1.
         unreadable: whether a reader could make nothing of a namespace's state.
     """
 

@@ -37,9 +37,9 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 
 def _spent(states: Mapping[str, NormalState]) -> float:
-    """Give the largest share of a counted cap that reading a namespace took."""
-    shares = [max(state.steps / MAX_STEPS, state.bytes / MAX_BYTES) for state in states.values()]
-    return min(max(shares, default=0.0), 1.0)
+    """Give the larger of the shares of steps and bytes that reading took, of all namespaces together."""
+    steps, size = (sum(state.steps for state in states.values()), sum(state.bytes for state in states.values()))
+    return min(max(steps / MAX_STEPS, size / MAX_BYTES), 1.0)
 
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:

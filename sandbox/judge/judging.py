@@ -41,7 +41,7 @@ class Judged:
     Attributes:
         evidence: the predicate's evidence tree.
         seconds: by the wall clock, everything together.
-        spent: the largest share of a counted cap that reading a namespace took, from 0 to 1.
+        spent: the larger of the shares of steps and bytes that reading took, from 0 to 1.
         again: whether something had to be asked a second time, alone.
     """
 

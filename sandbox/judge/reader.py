@@ -37,6 +37,7 @@ from verifiers.errors import Malformed as NoState
 from verifiers.language import predicate as predicates
 from verifiers.normal import NormalState, encode
 from verifiers.states.archive import tree_from_tar
+from verifiers.states.budget import Budget
 from verifiers.states.reading import KINDS
 from verifiers.states.reading import read as normal_form
 from verifiers.states.snapshot import FILE
@@ -133,15 +134,19 @@ class _Forms:
                 "name": mutant.name,
                 "kind": mutant.kind,
                 "answer": mutant.answer,
-                "states": {name: self._number(name, trees[name]) for name in self._names if name in trees},
+                "states": self._numbered(trees, Budget()),
             }
             for mutant, trees in cases
         ]
         return message.pack({"cases": said}, *self._parts)
 
-    def _number(self, name: str, tree: Tree) -> int:
+    def _numbered(self, trees: Mapping[str, Tree], budget: Budget) -> dict[str, int]:
+        """Number the normal forms of one case, whose namespaces share a budget."""
+        return {name: self._number(name, trees[name], budget) for name in self._names if name in trees}
+
+    def _number(self, name: str, tree: Tree, budget: Budget) -> int:
         if (name, id(tree)) not in self._numbers:
-            part = self._written(name, normal_form(name, tree))
+            part = self._written(name, normal_form(name, tree, budget))
             if len(part) > self._room:
                 part = self._written(
                     name, NormalState(unreadable=f"its normal form is larger than {MAX_READING} bytes")

@@ -18,7 +18,7 @@ from verifiers.states.sqlite.examples import database as sqlite_state
 from verifiers.views import Tree, Views, tree_of
 
 NAMES = "abcd"
-OURS = [Unreadable("x"), OSError(28, "no space"), MemoryError(), RecursionError(), KeyError("x"), ValueError("x")]
+OURS = [Unreadable("x"), OSError(28, "no space"), RecursionError(), KeyError("x"), ValueError("x")]
 READ = filesystem._data
 
 
@@ -88,7 +88,7 @@ ROW = {"sqlite.rowExists": {"table": "t", "where": {"v": 1}}}
 SQL = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES (1)"])
 
 
-@pytest.mark.parametrize("error", [OSError(28, "no space"), MemoryError(), RecursionError(), KeyError("x")])
+@pytest.mark.parametrize("error", [OSError(28, "no space"), RecursionError(), KeyError("x")])
 def test_a_probe_that_breaks_on_the_untouched_state_too_is_our_defect(monkeypatch, error):
     monkeypatch.setattr(tables.Database, "rows", mock.Mock(side_effect=error))
     for document in (ROW, {"not": ROW}):
@@ -113,8 +113,26 @@ def test_a_probe_that_only_the_state_breaks_counts_against_the_state(monkeypatch
     assert judge(parse(ROW), SQL, SQL.states).verdict is Verdict.TRUE
 
 
-@pytest.mark.parametrize("space", KINDS)
-def test_a_state_that_its_reader_breaks_on_counts_against_whoever_left_it(monkeypatch, space):
+def breaking(error):
+    """Make a tree that nobody can look at."""
     tree = mock.MagicMock(spec=Tree)
-    tree.items.side_effect = tree.get.side_effect = tree.__iter__.side_effect = tree.__len__.side_effect = MemoryError
-    assert "broke" in read(space, tree).unreadable
+    tree.items.side_effect = tree.get.side_effect = tree.__iter__.side_effect = tree.__len__.side_effect = error
+    return tree
+
+
+@pytest.mark.parametrize("space", KINDS)
+def test_a_state_that_its_reader_breaks_on_counts_against_whoever_left_it(space):
+    assert "broke" in read(space, breaking(KeyError)).unreadable
+
+
+@pytest.mark.parametrize("space", KINDS)
+def test_an_end_of_memory_says_nothing_about_a_state(space):
+    with pytest.raises(MemoryError):
+        read(space, breaking(MemoryError))
+
+
+def test_an_end_of_memory_says_nothing_about_a_probe(monkeypatch):
+    monkeypatch.setattr(tables.Database, "rows", mock.Mock(side_effect=MemoryError))
+    for seed in (None, SQL.states):
+        with pytest.raises(MemoryError):
+            judge(parse(ROW), SQL, seed)

@@ -31,7 +31,7 @@ def evaluate(
     answer: str | None = None,
     seed_states: Mapping[str, NormalState] | None = None,
 ) -> Evidence:
-    """Judge a parsed predicate; never raises, whatever the normal forms hold.
+    """Judge a parsed predicate; never raises for what the normal forms hold.
 
     Args:
         predicate: what is asked.
@@ -74,6 +74,8 @@ def _probe(probe: Probe, bench: _Bench, spoiled: Verdict) -> Evidence:
     broken = False
     try:
         verdict, found = _asked(probe, bench.context, spoiled)
+    except MemoryError:  # it says how much this process may have, and nothing about the state
+        raise
     except Exception as error:  # a defect of ours must neither pass nor fail anybody
         kind = type(error).__name__
         if bench.seed is not None and _can_be_asked(probe, bench.seed):
@@ -101,5 +103,7 @@ def _asked(probe: Probe, context: Context, spoiled: Verdict) -> tuple[Verdict, s
 def _can_be_asked(probe: Probe, seed: Context) -> bool:
     try:
         return _asked(probe, seed, Verdict.FALSE)[0] is not Verdict.UNKNOWN
+    except MemoryError:
+        raise
     except Exception:
         return False

@@ -75,6 +75,7 @@ def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalStat
 
     Raises:
         KeyError: there is no such namespace.
+        MemoryError: this process may not have as much as reading needs.
     """
     reader, budget = KINDS[namespace], budget or Budget()
     steps, size = budget.steps, budget.bytes
@@ -85,6 +86,8 @@ def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalStat
         state = NormalState(unreadable=str(error))
     except Unreadable as error:
         state = NormalState(missing=str(error))
+    except MemoryError:  # it says how much this process may have, and nothing about the state
+        raise
     except Exception as error:  # whatever a hostile state finds in a reader
         state = NormalState(unreadable=f"its reader broke on it ({type(error).__name__})")
     return replace(state, steps=budget.steps - steps, bytes=budget.bytes - size)
