@@ -10,7 +10,8 @@ from sandbox.confine import Bounds, give_up
 from sandbox.judge import message
 from sandbox.judge.filter import reading_filter
 
-READER_USER, JUDGE_USER = 65532, 65533
+READER_USER, JUDGE_USER = 65529, 65528
+"""Nobody else's: worlds, relays, agents, gateways and the model process have the others."""
 MEMORY = 2 * 1024**3
 DESCRIPTORS = 8
 CPU_SECONDS = 30

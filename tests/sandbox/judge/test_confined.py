@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from sandbox import policy
 from sandbox.forkserver import ForkServer
+from sandbox.gateway import confine as gateway
 from sandbox.judge import JUDGING, message
 from sandbox.judge.child import JUDGE_USER, READER_USER
 from sandbox.judge.filter import NEEDED, reading_filter
 from sandbox.judge.process import ask
+from sandbox.model_gateway import confine as model
 from sandbox.seccomp import MACHINES, NUMBERS
 
 from ...patience import PATIENCE
@@ -170,3 +173,9 @@ def test_the_filter_fits_into_the_kernel_and_names_nothing_that_opens_or_makes(m
 @pytest.mark.needs("root")
 def test_readers_say_that_neither_files_nor_networks_are_in_reach():
     assert JUDGING.in_reach() == []
+
+
+def test_no_two_kinds_of_process_share_a_user():
+    users = [policy.WORLD_UID, policy.RELAY_UID, policy.AGENT_UID, gateway.UNPRIVILEGED, model.UNPRIVILEGED]
+    users += [READER_USER, JUDGE_USER]
+    assert len(set(users)) == len(users)
