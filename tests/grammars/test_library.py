@@ -30,6 +30,8 @@ from verifiers.language.predicate import parse
 
 from ..sampling import sample as sample_cases
 
+pytestmark = pytest.mark.slow
+
 GRAMMARS = {server: load(server) for server in library()}
 TEMPLATES = [(server, name) for server, grammar in GRAMMARS.items() for name in grammar.templates]
 DEMO = [

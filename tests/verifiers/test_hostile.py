@@ -26,6 +26,8 @@ from verifiers.views import Node, Tree
 
 from . import hostile
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for path in hostile.FOLDER.rglob("*") if path.is_file())
 TEXTS = {".eml", ".ics", ".json", ".jsonl"}  # other versions of zlib and SQLite write the others in another way

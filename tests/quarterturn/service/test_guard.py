@@ -9,6 +9,8 @@ from quarterturn.service.guard import SECURITY
 from quarterturn.service.html import PAGE
 from quarterturn.service.problems import KINDS, PROBLEMS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.slow
 def test_every_answer_has_the_headers_of_safety(site):

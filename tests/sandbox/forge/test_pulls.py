@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 R = "/repos/acme/site"
 
 

@@ -20,6 +20,8 @@ from sandbox.forge.web import Request
 
 from ...patience import PATIENCE, until
 
+pytestmark = pytest.mark.slow
+
 R = "/repos/acme/site"
 FORGE = Path(repositories.__file__).parent
 

@@ -4,6 +4,8 @@ import pytest
 
 from sandbox.forge.query import contains, parse, within
 
+pytestmark = pytest.mark.slow
+
 
 def names(shown, key="full_name"):
     return [one[key] for one in shown["items"]]

@@ -20,6 +20,8 @@ from verifiers.views import Node, Tree
 from ...frozen import content
 from ...patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 # A fork server whose children are the real ones, but for one deed where a part of the request holds a mark.
 FAKE = """
 import os

@@ -19,6 +19,8 @@ from sandbox.seccomp import MACHINES, NUMBERS
 
 from ...patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 WITHIN = """
 import ctypes, json, mmap, os, socket
 from sandbox.forking import serve

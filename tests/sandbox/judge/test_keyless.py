@@ -15,6 +15,8 @@ from verifiers.states import READERS
 
 from ...patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 MAY_READ = ("sandbox/judge/reader.py", "sandbox/judge/mutators.py", "sandbox/mistakes/", "verifiers/")
 CHANGES = "_change.py"

@@ -13,6 +13,8 @@ from vault.locks.passphrase import Cost, Passphrase
 
 from ..builders import CHEAP, KEY, NOW, rewrite
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def ring(path, kept):
