@@ -23,6 +23,8 @@ from vault.errors import Locked
 from vault.errors import Refused as Taken
 from vault.keys import FileKeyRing
 
+pytestmark = pytest.mark.slow
+
 CHOSEN = Settings(benchmark=Benchmark(first_month="2026-12"))
 
 

@@ -11,6 +11,8 @@ import pytest
 from quarterturn import scanning
 from quarterturn.cli import run
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "detection.md"
 
 

@@ -10,6 +10,8 @@ from rotation.cohort import Candidate, allocate, allocate_first
 from rotation.errors import Refused
 from rotation.sets import SetSpec, Stratum
 
+pytestmark = pytest.mark.slow
+
 A, B = Stratum("git", "composition", "medium"), Stratum("sqlite", "recovery", "hard")
 SPEC = SetSpec("two strata", {A: 2, B: 1}, reserve=2)
 NAMES = ["cohort-1", "cohort-2", "cohort-3", "cohort-4"]

@@ -14,6 +14,8 @@ from rotation.anomaly.task import task
 
 from .worlds import World, Wrong, flagged, play
 
+pytestmark = pytest.mark.slow
+
 SMALL = World(submitters=10, rotations=3, cohort=15, families=12)
 
 

@@ -13,6 +13,8 @@ from rotation.anomaly.scan import judged
 
 from .worlds import World, Wrong, play
 
+pytestmark = pytest.mark.slow
+
 SMALL = World(submitters=8, rotations=3, cohort=20, families=16, absence=0, again=0.3)
 NAMES = [f"who{number:03}" for number in range(8)]
 

@@ -11,6 +11,8 @@ from rotation.anomaly.task import task
 
 from .worlds import World, Wrong, flagged, play
 
+pytestmark = pytest.mark.slow
+
 WORLD = World(rotations=3)
 
 

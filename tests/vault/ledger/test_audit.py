@@ -15,6 +15,8 @@ from vault.ledger.note import Signer, Verifier
 
 from ..builders import refused, turned
 
+pytestmark = pytest.mark.slow
+
 RETIRED = "cohort-2026-12"
 
 
