@@ -4,48 +4,26 @@ It reads the request that it was handed and writes one reply. It can open nothin
 process, no timer and no memory that can be executed, and signals nobody. Everything that it imports was
 loaded by its fork server.
 
-Numbers: the kernel's `unistd` headers, as (x86_64, aarch64).
+The numbers are those of the gateway's table, of which these are a part (`sandbox.gateway.filter`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sandbox.gateway.filter import NEEDED as SESSION
+from sandbox.gateway.filter import PROT_EXEC
 from sandbox.seccomp import Numbers, Rule, allowing
 
-PROT_EXEC = 4
-
 NEEDED: Mapping[str, Numbers] = {
-    # descriptors that are there
-    "close": (3, 57),
-    "lseek": (8, 62),
-    "read": (0, 63),
-    "write": (1, 64),
-    # time and chance
-    "clock_getres": (229, 114),
-    "clock_gettime": (228, 113),
-    "getrandom": (318, 278),
-    "gettimeofday": (96, 169),
-    "time": (201, None),
-    # memory
-    "brk": (12, 214),
-    "futex": (202, 98),
-    "madvise": (28, 233),
-    "mmap": (9, 222),
-    "mprotect": (10, 226),
-    "mremap": (25, 216),
-    "munmap": (11, 215),
-    # itself, and its end
-    "exit": (60, 93),
-    "exit_group": (231, 94),
-    "getpid": (39, 172),
-    "gettid": (186, 178),
-    "restart_syscall": (219, 128),
-    "rt_sigaction": (13, 134),
-    "rt_sigprocmask": (14, 135),
-    "rt_sigreturn": (15, 139),
-    "sched_yield": (24, 124),
-    "sigaltstack": (131, 132),
+    name: SESSION[name]
+    for name in (
+        *("close", "lseek", "read", "write"),  # descriptors that are there
+        *("clock_getres", "clock_gettime", "getrandom", "gettimeofday", "time"),
+        *("brk", "futex", "madvise", "mmap", "mprotect", "mremap", "munmap"),
+        *("exit", "exit_group", "getpid", "gettid", "restart_syscall", "sched_yield"),
+        *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack"),
+    )
 }
 
 CONDITIONS = (

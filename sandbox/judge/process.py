@@ -6,10 +6,11 @@ import select
 import socket
 import threading
 import time
+import weakref
 from contextlib import suppress
 
 from sandbox.errors import Malformed, SandboxError, Unavailable
-from sandbox.forkserver import ForkServer
+from sandbox.forkserver import Child, ForkServer
 from sandbox.judge import message
 
 READER, JUDGE = ForkServer("-m", "sandbox.judge.reader"), ForkServer("-m", "sandbox.judge.judge")
@@ -46,6 +47,8 @@ class Started:
         except BaseException:
             self._stream.close()
             raise
+        self.close = weakref.finalize(self, _let_go, self._stream, self._child)
+        """End it; safe to call twice. One that was never asked goes with whoever kept it, or with this process."""
 
     def ask(self, request: bytes, cap: int, seconds: float) -> tuple[str, str, bytes]:
         """Have it carry out its request, and give its reply (`message.reply`); it is gone afterwards.
@@ -80,14 +83,6 @@ class Started:
             return True
         return self._child.pidfd is not None and not select.select([self._child.pidfd], [], [], 0)[0]
 
-    def close(self) -> None:
-        """End it; safe to call twice."""
-        self._stream.close()
-        self._child.kill()
-        self._child.close()
-
-    __del__ = close  # one that was never asked goes with whoever kept it
-
     def _heard(self, request: bytes, cap: int, deadline: float) -> bytes:
         """Give all that it says, from when it has its request until its end."""
         said, rest = bytearray(), memoryview(message.framed(request))
@@ -116,6 +111,12 @@ class Started:
                     raise Broke(f"it says more than {cap} bytes")
             if not rest:
                 poll.modify(self._stream, select.POLLIN)
+
+
+def _let_go(stream: socket.socket, child: Child) -> None:
+    stream.close()
+    child.kill()
+    child.close()
 
 
 class Ready:

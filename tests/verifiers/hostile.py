@@ -35,7 +35,7 @@ PLACES = {
     ("postgres", "json"): "snapshot.json",
     ("redis", "json"): "snapshot.json",
     ("spreadsheet", "xlsx"): "a.xlsx",
-    ("calendar", "ics"): f"{HOME}/work/e1.ics",
+    ("calendar", "ics"): f"{HOME}/team/e1.ics",
     ("email", "eml"): "outbox/new/1",
     ("memory", "jsonl"): "memory.jsonl",
     ("github", "json"): "state.json",

@@ -24,12 +24,13 @@ pytestmark = pytest.mark.slow
 
 # A fork server whose children are the real ones, but for one deed where a part of the request holds a mark.
 FAKE = """
-import os
-from pathlib import Path
+import mmap, os
 from sandbox.forking import serve
 from sandbox.judge import message
 from sandbox.judge.child import run, READER_USER
 from sandbox.judge.{module} import OPERATIONS
+
+MET = mmap.mmap(-1, 1)  # memory that all children share
 
 def wrapped(operation):
     def doing(header, parts):
@@ -39,7 +40,6 @@ def wrapped(operation):
     return doing
 
 def child(descriptors):
-    {first}
     run(READER_USER, {{name: wrapped(operation) for name, operation in OPERATIONS.items()}}, descriptors)
 
 serve(lambda: None, child)
@@ -73,8 +73,8 @@ def fake():
     """Make a fork server of children that misbehave."""
     made = []
 
-    def fake(module="reader", deed="pass", mark=MARK, first="pass"):
-        made.append(ForkServer("-c", FAKE.format(module=module, deed=deed, mark=mark, first=first)))
+    def fake(module="reader", deed="pass", mark=MARK):
+        made.append(ForkServer("-c", FAKE.format(module=module, deed=deed, mark=mark)))
         return made[-1]
 
     yield fake
@@ -129,14 +129,8 @@ def test_a_reading_that_no_judge_understands_counts_against_whoever_left_it(fake
     assert judging.verdict(asked, state, None, lambda: left(filesystem=SEED)).verdict is Verdict.FALSE
 
 
-def test_one_that_was_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(fake, asked, left, tmp_path):
-    first = f"""for name in "ab":  # who is asked, and who waits behind them
-        try:
-            os.mkdir(os.path.join({str(tmp_path)!r}, name))
-        except FileExistsError:
-            continue
-        os._exit(1)"""
-    judging = Judging(fake(first=first), JUDGE, PATIENCE)
+def test_one_that_was_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(fake, asked, left):
+    judging = Judging(fake(deed="if not MET[0]: MET[0] = 1; os._exit(1)", mark=b""), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=SEED), None, left)
     assert (judged.verdict, judged.again) == (Verdict.TRUE, True)
 
