@@ -29,13 +29,12 @@ CONNECT_SECONDS = 10.0
 MAX_HEAD = 16 * 1024
 CHUNK = 16 * 1024
 OK, ACCEPTED = 200, 202
-NOT_SENT = frozenset(
-    {
-        errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EPERM, errno.EACCES,
-        errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM,
-    }
-)  # fmt: skip
-"""What the kernel says where a connection did not even leave this machine."""
+NOT_SENT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""What the kernel says where this machine could not even open a connection, whatever the address."""
+NO_ROUTE = frozenset({errno.ENETUNREACH, errno.ENETDOWN})
+"""What it says where there is no way to an address: the address may be at fault, or this machine's network."""
+ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
+"""Addresses of nobody's (RFC 5737, RFC 3849), to one of which this machine has a route if it has any to the outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,8 @@ class Exchange:
                 connected = True
                 self._outcome = self._exchanged(connection)
         except OSError as error:  # one of TLS's has a number too, of another list
-            ours, sentence = not connected and error.errno in NOT_SENT, f"no answer: {error.strerror or error}"
-            self._outcome = Outcome(None, ours, sentence.encode())
+            sentence = f"no answer: {error.strerror or error}"
+            self._outcome = Outcome(None, not connected and _is_ours(error.errno), sentence.encode())
         except h11.RemoteProtocolError as error:
             self._outcome = Outcome(None, said=f"no answer in HTTP: {error}".encode())
         finally:
@@ -220,3 +219,16 @@ def tls(exceptions: Exceptions) -> ssl.SSLContext:
         except ssl.SSLError:
             raise Malformed(f"{exceptions.authority} holds no certificates; give some as PEM") from None
     return context
+
+
+def _is_ours(error: int | None) -> bool:
+    """Say whether a connection failed for this machine's reasons; an address without a route is its owner's affair."""
+    return error in NOT_SENT or (error in NO_ROUTE and not any(map(_has_route, ELSEWHERE)))
+
+
+def _has_route(family: socket.AddressFamily) -> bool:
+    """Say whether this machine has a route to the outside; connecting a datagram socket sends nothing."""
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((ELSEWHERE[family], 9))
+        return True
+    return False

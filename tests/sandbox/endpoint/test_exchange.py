@@ -8,8 +8,11 @@ from __future__ import annotations
 import gzip
 import os
 import socket
+import subprocess
+import sys
 import threading
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 
@@ -212,3 +215,19 @@ def test_nobody_listening_is_theirs_and_no_way_out_is_ours(authority):
     assert (refused.status, refused.ours) == (None, False)
     unreachable = post(at(address="192.0.2.1"), authority.exceptions)  # this network has no route to it
     assert (unreachable.status, unreachable.ours) == (None, True)
+
+
+ROUTED = "ip link set lo up; ip route add 192.0.2.0/24 dev lo"
+ASKED = """
+import errno, sys
+from sandbox.endpoint.exchange import NO_ROUTE, NOT_SENT, _is_ours
+sys.exit(sum(1 << bit for bit, error in enumerate((errno.ENETUNREACH, errno.EPERM, errno.ENFILE)) if _is_ours(error)))
+"""
+
+
+@pytest.mark.needs("netns")
+@pytest.mark.parametrize(("network", "ours"), [(ROUTED, 0b100), ("true", 0b101)])
+def test_an_address_without_a_route_is_theirs_where_this_machine_has_one(network, ours):
+    """Whoever names an address that cannot be reached, or that a rule forbids, has chosen it."""
+    words = ["unshare", "--net", "sh", "-ec", f'{network}; exec "$0" -c "$1"', sys.executable, ASKED]
+    assert subprocess.run(words, check=False, cwd=Path(__file__).parents[3]).returncode == ours
