@@ -3,23 +3,24 @@
 - **success rate**: tasks passed / attempted, where attempted is every task of the set. The primary axis.
 - **efficiency**: the mean of calls / max_steps over passed tasks; lower is better.
 - **hallucinated-tool rate**: calls to unlisted tools / all calls, over the whole submission.
-- **recovery rate**: of the recovery tasks where the agent saw an error, those that it still passed.
+- **recovery rate**: of the recovery tasks where the agent saw the scheduled error, those that it still passed.
 
 Tasks of one skeleton are draws of one thing and no independent evidence, so every interval takes the skeleton as its
-cluster. A figure of nothing (n = 0) has no value and no interval. Unknown verdicts are no passes; they widen the
-interval of the success rate to what it would be had they all passed, and such a score is not ranked.
+cluster. That of the success rate, by which runs are ranked, takes the tasks of a skeleton for one observation: it
+depends on how many tasks passed and not on which, so that one pass more never makes a rank worse. A figure of nothing
+(n = 0) has no value and no interval. Unknown verdicts count as failed, and such a score is not ranked.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Self
 
 from sandbox.errors import Malformed
-from sandbox.interval import Figure, mean, proportion
+from sandbox.interval import Figure, mean, proportion, share
 from sandbox.outcome import TaskRun
 from vault.task import SPEC_VERSION
 from verifiers.language.verdict import Verdict
@@ -42,7 +43,7 @@ class Result:
         calls: all tool calls, unlisted ones included.
         max_steps: the task's budget of calls.
         unlisted: calls to tools that the task does not list.
-        errors_seen: errors on listed tools that the agent was shown.
+        errors_seen: scheduled errors that the agent was shown.
         skeleton: the skeleton's opaque tag.
     """
 
@@ -73,7 +74,7 @@ class Result:
             calls=outcome.calls,
             max_steps=outcome.max_steps,
             unlisted=outcome.transcript.unlisted,
-            errors_seen=outcome.transcript.errors,
+            errors_seen=outcome.transcript.injected,
             skeleton=skeleton,
         )
 
@@ -138,7 +139,7 @@ def score(results: Iterable[Result]) -> Score:
     unknown = sum(row.verdict is Verdict.UNKNOWN for row in rows)
     passed = [row for row in rows if row.passed]
     return Score(
-        success_rate=_success_rate(rows),
+        success_rate=share(len(passed), list(Counter(row.skeleton for row in rows).values())),
         efficiency=mean(_clusters(passed, lambda row: float(row.ratio))),
         hallucinated_tool_rate=proportion(_pairs(rows, lambda row: row.unlisted, lambda row: row.calls)),
         recovery_rate=proportion(_pairs([row for row in rows if row.recovers], lambda row: row.passed)),
@@ -158,12 +159,6 @@ def rank(scores: Sequence[Score]) -> list[int | None]:
         else None
         for entry in scores
     ]
-
-
-def _success_rate(rows: Sequence[Result]) -> Figure:
-    sure = proportion(_pairs(rows, lambda row: row.passed))
-    hoped = proportion(_pairs(rows, lambda row: row.passed or row.verdict is Verdict.UNKNOWN))
-    return Figure(sure.value, sure.n, sure.low, hoped.high)
 
 
 def _of_one_run(results: Iterable[Result]) -> list[Result]:

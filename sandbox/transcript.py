@@ -19,17 +19,15 @@ WORST: tuple[UpstreamFact, ...] = ("down", "broke", "refused")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call to make: a step of a reference solution, or of a replay.
+    """A tool call to make: a step of a reference solution.
 
     Attributes:
         tool: the name in documents, `server.tool`.
         arguments: its arguments as JSON values.
-        at: how many seconds after the script's begin it is made at the earliest; a replay keeps the pace of the log.
     """
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,6 @@ class CallRecord:
         result: the text of the result or error, cut at a cap.
         seconds: how long the server took, by our own monotonic clock.
         refused: whether the gateway answered it itself: it was unlisted, beyond the caps, or one call too many.
-        at: how many seconds after the gateway was ready it came in, by the runner's monotonic clock.
     """
 
     tool: str
@@ -56,7 +53,6 @@ class CallRecord:
     result: str = field(repr=False)
     seconds: float
     refused: bool = False
-    at: float = 0.0
 
     @property
     def passed_on(self) -> bool:
@@ -134,6 +130,11 @@ class Transcript:
     def errors(self) -> int:
         """Count the errors that the agent saw on listed tools."""
         return sum(call.error for call in self.calls if call.listed)
+
+    @property
+    def injected(self) -> int:
+        """Count the scheduled errors that the agent saw."""
+        return sum(call.injected for call in self.calls)
 
     def as_json(self) -> dict[str, Any]:
         """Give the transcript as plain JSON values."""

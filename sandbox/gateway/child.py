@@ -76,14 +76,12 @@ async def _serve(session: Session, front: Front | None, listener: socket.socket,
 
 
 async def _play(session: Session, upstream: Upstream) -> None:
-    """Play the script through the session, as an agent would and at its pace.
+    """Play the script through the session, as an agent would.
 
     Every server is up before the first call, so that one which does not come up is not taken for one that a call broke.
     """
     script = session.spec.script or () if await upstream.wake() else ()
-    begun = anyio.current_time()
     for call in script:
-        await anyio.sleep_until(begun + call.at)
         await session.call(wire_name(call.tool), call.arguments)
     if session.spec.script_answer is not None:
         session.answer(session.spec.script_answer)

@@ -108,6 +108,11 @@ class Gateway:
         with self._changed:
             return tuple(self._book.late)
 
+    @property
+    def missed(self) -> frozenset[str]:
+        """The servers that were lost or late."""
+        return frozenset((*self.lost, *self.late))
+
     def finish(self, timeout: float) -> Transcript:
         """End the session (a script: wait for its end) and give what was seen; the process is gone afterwards."""
         if not self._scripted:

@@ -17,8 +17,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -53,14 +52,9 @@ def pack(entry: Mapping[str, Any]) -> bytes:
 
 
 class Book:
-    """The runner's copy of the log, built up from a gateway's bytes.
+    """The runner's copy of the log, built up from a gateway's bytes."""
 
-    Args:
-        clock: monotonic seconds; when a call came in is our own word, and not the gateway's.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._begun = clock, clock()
+    def __init__(self) -> None:
         self.ready = False
         self.ended: Ended | None = None
         self.lost: list[str] = []
@@ -110,7 +104,7 @@ class Book:
         elif "late" in entry:
             self.late.append(entry["late"])
         elif "ready" in entry:
-            self.ready, self._begun = True, self._clock()
+            self.ready = True
         elif entry["ended"] in get_args(Ended):
             self.ended = entry["ended"]
         else:
@@ -130,7 +124,6 @@ class Book:
                 injected=False,
                 result=UNANSWERED,
                 seconds=0.0,
-                at=round(self._clock() - self._begun, 6),
             )
         )
 

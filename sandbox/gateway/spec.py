@@ -72,5 +72,5 @@ def listing(tools: Sequence[str]) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Call):
-        return {"tool": value.tool, "arguments": dict(value.arguments), "at": value.at}
+        return {"tool": value.tool, "arguments": dict(value.arguments)}
     return dict(value) if isinstance(value, Mapping) else list(value)

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from sandbox import interval
 from sandbox.interval import Figure, mean, proportion, student, wilson
 
 
@@ -59,14 +60,17 @@ def test_the_interval_covers_the_truth_where_skeletons_differ(share, alike, skel
     """Beta-binomial skeletons: `alike` is the correlation of two tasks of one skeleton."""
     dice = random.Random(20261201)
     a, b = share * (1 - alike) / alike, (1 - share) * (1 - alike) / alike
-    covered = naive = 0
+    covered = steady = naive = 0
     for _ in range(400):
         drawn = [(dice.betavariate(a, b), dice.choice(sizes)) for _ in range(skeletons)]
-        figure = proportion([(sum(dice.random() < p for _ in range(m)), m) for p, m in drawn])
+        pairs = [(sum(dice.random() < p for _ in range(m)), m) for p, m in drawn]
+        figure, ranked = proportion(pairs), interval.share(sum(hits for hits, _ in pairs), [m for _, m in pairs])
         low, high = wilson(figure.value, figure.n)
         covered += figure.low <= share <= figure.high
+        steady += ranked.low <= share <= ranked.high
         naive += low <= share <= high
     assert covered / 400 >= 0.92
+    assert steady / 400 >= 0.94
     assert covered >= naive
 
 

@@ -159,16 +159,6 @@ def test_a_script_is_played_through_the_same_session(begin):
     assert [(record.listed, record.injected) for record in transcript.calls] == [(False, False), (True, True)]
 
 
-def test_a_script_keeps_its_pace(begin):
-    late = Call("no.such", {}, at=0.5)
-
-    def apart() -> float:
-        first, second = begin(script=[Call("no.such", {}), late], servers=()).finish(PATIENCE).calls
-        return second.at - first.at
-
-    assert any(apart() > 0.3 for _ in range(5)), "where we hear of the first call late, the next try shows it"
-
-
 def test_a_script_whose_server_does_not_come_up_is_not_begun(begin, channel):
     channel[1].sendall(frames.pack(1, b""))
     gateway = begin(script=[Call("filesystem.read_text_file", {"path": "a"})])

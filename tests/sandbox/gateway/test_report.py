@@ -35,14 +35,6 @@ def test_a_whole_session_is_read_back():
     assert transcript.calls[0].result == "log"
 
 
-def test_when_a_call_came_in_is_read_from_our_own_clock():
-    made = Book(iter([0.0, 10.0, 12.5]).__next__)
-    for entry in ({"ready": True}, CALL, {**RESULT, "refused": True}):
-        made.feed(pack(entry))
-    (call,) = made.transcript("gateway-lost").calls
-    assert (call.at, call.refused, call.passed_on) == (2.5, True, False)
-
-
 def test_bytes_may_come_in_any_pieces():
     data = b"".join(map(pack, (CALL, RESULT, {"ended": "agent-exited"})))
     made = Book()
