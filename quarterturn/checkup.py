@@ -106,7 +106,11 @@ def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
     """Give a line for each attempt with what it comes to, and whether the wall holds."""
     lines, escaped = _lines(made), sum(one.outcome == "escaped" for one in made)
     lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
-    lines.append(f"What we say ourselves carries at most {covert.total(covert.ceiling()):.0f} bits a month and run.")
+    one, together = (covert.total(covert.ceiling(runs)) for runs in (1, covert.RUNS))
+    lines.append(
+        f"What we say ourselves carries at most {one:.0f} bits a private run, {together:.0f} with {covert.RUNS} of them "
+        f"a month; the goals of a set have {covert.TASKS * covert.GOAL}."
+    )
     return lines, not escaped
 
 

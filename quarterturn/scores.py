@@ -3,15 +3,18 @@
 1. A run's figures are made when they are first asked for after its end, in one opening of its sealed closing, and are a
    row from then on. What a run came to does not change; what counts of it does where a task is withdrawn, and the
    `withdraw` leaf says so: figures are made anew without it once that leaf is published, and not before.
-2. What is kept is rounded as a board rounds it, and over whole cohorts: no task's result follows from it.
+2. What is kept is rounded as a board rounds it, and over whole cohorts: no task's result follows from it. The success
+   rate is kept for the sealed cohorts and the sunset one, the other figures over all cohorts together, and their
+   intervals in steps of five points: each further figure would be an exit of its own.
 3. Boards, ranks and what is told to submitters are made from these alone, so whoever has a board can rank it again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -21,11 +24,13 @@ from quarterturn.tables import ScoreRow
 from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.calendar import Month
+from sandbox.interval import NOTHING
 from sandbox.score import Figure, Result, Score, roughly, score
 from sandbox.store import RunRecord
 from vault.db import transaction
 
-FIGURES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
+SECONDARY = ("efficiency", "hallucinated_tool_rate", "recovery_rate")
+FIGURES = ("success_rate", *SECONDARY)
 PARTS = ("whole", "sealed")
 KEPT = (*PARTS, "sunset")
 
@@ -53,13 +58,21 @@ def of_runs(house: House, records: Sequence[RunRecord]) -> dict[int, Scores]:
 def of_results(results: Iterable[Result], sunset: str) -> Scores:
     """Make the figures of a run's results; `sunset` is the cohort that the next turn opens."""
     rows = list(results)
-    sealed, opened = ([row for row in rows if (row.cohort == sunset) is last] for last in (False, True))
-    return {name: shown(rounded(score(part))) for name, part in zip(KEPT, (rows, sealed, opened), strict=True)}
+    parts = ([row for row in rows if (row.cohort == sunset) is last] for last in (False, True))
+    sealed, opened = (_success_alone(score(part)) for part in parts)
+    return {name: shown(rounded(part)) for name, part in zip(KEPT, (score(rows), sealed, opened), strict=True)}
+
+
+def _success_alone(part: Score) -> Score:
+    return replace(part, efficiency=NOTHING, hallucinated_tool_rate=NOTHING, recovery_rate=NOTHING)
 
 
 def rounded(whole: Score) -> dict[str, Any]:
-    """Give a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed."""
-    figures = {name: _rounded(getattr(whole, name)) for name in FIGURES}
+    """Give a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed.
+
+    The intervals of all but the success rate are rounded outward, to steps of five points.
+    """
+    figures = {name: _rounded(getattr(whole, name), wide=name in SECONDARY) for name in FIGURES}
     figures["success_rate"]["n"] = whole.attempted
     return figures | {"attempted": whole.attempted, "unknown": roughly(whole.unknown), "spec": whole.spec}
 
@@ -83,9 +96,16 @@ def half_point(value: float | None) -> float | None:
     return None if value is None else round(value * 200) / 200
 
 
-def _rounded(figure: Figure) -> dict[str, Any]:
+def _rounded(figure: Figure, *, wide: bool) -> dict[str, Any]:
     bounds = {name: half_point(value) for name, value in asdict(figure).items() if name != "n"}
+    if wide and figure.low is not None and figure.high is not None:
+        bounds |= {"low": _down(figure.low), "high": 1 - _down(1 - figure.high)}
     return bounds | {"n": roughly(figure.n)}
+
+
+def _down(value: float) -> float:
+    """Round down to five points; what was rounded stays as it is."""
+    return math.floor(round(value * 20, 6)) / 20
 
 
 def _read(figures: Mapping[str, Any]) -> Scores:

@@ -92,6 +92,11 @@ class Service(Section):
     """What the service lets in, and where it is reached."""
 
     private_per_month: int = Field(default=5, ge=0, description="Private runs of one party a benchmark month.")
+    private_in_all: int = Field(
+        default=100,
+        ge=0,
+        description="Private runs of all parties together a benchmark month: what they say adds up.",
+    )
     dev_per_day: int = Field(default=20, ge=0, description="Runs of the dev set of one party a day, UTC.")
     checks_per_day: int = Field(default=20, ge=0, description="Preflights of one party a day; they cost nothing else.")
     waiting: int = Field(default=10, ge=1, description="How many submissions of one party may wait or run at once.")

@@ -122,7 +122,8 @@ def _track(name: str, lines: Sequence[Item]) -> Track:
 def _line(line: Item, ranks: Sequence[int | None]) -> Line:
     rank, of = line["rank"], _ranked(line)
     shared = "=" if rank is not None and ranks.count(rank) > 1 else ""
-    drawn = [figures.shown(title, of[name]) for name, title in figures.NAMES.items()]
+    told = {**line["whole"], "success_rate": of["success_rate"]}
+    drawn = [figures.shown(title, told[name]) for name, title in figures.NAMES.items()]
     if line["track"] not in READ:
         beside = line.get("sunset") or {}
         drawn.insert(1, figures.shown("Success, sunset", beside.get("success_rate"), "beside"))

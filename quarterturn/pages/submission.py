@@ -27,7 +27,7 @@ SIGNS = {
 WAITS = {
     "next": "It is the next one: it begins as soon as a worker is free.",
     "before": "{} before it. What has the fewest of its own party before it comes first.",
-    "again": "It could not be played, for a reason of ours that costs nothing; it is tried again within minutes.",
+    "again": "It could not be played, for a reason of ours; it is tried again within minutes.",
     "own": "Another one of yours runs: as many of one party run at a time as the house allows.",
 }
 QUOTAS = {
@@ -37,6 +37,7 @@ QUOTAS = {
     "waiting": "Waiting or running now",
 }
 PARTS = {"sealed": "The three sealed cohorts", "whole": "All cohorts"}
+ENDED = "It was ended before it was finished: what it was not served counts as failed when the month turns."
 LATER = {
     "private": "A run on the live set shows nothing of a task before it is published: the first ones are at the turn.",
     "dev": "It is shown, call by call, when the run is done.",
@@ -140,7 +141,7 @@ def _lasts(one: Item) -> bool:
 def _later(one: Item) -> str:
     """Say when there is something to be shown of what it did."""
     if one["state"] in ("failed", "cancelled"):
-        return "It came to nothing, and nothing of it is kept."
+        return ENDED if one["set"] == "private" and one["charged"] else "It came to nothing, and nothing of it is kept."
     return LATER["private" if one["set"] == "private" else "dev"]
 
 

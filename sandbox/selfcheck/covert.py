@@ -9,7 +9,9 @@ Assumed, because nothing in here can see to it:
 
 - the submitter reads what a private run shows its owner, and the board; not the operator's terminal, whose progress
   and wall-clock tell more (`quarterturn run` is the operator's to type), nor the machine or its power and load;
-- so many private runs a month as the operator lets them make: the ceiling is for one, and grows with each;
+- so many private runs a month as the operator lets all submitters make together: the ceiling is for one, and a
+  thousand that share out what to say carry a thousand times as much. `RUNS` of them stay below what the goals of a set
+  come to;
 - what is opened once a task is retired is no exit: the task is published with it.
 """
 
@@ -23,13 +25,16 @@ from typing import Literal
 from sandbox.failure import CODES
 from sandbox.score import roughly
 
-HALF_POINTS = 201  # 0, 0.5, … 100
-ROUNDED = 3  # a figure, and the two ends of its interval
-FIGURES = 4  # success, efficiency, hallucination, recovery
-GROUPS = 2  # all cohorts, and the sealed ones
+HALF_POINTS, FIVE_POINTS = 201, 21  # 0, 0.5, … 100, and 0, 5, … 100
+SECONDARY = 3  # efficiency, hallucination, recovery
 TASKS, STEPS = 200, 40  # of a set, and at most of a task
+COHORTS = 4  # of which one leaves next
 STATES = ("queued", "running", "done", "failed")
 MINUTES = 31 * 24 * 60
+GOAL = 100
+"""Bits of one task's goal, at one bit a letter (C. E. Shannon, *Bell Syst. Tech. J.* 30, 1951, 50-64)."""
+RUNS = 100
+"""Private runs of a month, all submitters together, unless the operator's settings say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +60,34 @@ class Channel:
 
 
 def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Channel]:
-    """Give every channel with its ceiling, for one submitter and one month.
+    """Give every channel with its ceiling, for one month.
 
     Args:
-        runs: how many private runs the submitter makes in the month.
+        runs: how many private runs are made in the month, by whomever.
         tasks: how many tasks a set has.
         steps: how many calls a task allows at most; with the call too many it counts one more.
     """
-    rounded = FIGURES * ROUNDED * math.log2(HALF_POINTS)
-    counts = 3 * _rough_bits(tasks) + _rough_bits(tasks * (steps + 1))
+    sunset = tasks // COHORTS
+    success = math.log2(min(HALF_POINTS, tasks - sunset + 1)) + math.log2(min(HALF_POINTS, sunset + 1))
+    secondary = SECONDARY * (math.log2(HALF_POINTS) + 2 * math.log2(FIVE_POINTS))
+    counts = 2 * _rough_bits(tasks) + _rough_bits(tasks * (steps + 1))
     endings = math.log2(len(STATES) - 1 + len(CODES))  # a failed run shows one code, another shows its state
     return [
         Channel(
-            "figures",
-            "rounded to half a point, with the ends of their intervals; the first ranked run stands on the board",
-            runs * GROUPS * rounded,
+            "success rate",
+            "of the sealed cohorts and of the sunset one, rounded to half a point; the rest follows from these two",
+            runs * success,
             "whisper-score",
         ),
         Channel(
+            "the other three figures",
+            "over all cohorts, rounded to half a point; the ends of their intervals to five points",
+            runs * secondary,
+        ),
+        Channel(
             "counts beside the figures",
-            "how many tasks passed, were recovered, are unknown, and how many calls were made: rounded to one digit",
-            runs * GROUPS * counts,
+            "how many tasks were recovered, are unknown, and how many calls were made: rounded to one digit",
+            runs * counts,
         ),
         Channel("state and code", "one of four states, and one code of a fixed list", runs * endings),
         Channel("the minute a run ends", "no progress, and no duration of a task", runs * math.log2(MINUTES)),

@@ -62,9 +62,8 @@ def test_every_figure_has_a_dot_and_a_whisker_and_says_both():
 
 
 def test_a_figure_over_nothing_is_a_dash_and_one_without_an_interval_has_no_whisker():
-    lonely = line(
-        "ada", sealed=score() | {"efficiency": figure(None, None, None), "recovery_rate": figure(1, None, None)}
-    )
+    lonely = line("ada")
+    lonely["whole"] |= {"efficiency": figure(None, None, None), "recovery_rate": figure(1, None, None)}
     (row,) = rows(drawn(lonely))
     assert row.count("<circle") == 4
     assert row.count('class="strong"') == 9

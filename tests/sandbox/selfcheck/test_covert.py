@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from quarterturn.settings import Service
 from sandbox.failure import CODES
 from sandbox.selfcheck import drills
-from sandbox.selfcheck.covert import bits_of, ceiling, table, total
+from sandbox.selfcheck.covert import GOAL, RUNS, TASKS, bits_of, ceiling, table, total
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "covert-channels.md"
 
@@ -22,14 +23,16 @@ def test_every_drill_of_a_covert_exit_has_its_channel_and_every_such_channel_its
 
 
 def test_a_channel_is_the_logarithm_of_what_could_be_said():
-    named = {channel.name: channel for channel in ceiling(tasks=3, steps=1)}
-    assert named["figures"].bits == 2 * 12 * math.log2(201)
-    assert named["counts beside the figures"].bits == 2 * (3 * 2 + math.log2(7))
-    many = {channel.name: channel for channel in ceiling(tasks=200, steps=40)}["counts beside the figures"]
-    assert many.bits == pytest.approx(2 * (3 * math.log2(21) + math.log2(36)))
+    named = {channel.name: channel for channel in ceiling(tasks=4, steps=1)}
+    assert named["success rate"].bits == math.log2(4) + math.log2(2)
+    assert named["the other three figures"].bits == 3 * (math.log2(201) + 2 * math.log2(21))
+    assert named["counts beside the figures"].bits == pytest.approx(2 * math.log2(5) + math.log2(9))
+    many = {channel.name: channel for channel in ceiling(tasks=200, steps=40)}
+    assert many["success rate"].bits == math.log2(151) + math.log2(51)
+    assert many["counts beside the figures"].bits == pytest.approx(2 * math.log2(21) + math.log2(36))
     assert named["state and code"].bits == math.log2(3 + len(CODES))
     assert named["answer"].state == "closed"
-    assert named["figures"].state == "bounded"
+    assert named["success rate"].state == "bounded"
 
 
 def test_two_runs_say_twice_as_much_and_none_says_nothing():
@@ -43,6 +46,7 @@ def test_more_tasks_and_steps_never_say_less():
     )
 
 
-def test_it_is_far_less_than_the_tasks_are():
-    goals = 200 * 100  # bits, at one a letter
-    assert total(ceiling()) < goals / 50
+def test_all_runs_of_a_month_together_say_less_than_half_of_what_the_goals_are():
+    goals = TASKS * GOAL
+    assert Service().private_in_all == RUNS
+    assert total(ceiling(RUNS)) < goals / 2 < goals < total(ceiling(1000)), "a thousand would say all of it"
