@@ -115,6 +115,11 @@ class Accounts:
             query = select(AccountRow.name).where(col(AccountRow.party).in_(own))
             return {account, *session.exec(query).all()}
 
+    def parties(self) -> dict[str, str]:
+        """Give the party of each account."""
+        with Session(self._engine) as session:
+            return {row.name: row.party for row in session.exec(select(AccountRow)).all()}
+
     def revoke(self, number: int) -> Token:
         """Revoke a token; doing it twice changes nothing.
 

@@ -1,7 +1,7 @@
 """What a submitter is told of a submission that came to nothing: one code of this table, and what to do about it.
 
 Why exactly it failed is never said: the words of an error may quote a task, and who could choose the error could ask
-questions with it. What is *ours* costs its owner nothing.
+questions with it. What is *ours* costs its owner nothing, as long as no private task was served.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Code:
     """One way to come to nothing.
 
     Attributes:
-        ours: whether it is refunded.
+        ours: whether it is refunded, as long as no private task was served.
         hint: what its owner can do.
     """
 
@@ -29,10 +29,10 @@ CODES: Mapping[str, Code] = {
     "not-found": Code(ours=False, hint="The image, the model or the address is not there: push or name it again."),
     "refused": Code(ours=False, hint="It may not be run: see what an image or an endpoint must not do."),
     "not-now": Code(ours=True, hint="Nothing was live to run it on: submit it again after the turn."),
-    "turn": Code(ours=True, hint="The month turned while it ran: submit it again."),
-    "machine": Code(ours=True, hint="Our machine could not run it: submit it again later."),
-    "interrupted": Code(ours=True, hint="It was cut short several times on our side: submit it again later."),
-    "mistake": Code(ours=True, hint="A mistake of ours ended it: submit it again, and tell us its id."),
+    "turn": Code(ours=True, hint="The month turned before it was served a task: submit it again."),
+    "machine": Code(ours=True, hint="Our machine could not run it; what is unserved when the month turns is failed."),
+    "interrupted": Code(ours=True, hint="It was cut short several times. Tell us its id before the month turns."),
+    "mistake": Code(ours=True, hint="A mistake of ours ended it. Tell us its id before the month turns."),
 }
 
 _KINDS: Mapping[str, str] = {
@@ -50,14 +50,17 @@ def code_of(error: BaseException) -> str:
     return _KINDS.get(str(getattr(error, "kind", "")), "mistake")
 
 
-def charged(state: str, code: str | None, *, started: bool) -> bool:
+def charged(state: str, code: str | None, *, served: bool, started: bool = False) -> bool:
     """Say whether a submission counts against a quota: what waits or runs does, and what came to something.
+
+    A run that was served a private task is never refunded, whatever ended it.
 
     Args:
         state: where it stands.
         code: of one that came to nothing.
-        started: whether anything of it was served to the agent.
+        served: whether its run was served a private task.
+        started: whether it began to be played on public tasks.
     """
-    if state in ("queued", "running", "done"):
+    if state in ("queued", "running", "done") or served:
         return True
     return started and not (code is not None and CODES[code].ours)

@@ -6,9 +6,10 @@
 4. what was lost to another worker, or given back because this one stops, is left as it is
 5. while the database is gone nothing can be written, so nothing is decided: what was begun is given back once it
    answers, or reaped, and gone on with
-6. what our machine cannot run now (its engine is away, a port is taken) is set aside and tried again, `PATIENCE` times;
-   what opened a run by then is aborted instead, and refunded
-7. a run that an earlier attempt closed is not played: what died was only the word of it
+6. what our machine cannot run now (its engine is away, a port is taken) is set aside and tried again, `PATIENCE` times
+7. a run that was opened is gone on with after anything else too, `TRIES` times in all: what it has not served yet is
+   failed when the month turns
+8. a run that an earlier attempt or the turn closed is not played: what died was only the word of it
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from typing import Any
 from quarterturn import desk, models, publicview, running, told
 from quarterturn.codes import code_of
 from quarterturn.hosting import Hosting
-from quarterturn.queue import LEASE, Claim, pause
+from quarterturn.queue import LEASE, TRIES, Claim, pause
 from quarterturn.running import Choice, Hold, Standing
 from quarterturn.submitting import Submitted
 from quarterturn.wiring import House
-from sandbox.store import RunState
+from sandbox.store import RunRecord, RunState
 from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals
@@ -43,9 +44,9 @@ class Beat:
         self._ended = threading.Event()
 
     def standing(self) -> Standing:
-        """Say whether the job is still this worker's; what a stopping one had is somebody else's."""
+        """Say whether the job is still this worker's, and whether the worker goes on."""
         if self._stopping.is_set():
-            return "lost"
+            return "stopped"
         try:
             found = self._house.submissions.get(self._claim.id)
         except Unavailable:
@@ -74,6 +75,9 @@ class Beat:
 class Silent:
     """Hears progress, which nobody may know."""
 
+    def say(self, text: str) -> None:
+        """Swallow it."""
+
     def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:  # noqa: ARG002
         """Swallow it."""
         return nullcontext(lambda _steps: None)
@@ -91,14 +95,14 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
             lack = error
         except Exception as error:
             code = _why(house, one.id, error)
-            if code == "machine" and claim.attempt < PATIENCE and house.submissions.get(one.id).run is None:
+            if claim.attempt < _patience(house, one.id, code):
                 lack, code = error, None
     if lack is None and (code is None or not stopping.is_set()):
         house.queue.finish(claim, code)
     elif lack is None or stopping.is_set():
         house.queue.give_back(claim)
     else:
-        said = str(lack) if isinstance(lack, Unavailable) else "the box is not to be had; quarterturn doctor says why"
+        said = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
         log.warning("%s is set aside for %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
         house.queue.give_back(claim, pause(claim.attempt))
 
@@ -134,14 +138,26 @@ def _choice(house: House, one: Submitted) -> Choice:
     )
 
 
-def _why(house: House, name: str, error: Exception) -> str:
-    """Give the code of a failure; that a turn ended the run is known by the run alone."""
-    run = house.submissions.get(name).run
-    if run is not None:
-        record = house.runs.get(run)
-        if record.state is RunState.ABORTED and record.code == "turn":
-            return "turn"
-    return code_of(error)
+def _why(house: House, name: str, error: Exception) -> str | None:
+    """Give the code of a failure; that a turn ended the run is known by the run alone. None: it was closed."""
+    record = _run(house, name)
+    if record is not None and record.state is RunState.DONE:
+        return None
+    aborted = record is not None and record.state is RunState.ABORTED and record.code == "turn"
+    return "turn" if aborted else code_of(error)
+
+
+def _patience(house: House, name: str, code: str | None) -> int:
+    """Say how many attempts a submission has that failed with a code."""
+    record = _run(house, name)
+    if code == "machine":
+        return PATIENCE
+    return TRIES if record is not None and record.state is RunState.RUNNING else 0
+
+
+def _run(house: House, name: str) -> RunRecord | None:
+    number = house.submissions.get(name).run
+    return house.runs.get(number) if number is not None else None
 
 
 def _require(held: bool) -> None:  # noqa: FBT001 - what `Queue` answers

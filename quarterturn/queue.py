@@ -3,9 +3,10 @@
 1. A claim raises the row's *attempt*. Whatever a worker writes afterwards names its attempt, in one
    `UPDATE … WHERE attempt = ?`: of two who hold themselves for the worker, one writes nothing.
 2. A claim is a lease. Its worker renews it; where it does not, `reap` puts the row back, without any lock on the queue.
-3. What died under `TRIES` workers is given up, and refunded. What could not be played for a reason of ours is set
-   aside, longer each time (`pause`), and does not stand in the way of others meanwhile.
-4. It is fair between parties: what comes first is what has the fewest of its own party before it.
+3. What died under `TRIES` workers is given up. What could not be played for a reason of ours is set aside, longer each
+   time (`pause`), and does not stand in the way of others meanwhile.
+4. It is fair between parties: what comes first is what has the fewest of its own party before it. Of one party's
+   private ones those that were named to count come first, and the others wait until they have ended.
 5. An executor carries numbers of rows and nothing else; the row is the truth.
 
 The embedded executor is this database alone: a job is there once its transaction is committed. On PostgreSQL bells are
@@ -19,7 +20,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from sqlalchemy import Engine, func, or_, update
+from sqlalchemy import ColumnElement, Engine, and_, exists, func, not_, or_, update
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from quarterturn.submitting import UNFINISHED
@@ -156,7 +158,10 @@ class Queue:
         """
         place = (
             func.row_number()
-            .over(partition_by=AccountRow.party, order_by=(col(SubmissionRow.state).desc(), col(SubmissionRow.number)))
+            .over(
+                partition_by=AccountRow.party,
+                order_by=(col(SubmissionRow.state).desc(), col(SubmissionRow.named).desc(), col(SubmissionRow.number)),
+            )
             .label("place")
         )
         unfinished = (
@@ -166,7 +171,7 @@ class Queue:
         )
         if most is not None:
             later = col(SubmissionRow.not_before)
-            unfinished = unfinished.where(or_(later.is_(None), later <= self._now()))
+            unfinished = unfinished.where(or_(later.is_(None), later <= self._now()), not_(_waits_for_named()))
         own = unfinished.subquery()
         query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
         if most is not None:
@@ -184,3 +189,18 @@ class Queue:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def _waits_for_named() -> ColumnElement[bool]:
+    """Whether a private row waits until one has ended that its party named before it, or in its place."""
+    other, owner = aliased(SubmissionRow), aliased(AccountRow)
+    first = or_(not_(col(SubmissionRow.named)), col(other.number) < col(SubmissionRow.number))
+    named = exists().where(
+        col(other.account) == col(owner.name),
+        col(owner.party) == col(AccountRow.party),
+        col(other.named),
+        col(other.state).in_(UNFINISHED),
+        col(other.number) != col(SubmissionRow.number),
+        first,
+    )
+    return and_(col(SubmissionRow.tasks) == "private", col(SubmissionRow.state) == "queued", named)

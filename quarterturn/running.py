@@ -21,6 +21,7 @@ from rotation.sets import DEMO, SetSpec
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits, Places
 from sandbox.endpoint import Sender
+from sandbox.failure import STOPS
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.outcome import TaskRun
 from sandbox.run import Solution, Terms, run_set
@@ -36,12 +37,16 @@ from verifiers.language.verdict import Evidence, Verdict
 class Progress(Protocol):
     """Where progress goes (`quarterturn.cli.output.Output`)."""
 
+    def say(self, text: str) -> None:
+        """Say something that belongs to no result."""
+        ...
+
     def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """Give a context manager that yields `advance(steps)`."""
         ...
 
 
-Standing = Literal["held", "cancelled", "lost"]
+Standing = Literal["held", "cancelled", "stopped", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,9 @@ class Hold:
     Attributes:
         resume: the number of the run that an earlier attempt opened, or None.
         opened: is told the run's number within the transaction that opens it; what it raises opens none.
-        standing: is asked once a second. What was `cancelled` is aborted in public; what was `lost` is somebody else's
-            to go on with, and is left as it is.
-        again: whether somebody goes on with it later where the database or the log's disk was gone: then it is left.
+        standing: is asked once a second. What its owner `cancelled` is ended in public; what the operator `stopped` and
+            what was `lost` to another worker is gone on with later.
+        again: whether whoever holds it resumes it without being told.
     """
 
     resume: int | None = None
@@ -189,10 +194,11 @@ def play(
     model: ModelGateway | None = None,
     hold: Hold = ALONE,
 ) -> tuple[OpenRun, tuple[Result, ...]]:
-    """Open a run in the ledger, serve it every task of the live set, and close it; a failure aborts it in public.
+    """Open a run in the ledger, serve it every task of the live set, and close it.
 
-    Where not even that can be done, the turn will do it: no run stays open beyond its month. What an earlier attempt
-    opened is gone on with.
+    Where that fails, why is written down with the run, and whoever resumes it plays what was not served yet. At the
+    latest the turn ends it: no run stays open beyond its month. One that was served nothing is aborted at once, unless
+    somebody holds it who will resume it.
     """
     upstream = model.spec.name if model else None
     if hold.resume is not None:
@@ -201,7 +207,7 @@ def play(
         opened = house.official.open(submitted, box, upstream, noted=hold.opened)
     number = opened.record.number
     try:
-        tasks = house.official.serve(opened)
+        tasks = house.official.prepare(opened)
 
         def done(run: TaskRun) -> None:
             house.official.record(opened, run)
@@ -221,7 +227,8 @@ def play(
                 places=places,
                 workers=house.settings.run.workers,
                 on_done=done,
-                on_retry=lambda task_id: house.official.serve_again(opened, task_id),
+                on_serve=lambda task_id: house.official.serve(opened, task_id),
+                again=lambda task_id, cause: house.official.again(opened, task_id, cause),
                 on_left=lambda left: house.official.seal(opened, left),
                 left=house.official.sealed(opened),
                 terms=terms(house, model),
@@ -230,15 +237,37 @@ def play(
         results = house.official.close(opened)
     except BaseException as error:
         with suppress(Exception):  # what went wrong first is what is said
-            standing = hold.standing()
-            left = standing == "lost" or (hold.again and isinstance(error, Unavailable))
-            if not left and house.runs.held(number, opened.attempt):
-                why = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-                house.official.abort(number, "cancelled" if standing == "cancelled" else why)
+            _stopped(house, opened, hold, _stop(hold.standing(), error), out)
         raise
     watching.after(house, f"results of run {number}")
     publicview.after(house)
     return opened, results
+
+
+def _stopped(house: House, run: OpenRun, hold: Hold, code: str | None, out: Progress) -> None:
+    """Write down with a run why it stopped, or end it where nobody goes on with it."""
+    number = run.record.number
+    if code is None or not house.runs.held(number, run.attempt):
+        return
+    if not STOPS[code].goes_on or not (hold.again or house.exposures.of_run(number)):
+        house.official.end(number, code)
+        publicview.after(house)
+        return
+    house.official.stop(run, code)
+    if not hold.again:
+        out.say(
+            f"Run {number} stays open. Play what was not served yet with the same command and --resume {number}; "
+            "what is left when the month turns is failed."
+        )
+
+
+def _stop(standing: Standing, error: BaseException) -> str | None:
+    """Give the code of what stopped a run; None where another worker has it."""
+    if standing in ("lost", "cancelled"):
+        return "cancelled" if standing == "cancelled" else None
+    if standing == "stopped" or isinstance(error, KeyboardInterrupt):
+        return "worker-stopped"
+    return "machine" if getattr(error, "kind", "") == "unavailable" else "mistake"
 
 
 def reference(house: House, submitted: Submission, box: Box, out: Progress) -> list[Result]:

@@ -5,20 +5,19 @@ sunset cohort alone is ranked on that. Runs in a box that is not official, runs 
 reference agent have no rank. What a board shows of live tasks is rounded: figures to half a point, counts that an agent
 can move to their first digit. It is made from the rounded figures alone (`quarterturn.scores`), its ranks too.
 
-Of a submitter's runs in a track the one counts that was named before any was scored, else the first that can be ranked;
-how many they made stands beside it. Whoever may choose the best of many runs measures luck.
+Of a party's runs in a track the first counts that was served a task, however it ends; how many they made stands beside
+it. Whoever may choose among several runs, or leave one out that went badly, measures luck.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from quarterturn import scores
 from quarterturn.scores import FIGURES, Scores, half_point, rounded, shown
-from quarterturn.submitting import named_runs
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.tracks import TRACKS, UNOFFICIAL
@@ -39,7 +38,7 @@ class Line:
         sealed: the score over the cohorts that stay sealed after the next turn. It is what is ranked, but for a track
             that is given none of them: of that the whole is.
         note: why there is no rank, or "".
-        runs: how many runs of the month the submitter made in this track.
+        runs: how many runs of the month the party made in this track.
         sunset: the score over the cohort that the next turn opens, or None where it is not told.
     """
 
@@ -72,25 +71,29 @@ def of_month(house: House, month: Month) -> list[Line]:
     """Give the month's lines, best first within a track."""
     made = house.runs.list(month=str(month))
     done = [r for r in made if r.state is RunState.DONE]
-    kept = scores.of_runs(house, done)
-    counted = counting([(r, kept[r.number]) for r in done], named_runs(house.engine))
-    runs = Counter((r.submitter, r.track) for r in made)
+    parties = house.accounts.parties()
+    counted = counting(made, house.exposures.runs(str(month)), parties)
+    kept = scores.of_runs(house, [r for r in done if r.number in counted])
+    whose = {r.number: (parties.get(r.submitter, r.submitter), r.track) for r in made}
+    runs = Counter(whose.values())
     board = lines([(r, kept[r.number]) for r in done if r.number in counted])
-    whose = {r.number: (r.submitter, r.track) for r in made}
     return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in board]
 
 
-def counting(scored: Sequence[tuple[RunRecord, Scores]], named: Collection[int] = ()) -> set[int]:
-    """Choose the runs that count, one a submitter and track; runs that are never ranked are all shown."""
+def counting(made: Sequence[RunRecord], served: Sequence[int], parties: Mapping[str, str]) -> set[int]:
+    """Choose the runs that count, one a party and track; runs that are never ranked are all shown.
+
+    Args:
+        made: the runs of a month, ended or not.
+        served: their numbers, as far as they were served a task, in the order in which they first were.
+        parties: the party of each account that shares one; any other submitter is a party of its own.
+    """
     chosen: dict[tuple[str, str], int] = {}
-    free: set[int] = set()
-    order = sorted(scored, key=lambda one: (one[0].number not in named, not one[1]["whole"].ranked, one[0].number))
-    for record, _ in order:
+    records = {record.number: record for record in made}
+    for record in (records[number] for number in served):
         if _may_rank(record):
-            chosen.setdefault((record.submitter, record.track), record.number)
-        else:
-            free.add(record.number)
-    return free | set(chosen.values())
+            chosen.setdefault((parties.get(record.submitter, record.submitter), record.track), record.number)
+    return {record.number for record in made if not _may_rank(record)} | set(chosen.values())
 
 
 def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[Line]:

@@ -21,17 +21,18 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Engine, func, update
+from sqlalchemy import Engine, func, or_, update
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from quarterturn.choices import Asked
 from quarterturn.codes import charged
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.settings import Service
 from quarterturn.tables import AccountRow, SubmissionRow
+from rotation.exposure import Exposures
 from sandbox import submission as submissions
 from sandbox.endpoint.address import parse as parse_url
-from sandbox.store import Runs, RunState
 from vault.db import transaction
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -48,7 +49,7 @@ class Wish:
         image: a container image, or None.
         endpoint: the URL of a hosted agent, or None.
         model: a language model of the settings that its agents may ask, or None.
-        counts: whether this run's figures are to count, whichever was first.
+        counts: whether this run is to be the party's first of the month, though others wait already.
 
     Raises:
         Malformed: it names not exactly one agent, or one that cannot be.
@@ -86,7 +87,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A submission as its row has it; `run` is the number of its private run once that was opened."""
+    """A submission as its row has it; `run` is the number of its private run once that was opened.
+
+    `served` says whether that run was served a task.
+    """
 
     number: int
     id: str
@@ -104,12 +108,13 @@ class Submitted:
     run: int | None
     created_at: datetime
     started_at: datetime | None
+    served: bool
 
     @property
     def charged(self) -> bool:
         """Whether it counts against a quota."""
-        started = self.run is not None if self.tasks == "private" else self.started_at is not None
-        return charged(self.state, self.code, started=started)
+        started = self.tasks != "private" and self.started_at is not None
+        return charged(self.state, self.code, served=self.served, started=started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,7 @@ class Submissions:
 
     Args:
         engine: from `vault.db.open_engine`.
-        runs: the runs of the home.
+        exposures: which runs were served something.
         limits: from the settings.
         clock: the present moment, with its time zone.
         draw: gives a character of those that it is given.
@@ -140,12 +145,12 @@ class Submissions:
     def __init__(
         self,
         engine: Engine,
-        runs: Runs,
+        exposures: Exposures,
         limits: Service,
         clock: Callable[[], datetime],
         draw: Callable[[str], str] = secrets.choice,
     ) -> None:
-        self._engine, self._runs, self._limits, self._clock, self._draw = engine, runs, limits, clock, draw
+        self._engine, self._exposures, self._limits, self._clock, self._draw = engine, exposures, limits, clock, draw
 
     def take(
         self,
@@ -167,19 +172,21 @@ class Submissions:
 
         Raises:
             OverQuota: the message says which, and when there is more.
-            NotAllowed: a run was scored this month and another one can no longer be named; or the key was used before
-                with another wish.
+            NotAllowed: a private run of the party has begun this month, so another one can no longer be named; or the
+                key was used before with another wish.
         """
         key = hashlib.sha256(once.encode()).hexdigest() if once is not None else None
         with transaction(self._engine) as session:
             if key is not None and (known := _known(session, account, key)):
                 if known.asked != wish.digest():
                     raise NotAllowed("this Idempotency-Key was used for something else")
-                return _submitted(known), False
+                return self._submitted(session, known), False
             party = _party(session, account)
             self._require_quota(session, party, wish.tasks, month)
+            if wish.tasks == "private":
+                self._require_room(session, month)
             if wish.counts:
-                self._require_unscored(party, month)
+                self._require_unbegun(session, party, month)
             row = SubmissionRow(
                 id="s-" + "".join(self._draw(_ALPHABET) for _ in range(16)),
                 account=account,
@@ -197,7 +204,7 @@ class Submissions:
             session.add(row)
             session.flush()
             enqueue(session, row.number or 0)
-            return _submitted(row), True
+            return self._submitted(session, row), True
 
     def get(self, name: str, account: str | None = None) -> Submitted:
         """Give a submission; with an account, only one of its own.
@@ -209,13 +216,13 @@ class Submissions:
             row = session.exec(select(SubmissionRow).where(SubmissionRow.id == name)).one_or_none()
             if row is None or account not in (None, row.account):
                 raise NotFound("there is no such submission")
-            return _submitted(row)
+            return self._submitted(session, row)
 
     def some(self, names: Collection[str]) -> Sequence[Submitted]:
         """Give those of these names that there are."""
         query = select(SubmissionRow).where(col(SubmissionRow.id).in_(names))
         with Session(self._engine) as session:
-            return [_submitted(row) for row in session.exec(query).all()]
+            return self._all(session, query)
 
     def of(self, account: str, *, after: int | None = None, limit: int = 50) -> Sequence[Submitted]:
         """List an account's submissions, the newest first, from those before the number `after` on."""
@@ -223,17 +230,16 @@ class Submissions:
         if after is not None:
             query = query.where(col(SubmissionRow.number) < after)
         with Session(self._engine) as session:
-            rows = session.exec(query.order_by(col(SubmissionRow.number).desc()).limit(limit)).all()
-            return [_submitted(row) for row in rows]
+            return self._all(session, query.order_by(col(SubmissionRow.number).desc()).limit(limit))
 
     def unfinished(self) -> Sequence[Submitted]:
         """List all that waits or runs, the oldest first."""
         query = select(SubmissionRow).where(col(SubmissionRow.state).in_(UNFINISHED))
         with Session(self._engine) as session:
-            return [_submitted(row) for row in session.exec(query.order_by(col(SubmissionRow.number))).all()]
+            return self._all(session, query.order_by(col(SubmissionRow.number)))
 
     def cancel(self, name: str, account: str) -> Submitted:
-        """Take a submission back; what waits is refunded, what runs is stopped.
+        """Take a submission back; what was served no private task is refunded, what runs is stopped.
 
         Raises:
             NotFound: there is none of this account.
@@ -259,10 +265,10 @@ class Submissions:
         of_month = query.where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
         of_today = query.where(SubmissionRow.created_at >= today)
         used = {"private": 0, "dev": 0, "check": 0}
-        for row in session.exec(of_month).all():
-            used["private"] += _submitted(row).charged
-        for row in session.exec(of_today).all():
-            used[row.tasks] += row.tasks != "private" and _submitted(row).charged
+        for one in self._all(session, of_month):
+            used["private"] += one.charged
+        for one in self._all(session, of_today):
+            used[one.tasks] += one.tasks != "private" and one.charged
         waiting = session.exec(
             select(func.count())
             .select_from(SubmissionRow)
@@ -276,6 +282,16 @@ class Submissions:
             "waiting": Quota(limits.waiting, waiting, None),
         }
 
+    def _require_room(self, session: Session, month: str) -> None:
+        """Refuse what would be a private run too many, whoever made the others."""
+        limit = self._limits.private_in_all
+        of_month = select(SubmissionRow).where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
+        if sum(one.charged for one in self._all(session, of_month)) >= limit:
+            raise OverQuota(
+                f"all {limit} private runs that {month} has for everybody are taken: there are more on "
+                f"{_end_of(month):%Y-%m-%d} UTC"
+            )
+
     def _require_quota(self, session: Session, party: Sequence[str], tasks: str, month: str) -> None:
         quotas = self._quotas(session, party, month)
         for name in (tasks, "waiting"):
@@ -284,20 +300,28 @@ class Submissions:
                 more = f"there is more on {until:%Y-%m-%d} UTC" if until else "wait until one of yours has ended"
                 raise OverQuota(f"all {quotas[name].limit} of the quota '{name}' are used: {more}")
 
-    def _require_unscored(self, party: Sequence[str], month: str) -> None:
-        """Refuse to name a run once the party could know how one of its runs did."""
-        if any(run.submitter in party for run in self._runs.list(month=month, state=RunState.DONE)):
-            raise NotAllowed("a run of yours was scored this month already, so the first one counts")
+    def _require_unbegun(self, session: Session, party: Sequence[str], month: str) -> None:
+        """Refuse to name a run once another one of the party was served a task, or may be any moment."""
+        of_month = select(SubmissionRow).where(
+            col(SubmissionRow.account).in_(party), SubmissionRow.month == month, SubmissionRow.tasks == "private"
+        )
+        begun = of_month.where(or_(col(SubmissionRow.run).is_not(None), col(SubmissionRow.state) == "running"))
+        if session.exec(begun).first() is not None or self._exposures.any_to(session, party, month):
+            raise NotAllowed("a private run of yours has begun this month already, so the first one counts")
+
+    def _submitted(self, session: Session, row: SubmissionRow) -> Submitted:
+        return self._with_servings(session, [row])[0]
+
+    def _all(self, session: Session, query: SelectOfScalar[SubmissionRow]) -> list[Submitted]:
+        return self._with_servings(session, session.exec(query).all())
+
+    def _with_servings(self, session: Session, rows: Sequence[SubmissionRow]) -> list[Submitted]:
+        served = self._exposures.served(session, [row.run for row in rows if row.run is not None])
+        columns = Submitted.__dataclass_fields__.keys() - {"served"}
+        return [Submitted(**{name: getattr(row, name) for name in columns}, served=row.run in served) for row in rows]
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
-
-
-def named_runs(engine: Engine) -> set[int]:
-    """Give the numbers of the runs that were named to count before any was scored."""
-    query = select(SubmissionRow.run).where(col(SubmissionRow.named).is_(True), col(SubmissionRow.run).is_not(None))
-    with Session(engine) as session:
-        return {number for number in session.exec(query).all() if number is not None}
 
 
 def _party(session: Session, account: str) -> Sequence[str]:
@@ -317,7 +341,3 @@ def _known(session: Session, account: str, key: str) -> SubmissionRow | None:
 def _end_of(month: str) -> datetime:
     year, number = map(int, month.split("-"))
     return datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
-
-
-def _submitted(row: SubmissionRow) -> Submitted:
-    return Submitted(**{name: getattr(row, name) for name in Submitted.__dataclass_fields__})

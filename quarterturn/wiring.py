@@ -195,6 +195,11 @@ class House:
         return Months(self.engine)
 
     @cached_property
+    def exposures(self) -> Exposures:
+        """Who was served what."""
+        return Exposures(self.engine)
+
+    @cached_property
     def books(self) -> Books:
         """What the month is written in."""
         return Books(
@@ -204,7 +209,7 @@ class House:
             log=self.writer,
             months=self.months,
             runs=self.runs,
-            exposures=Exposures(self.engine),
+            exposures=self.exposures,
             findings=Findings(self.engine),
             clock=self.now,
         )
@@ -251,7 +256,7 @@ class House:
     @cached_property
     def submissions(self) -> Submissions:
         """What was submitted through the service."""
-        return Submissions(self.engine, self.runs, self.settings.service, self.now)
+        return Submissions(self.engine, self.exposures, self.settings.service, self.now)
 
     @cached_property
     def queue(self) -> Queue:

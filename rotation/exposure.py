@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func, update
 from sqlmodel import Session, col, select
 
 from rotation.tables import ExposureRow
@@ -114,6 +115,19 @@ class Proposal:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How often one run was served one task, and the cause for which it may be served it once more, or None."""
+
+    times: int
+    cause: str | None
+
+    @property
+    def retries(self) -> int:
+        """How many servings again that makes, the one that is still to come too."""
+        return self.times - (self.cause is None)
+
+
 class Exposures:
     """The ledger's rows."""
 
@@ -137,8 +151,35 @@ class Exposures:
             first_at=now,
             last_at=now,
         )
-        row.times, row.last_at = row.times + 1, now
+        row.times, row.last_at, row.cause = row.times + 1, now, None
         session.add(row)
+
+    def spare(self, session: Session, run: int, task: str, cause: str) -> None:
+        """Write down that a run may be served a task once more, for a cause of the closed list."""
+        rows = update(ExposureRow).where(col(ExposureRow.run) == run, col(ExposureRow.task_id) == task)
+        session.exec(rows.values(cause=cause))
+
+    def of_run(self, run: int, session: Session | None = None) -> dict[str, Served]:
+        """Say which tasks a run was served; who read along is not counted twice."""
+        query = select(ExposureRow).where(ExposureRow.run == run)
+        with nullcontext(session) if session else Session(self._engine) as own:
+            return {row.task_id: Served(row.times, row.cause) for row in own.exec(query).all()}
+
+    def served(self, session: Session, runs: Collection[int]) -> set[int]:
+        """Say which of these runs were served anything."""
+        query = select(ExposureRow.run).where(col(ExposureRow.run).in_(runs)).distinct()
+        return set(session.exec(query).all())
+
+    def any_to(self, session: Session, submitters: Collection[str], month: str) -> bool:
+        """Say whether any of these submitters was served anything in a month."""
+        query = select(ExposureRow.id).where(ExposureRow.month == month, col(ExposureRow.submitter).in_(submitters))
+        return session.exec(query.limit(1)).first() is not None
+
+    def runs(self, month: str) -> list[int]:
+        """List the runs of a month that were served anything, in the order of their first serving."""
+        query = select(ExposureRow.run).where(ExposureRow.month == month).group_by(col(ExposureRow.run))
+        with Session(self._engine) as session:
+            return list(session.exec(query.order_by(func.min(ExposureRow.id))).all())
 
     def servings(self, task: str | None = None) -> list[Serving]:
         """List all servings, or those of one task, in the order in which they were first made."""

@@ -2,11 +2,14 @@
 
     1. a run is opened: its row, its sealed opening and its `run-open` leaf are one transaction
     2. the checkpoint that covers the leaf is published; only then is a task served
-    3. each served task is an exposure, retries too
+    3. each serving is an exposure, which is written down before the agent sees the task. What was served is not served
+       again, but for a cause of the closed list that was written down too, and a run has few of these
     4. a run is closed: its results, their salts and the `score` leaf are one transaction, and published
-    5. a run that cannot be finished is aborted with a public leaf; an opening without an end is what an audit reports
-    6. a run whose worker died is taken over under the next attempt: what has its result is not served again, and what
-       was played and waits for its verdict is judged from what was sealed
+    5. a run that was served anything is never aborted: what it did not finish when the month turns is failed, or, where
+       a cause of the closed list kept it from it, unknown. One that was served nothing is aborted with a public leaf;
+       an opening without an end is what an audit reports
+    6. a run whose worker died is taken over under the next attempt: what has its result is not served again, what was
+       played and waits for its verdict is judged from what was sealed, and what was being played is failed
     7. a run is served what was live when it was opened, and what was withdrawn since; no other is served that
 
 An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` it rests on.
@@ -14,8 +17,8 @@ An opening names an earlier checkpoint that covers the month's `set` statement a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmodel import Session
@@ -28,8 +31,9 @@ from rotation.exposure import UPSTREAM
 from rotation.store import Cohort
 from rotation.tracks import TRACKS, track_of
 from sandbox.box import Box
+from sandbox.failure import RETRIES, STOPS, Failure
 from sandbox.left import Left
-from sandbox.outcome import TaskRun
+from sandbox.outcome import TaskRun, unplayed
 from sandbox.score import Result
 from sandbox.store import RunRecord, RunState
 from sandbox.submission import Submission, must_be_submittable
@@ -42,6 +46,9 @@ from vault.lifecycle import State
 from vault.task import Task
 from verifiers.language.verdict import Verdict
 
+UNSETTLED = ("unknown", "unclear")
+"""What is counted of a run's tasks, for a person to look at."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
@@ -52,7 +59,7 @@ class OpenRun:
         attempt: the fencing number under which results are written.
         cohorts: the cohorts that it is given, the next to retire first.
         upstream: the language model that its agents may ask, or None.
-        done: the tasks that an earlier attempt finished.
+        done: the tasks that have a result already.
         sealed: of the others, those that an earlier attempt played, and of which what was left waits to be judged.
     """
 
@@ -173,20 +180,29 @@ class Official:
             raise NotAllowed(f"run {number} was opened in {record.month}, which is over")
         if (record.submission, record.box) != (submission.digest, box.name):
             raise Refused(f"run {number} was opened for another submission or box; it is not played on with this one")
-        started = self._books.runs.start(number)
         self._books.ledger.publish()  # the worker may have died before it could
         withdrawal.settle(self._books)
+        run = self._taken_over(number, upstream)
+        with transaction(self._books.engine) as session:
+            self._books.runs.note(number, None, session)  # from here on it is played
+        return run
+
+    def _taken_over(self, number: int, upstream: str | None = None) -> OpenRun:
+        """Begin the next attempt; what the one before it was playing is failed, but for a cause of the closed list."""
+        started = self._books.runs.start(number)
         served, at = openings.cohorts_of(self._books, number), self._books.leaf_index(f"run-open/{number}")
         cohorts = tuple(cohort for cohort in self._books.months.cohorts("live", at=at) if cohort.id in served)
-        done, sealed = frozenset(self._books.runs.finished(number)), self._books.runs.left(number)
-        return OpenRun(started, started.attempt, cohorts, upstream, done, sealed - done)
+        done, sealed = self._books.runs.finished(number), self._books.runs.left(number)
+        run = OpenRun(started, started.attempt, cohorts, upstream, done, sealed - done)
+        gone = [task for task, one in self._books.exposures.of_run(number).items() if one.cause is None]
+        lost = [task for task in gone if task in run.left and task not in sealed]
+        self._fill(run, lost, "unclear", "worker-lost")
+        return replace(run, done=done | frozenset(lost))
 
-    def serve(self, run: OpenRun) -> list[Task]:
-        """Open the run's tasks to serve them, the last gate before an agent sees one (step 3).
+    def prepare(self, run: OpenRun) -> list[Task]:
+        """Open the run's tasks that are left, to make them ready.
 
         What has enough free parameters is served in the variant of this submitter and month, in every run and retry.
-
-        Each is an exposure from here on, also where the run is interrupted before its turn comes.
 
         Raises:
             Refused: a task is neither live nor was withdrawn since the run was opened for it, or its commitment is not
@@ -203,12 +219,47 @@ class Official:
         why = f"serve run {run.record.number}"
         vault, month, submitter = self._books.vault, run.record.month, run.record.submitter
         opened = [vault.open(task_id, who=openings.WHO, why=why).task for task_id in run.left]
-        tasks = [vault.served(task, submitter, month) for task in opened]
+        return [vault.served(task, submitter, month) for task in opened]
+
+    def serve(self, run: OpenRun, *task_ids: str) -> None:
+        """Count one more exposure of tasks, the last gate before an agent sees them (step 3); any thread may say so.
+
+        Raises:
+            NotAllowed: it was served before and no cause of the closed list is written down; or another worker has
+                taken the run over, or it has ended.
+        """
+        number = run.record.number
         with transaction(self._books.engine) as session:
-            for task_id in run.left:
-                if task_id not in run.sealed:  # it was served, and is only judged
-                    self._expose(session, run, task_id)
-        return tasks
+            self._books.runs.require(number, run.attempt, session)
+            served = self._books.exposures.of_run(number, session)
+            for task_id in task_ids:
+                if task_id in served and served[task_id].cause is None:
+                    raise NotAllowed(f"run {number} was served task {task_id} already, and is not served it again")
+                self._expose(session, run, task_id)
+
+    def again(self, run: OpenRun, task_id: str, cause: str) -> bool:
+        """Say whether a task may be served again for a cause of the closed list, and write it down if it may.
+
+        All attempts at a run have `sandbox.failure.RETRIES` together. Any thread may ask.
+        """
+        number = run.record.number
+        with transaction(self._books.engine) as session:
+            self._books.runs.require(number, run.attempt, session)
+            return self._again(session, number, task_id, cause)
+
+    def stop(self, run: OpenRun, code: str) -> None:
+        """Write down why nobody plays the run for now (`sandbox.failure.STOPS`); whoever resumes it reads that.
+
+        What was being played may be served again where the stop is on the closed list, as far as RETRIES go.
+        """
+        number, closed_list = run.record.number, STOPS[code].closed_list
+        with transaction(self._books.engine) as session:
+            self._books.runs.require(number, run.attempt, session)
+            self._books.runs.note(number, code if closed_list else None, session)
+            done, sealed = self._books.runs.finished(number, session), self._books.runs.left(number)
+            for task_id, one in self._books.exposures.of_run(number, session).items() if closed_list else ():
+                if one.cause is None and task_id not in done | sealed:
+                    self._again(session, number, task_id, code)
 
     def seal(self, run: OpenRun, left: Left) -> None:
         """Seal what an attempt left, before it is judged (step 6); any thread may say so."""
@@ -223,13 +274,8 @@ class Official:
             if task_id in run.sealed
         }
 
-    def serve_again(self, run: OpenRun, task_id: str) -> None:
-        """Count one more exposure of a task, before it is served again (step 3); any thread may say so."""
-        with transaction(self._books.engine) as session:
-            self._expose(session, run, task_id)
-
     def record(self, run: OpenRun, outcome: TaskRun) -> None:
-        """Seal one task's outcome, and count each failure that nobody could settle.
+        """Seal one task's outcome, and count what nobody could settle.
 
         Raises:
             Refused: the run was not opened for this task.
@@ -238,9 +284,9 @@ class Official:
             raise Refused(f"run {run.record.number} was not opened for task {outcome.task_id}")
         with transaction(self._books.engine) as session:
             self._books.runs.record(run.record.number, run.attempt, outcome, session=session)
-            for kind, times in (("unknown", outcome.verdict is Verdict.UNKNOWN), ("unclear", outcome.unclear)):
-                if times:
-                    self._books.months.unsettle(session, run.record.number, run.record.submitter, kind, int(times))
+            kind = "unknown" if outcome.verdict is Verdict.UNKNOWN else outcome.failure
+            if kind in UNSETTLED:
+                self._books.months.unsettle(session, run.record.number, run.record.submitter, kind)
 
     def close(self, run: OpenRun) -> tuple[Result, ...]:
         """Bind the results and publish that binding (step 4); gives the results for scoring."""
@@ -276,8 +322,35 @@ class Official:
         self._books.ledger.publish()
         return tuple(item.result for item in bound)
 
-    def abort(self, number: int, reason: str) -> None:
-        """End a run without a score, in public (step 5)."""
+    def end(self, number: int, code: str) -> RunRecord:
+        """End a run that nobody goes on with, for a reason of `sandbox.failure.STOPS`, whoever holds it (step 5).
+
+        One that was served nothing is aborted. Else what it did not finish is failed, or unknown where what stopped it
+        last is on the closed list and its owner did not take it back; and it is closed.
+        """
+        if not self._books.exposures.of_run(number):
+            self._abort(number, code)
+        else:
+            run = self._taken_over(number)
+            waits = run.record.cause is not None and code != "cancelled"
+            failure: Failure = "ours" if waits else "theirs"
+            self._fill(run, run.left, failure, run.record.cause or code if waits else code)
+            self.close(run)
+        return self._books.runs.get(number)
+
+    def end_open(self, month: Month, code: str) -> list[int]:
+        """End every run of `month` that has not ended, and give their numbers."""
+        unfinished = [
+            record.number
+            for record in self._books.runs.list(month=str(month))
+            if record.state in (RunState.QUEUED, RunState.RUNNING)
+        ]
+        for number in unfinished:
+            self.end(number, code)
+        return unfinished
+
+    def _abort(self, number: int, reason: str) -> None:
+        """End a run without a score, in public."""
         record = self._books.runs.get(number)
         opening = openings.unseal(self._books, f"opening/{number}", f"abort run {number}")
         statement = leaf.abort(
@@ -291,17 +364,6 @@ class Official:
             self._books.ledger.record(f"abort/{number}", statement, session=session)
         self._books.ledger.publish()
 
-    def abort_open(self, month: Month, reason: str) -> list[int]:
-        """Abort every run of `month` that has not ended, and give their numbers."""
-        unfinished = [
-            record.number
-            for record in self._books.runs.list(month=str(month))
-            if record.state in (RunState.QUEUED, RunState.RUNNING)
-        ]
-        for number in unfinished:
-            self.abort(number, reason)
-        return unfinished
-
     def closed(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
         """Open what a scored run was bound to, as one opening; of a task its server is not among it, and left empty.
 
@@ -312,6 +374,20 @@ class Official:
         return tuple(Result.of_document(item["result"]) for item in sealed["results"])
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _again(self, session: Session, number: int, task_id: str, cause: str) -> bool:
+        served = self._books.exposures.of_run(number, session)
+        if sum(one.retries for one in served.values()) >= RETRIES:
+            return False
+        self._books.exposures.spare(session, number, task_id, cause)
+        return True
+
+    def _fill(self, run: OpenRun, task_ids: Iterable[str], failure: Failure, code: str) -> None:
+        """Record what tasks come to that no attempt finished."""
+        why = f"end run {run.record.number}"
+        for task_id in task_ids:
+            task = self._books.vault.open(task_id, who=openings.WHO, why=why).task
+            self.record(run, unplayed(task, failure, code))
 
     def _expose(self, session: Session, run: OpenRun, task_id: str) -> None:
         """Count a serving; where somebody reads the text, its skeleton is seen from here on."""

@@ -260,11 +260,11 @@ class Months:
 
     # -- what was left unsettled --------------------------------------------------------------------------------------
 
-    def unsettle(self, session: Session, run: int, submitter: str, kind: str, times: int) -> None:
-        """Count that a run had something of a kind, `times` more often."""
+    def unsettle(self, session: Session, run: int, submitter: str, kind: str) -> None:
+        """Count that a run had something of a kind, once more."""
         query = select(UnsettledRow).where(UnsettledRow.run == run, UnsettledRow.kind == kind)
         row = session.exec(query).one_or_none() or UnsettledRow(run=run, submitter=submitter, kind=kind)
-        row.times += times
+        row.times += 1
         session.add(row)
 
     def unsettled(self) -> list[Unsettled]:

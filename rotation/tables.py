@@ -69,7 +69,10 @@ class SeenRow(SQLModel, table=True):
 
 
 class ExposureRow(SQLModel, table=True):
-    """How often a run gave its agent a task through a channel, and when it first and last did."""
+    """How often a run gave its agent a task through a channel, and when it first and last did.
+
+    `cause` is the code of the closed list for which it may be given it once more; None where it may not.
+    """
 
     __tablename__ = "rotation_exposure"
     __table_args__ = (UniqueConstraint("task_id", "run", "channel"),)
@@ -82,6 +85,7 @@ class ExposureRow(SQLModel, table=True):
     submitter: str = Field(max_length=40, index=True)
     channel: str = Field(max_length=32)
     times: int = 0
+    cause: str | None = Field(default=None, max_length=24)
     first_at: datetime = Field(sa_type=UTCDateTime)
     last_at: datetime = Field(sa_type=UTCDateTime)
 

@@ -5,7 +5,7 @@ only files that it would write again in the same way; so a turn that was killed 
 it again.
 
     1. stop      nobody opens a run of this month any more: an opening after the last score could choose what it saw
-    2. close     runs that were left open are aborted in public: silence about a bad run is not an option
+    2. close     runs that were left open are ended in public: silence about a bad run is not an option
     3. retire    the manifest of everything that will be opened is fixed in a `retire` leaf, before anybody can read it
     4. publish   the release is written whole, next to the log that proves it
     5. commit    who enters is decided by the order of the commitments, written down, and committed to
@@ -163,8 +163,8 @@ class Rotation:
         self._note(turn, "stop")
 
     def _close(self, turn: Turn) -> None:
-        # 2. A run that is still open is aborted with a public leaf.
-        Official(self._books).abort_open(turn.month, "turn")
+        # 2. What a run that is still open did not finish is failed; one that was served nothing is aborted.
+        Official(self._books).end_open(turn.month, "turn")
         self._note(turn, "close")
 
     def _retire(self, turn: Turn) -> None:

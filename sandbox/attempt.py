@@ -8,8 +8,8 @@ The order is the safety property. Each step may rely on those before it:
     told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
  4. *Place.* The relay listens, and the program is ready but for its first instruction. It is made beside 2 and 3; and
     so far everything can be prepared ahead, while another task is being played.
- 5. *Agent.* The program is let go, and from here on everything may be hostile. We wait for its end, the session's end,
-    the world's death, or the deadline by our own monotonic clock.
+ 5. *Agent.* It is written down that the task is served; then the program is let go, and from here on everything may be
+    hostile. We wait for its end, the session's end, the world's death, or the deadline by our own monotonic clock.
  6. *Kill.* The agent and its relay are gone before anything is looked at, so that nobody can act between the look and
     the verdict.
  7. *Transcript.* The gateway ends and hands over what it saw.
@@ -20,7 +20,8 @@ The order is the safety property. Each step may rely on those before it:
     world that holds nothing else (`sandbox.reading`). This process looks into nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
 
-What an agent could have provoked is replayed without it (`sandbox.replay`) before `sandbox.failure` says whose it is.
+Where its world broke, the machinery is checked without any agent (`sandbox.machinery`) before `sandbox.failure` says
+whose it is.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from functools import partial
 from pathlib import Path
 
 from sandbox import box as boxes
-from sandbox.errors import Lost, Malformed, Unavailable, Unjudged
-from sandbox.failure import TO_REPLAY, Facts, Ruling, Stage, classify
+from sandbox.errors import Lost, Malformed, Unjudged
+from sandbox.failure import Facts, Ruling, Stage, classify
 from sandbox.frozen import FrozenState
 from sandbox.left import Left
+from sandbox.machinery import BROKEN, check
 from sandbox.meter import Meter
 from sandbox.outcome import TaskRun
 from sandbox.reading import read_back
-from sandbox.replay import replayed
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
 from sandbox.transcript import Transcript
@@ -50,10 +51,6 @@ POLL = 0.25
 """Seconds between two looks at a running agent."""
 LOOK = 1.0
 """Seconds between two looks at its world, which an engine answers more slowly."""
-STALL = 15.0
-"""Seconds between two looks from which on it was our machine that stood still, or its clock that jumped."""
-
-BROKEN = (Lost, Unavailable, OSError)  # how a box, a gateway or the kernel says that the machinery failed
 
 
 @dataclass
@@ -64,9 +61,7 @@ class _Seen:
     agent: boxes.Facts | None = None
     world: boxes.Facts | None = None
     late: bool = False
-    stalled: bool = False
-    servers_lost: int = 0
-    servers_late: int = 0
+    servers_missed: int = 0
     too_large: bool = False
     unjudged: bool = False
     evidence: Evidence | None = None
@@ -109,9 +104,8 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
     seen = _Seen()
     try:
         if scene.place:
-            with job.turns:
-                if job.stop.is_set():
-                    raise Lost("the run was interrupted; nothing of it counts")
+            with job.turns.shared():
+                _serve(job, scene)
                 _play(job, scene, scene.place, seen)  # 5 to 7
             _look(job, scene, seen)  # 8, 9
     except BROKEN:
@@ -139,13 +133,10 @@ def judged_later(job: Job, left: Left) -> TaskRun:
 
 
 def _settled(job: Job, seen: _Seen, facts: Facts, phases: Mapping[str, float]) -> TaskRun:
-    """Say whose an attempt's failure is, after whatever has to be replayed, and what it came to."""
+    """Say whose an attempt's failure is, after a check of the machinery where it takes one, and what it came to."""
     ruling = classify(facts)
-    if ruling.blame in TO_REPLAY and seen.transcript:
-        again = replayed(job, seen.transcript)
-        ruling = classify(facts, again)
-        if ruling.blame == "late":
-            ruling = classify(facts, again, replayed(job, seen.transcript, calls=False))
+    if ruling.blame == "check" and seen.transcript:
+        ruling = classify(facts, check(job, seen.transcript))
     return _outcome(job, seen, ruling, phases)
 
 
@@ -156,33 +147,39 @@ def _note_model(scene: Scene, seen: _Seen) -> None:
         seen.transcript = replace(transcript, model_calls=scene.model.calls)
 
 
+def _serve(job: Job, scene: Scene) -> None:
+    """Write down that the task is served; what that raises is no failure of the machinery, and ends the set."""
+    if job.stop.is_set():
+        raise Lost("the run was interrupted; nothing of it counts")
+    job.serve(job.task.id)
+    scene.stage = Stage.SERVED
+
+
 def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
     with scene.meter.phase("start"):
         agent = place.start()  # 5
     scene.stage = Stage.AGENT
     with scene.meter.phase("agent"):
         try:
-            seen.agent, seen.late = _wait(job, agent, scene, seen)
+            seen.agent, seen.late = _wait(job, agent, scene)
         finally:
             agent.kill()  # 6
     with scene.meter.phase("transcript"):
         seen.output = agent.output()
         transcript = scene.gateway.finish(job.terms.patience.finish)  # 7
-    seen.servers_lost, seen.servers_late = len(scene.gateway.lost), len(scene.gateway.late)
+    seen.servers_missed = len(scene.gateway.missed)
     if seen.late and transcript.ended == "agent-exited":
         transcript = replace(transcript, ended="time-exceeded")
     seen.transcript = transcript
     scene.stage = Stage.SESSION
 
 
-def _wait(job: Job, agent: boxes.Agent, scene: Scene, seen: _Seen) -> tuple[boxes.Facts, bool]:
+def _wait(job: Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
     """Give the agent's facts, and whether its time ran out."""
     clock, started = job.terms.clock, job.terms.clock()
-    deadline, look, before = started + job.terms.agent.wall, started + LOOK, started
+    deadline, look = started + job.terms.agent.wall, started + LOOK
     while True:
         facts = agent.wait(min(POLL, max(deadline - clock(), 0.0)))
-        now = clock()
-        seen.stalled, before = seen.stalled or now - before > STALL, now
         if not facts.running or facts.lost or scene.gateway.over():
             return facts, False
         if clock() >= deadline:
@@ -239,15 +236,11 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
     return Facts(
         stage=scene.stage,
         ended=transcript.ended if transcript else None,
-        calls=sum(call.passed_on for call in transcript.calls) if transcript else 0,
         agent=seen.agent,
         world=seen.world,
         too_large=seen.too_large,
         unjudged=seen.unjudged,
-        stalled=seen.stalled,
-        servers_lost=seen.servers_lost,
-        servers_late=seen.servers_late,
-        freeze_late=scene.freeze_late,
+        servers_missed=seen.servers_missed,
         upstream="broke" if scene.model and scene.model.lost else transcript.upstream if transcript else None,
         verdict=seen.evidence.verdict if seen.evidence else None,
     )
@@ -256,7 +249,7 @@ def _facts(scene: Scene, seen: _Seen) -> Facts:
 def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
     failure, evidence = ruling.failure, seen.evidence
     if evidence is None or failure in ("ours", "unclear"):
-        verdict = Verdict.FALSE if failure == "theirs" else Verdict.UNKNOWN
+        verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
         evidence = Evidence("run", verdict, found=ruling.code, children=(evidence,) if evidence else ())
     return TaskRun(
         task_id=job.task.id,

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sandbox import frames
-from sandbox.errors import Late, Lost, Malformed, SandboxError
+from sandbox.errors import Lost, Malformed, SandboxError
 from sandbox.frozen import FrozenState, Seed, tar_of
 from verifiers import views
 
@@ -145,8 +145,7 @@ class Channel:
         """Stop pumping, freeze the world and take its state as it comes.
 
         Raises:
-            Late: it did not answer in time.
-            Lost: its stream was cut.
+            Lost: it did not answer in time, or its stream was cut.
             Malformed: the state is beyond the caps; only something inside could have made it so.
         """
         with self._lock:
@@ -158,7 +157,7 @@ class Channel:
         finished = self._done.wait(timeout)
         self.close()
         if not finished:
-            raise Late(f"the world did not give its state within {timeout:g} s; what is in it is unknown")
+            raise Lost(f"the world did not give its state within {timeout:g} s; what is in it is unknown")
         return self._state()
 
     def close(self) -> None:

@@ -52,9 +52,5 @@ class Lost(SandboxError):
     kind: ClassVar[Kind] = "unavailable"
 
 
-class Late(Lost):
-    """It did not answer in our time: it may have broken, or this machine may be slow."""
-
-
 class Unjudged(Lost):
     """What was left could not be judged, for a reason of ours: the verdict is unknown."""

@@ -1,64 +1,73 @@
-"""The reference page of failures, written from the table: `python -m sandbox.failure_reference`."""
+"""The reference page of failures, written from the tables: `python -m sandbox.failure_reference`."""
 
 from __future__ import annotations
 
 import sys
 
-from sandbox.failure import AGAIN, DOUBTS, IDLE, RETRIES, TABLE
+from sandbox.failure import PREPARATIONS, RETRIES, STOPS, TABLE, UNSERVED
 
-HEAD = """# Ours or theirs
+HEAD = """# What a failure costs, and whom
 
 This page is written by `python -m sandbox.failure_reference`; a test fails where the two differ. Why it is so stands in
-[ADR 18](../adr/0018-failures-that-nobody-can-settle.md).
+[ADR 58](../adr/0058-no-outcome-is-better-than-a-fail.md).
+
+**No outcome is better than a fail.** What an agent could have brought about is a fail. What was served is served again
+only for a cause of a closed list that no agent can bring about, and a run has few of these, whoever plays it.
+
+## One attempt at one task
 
 The first row that holds decides, from facts that no agent can write: the engine's events, exit codes, our own timers,
 and how far our own steps came.
 
-| what happened | whose | code |
-|---|---|---|
+| what happened | served | whose | code |
+|---|---|---|---|
 """
 
 MEANINGS = {
-    "ours": f"No agent can bring it about. The task is played again, at most {RETRIES} times.",
+    "ours": f"The closed list. The task is served again; a run has {RETRIES} of these, all tasks and workers together. "
+    f"What was not served yet is made ready again, {PREPARATIONS} times in all. Beyond that the verdict is *unknown*.",
     "theirs": "A fail.",
-    "replay": "Calls can bring it about. The calls that a server saw are played again, at their pace, in a fresh world "
-    "with no agent; the next table says what follows.",
-    "uncalled": "It broke before any call; but only the gateway says so, and an agent talks to that. It is replayed "
-    "without any call: the same servers are woken in a fresh world and it is frozen.",
-    "late": "Calls can bring it about, and so can a slow machine. It is replayed as well; where the replay is only "
-    "late too, the same servers are woken in a fresh world and it is frozen, with no call and the same patience; the "
-    "last table says what follows.",
-    "unclear": f"Nobody can say. It is played again too, but a whole run has {DOUBTS} such retries.",
+    "unclear": "Nobody can say. A fail, and counted.",
+    "check": "The same servers are woken in a fresh world and frozen, without any call and while no agent of the run "
+    "is at work. Where that breaks, or does not end in time, the machinery is broken: *ours*. Else it is *unclear*.",
     None: "The machinery held. The predicate's word counts.",
 }
 
-REPLAYS = {
-    "replay": "breaks after a call of its own",
-    "late": "is only late, after a call of its own",
-    "uncalled": "breaks before any call",
-    "ours": "cannot be made",
-    "unclear": "loses what no call touches",
-    "theirs": "does not end in time",
-    None: "holds",
-}
+MIDDLE = """
+## A run that stops before each task has a result
 
-IDLES = {True: "is in time", False: "is late too, or breaks"}
+Each result stays. Whoever resumes the run judges what was sealed and waits for its verdict, and plays what was not
+served yet. When the month turns, or its owner takes it back, the run is closed with what it has.
 
-TAIL = """
-Each time that a task is played again is an exposure, and is kept with the result. Where the retries are used up the
-verdict is *unknown*, and a run with an unknown left is not ranked. Two runs of one submitter with an unknown left, or
-with something unclear, open a review (`quarterturn turn status` names it); a review takes nothing from anybody.
+| what stopped it | code | what was being played | what is unserved at the end |
+|---|---|---|---|
+"""
+
+TAIL = f"""
+- **Served again** means: as far as the {RETRIES} servings of the run go; then it is a fail.
+- **Unknown** counts as failed in every figure and in both ends of its interval; a run with an unknown is not ranked.
+- A party's first run of a track and month that was served a task is the one that counts, however it ends. Another one
+  can be named to come first until one has begun.
+- A submission is refunded only where its run was served nothing.
+- Each serving is an exposure, and kept with the result. Two runs of one submitter with an unknown left, or with
+  something unclear, open a review (`quarterturn turn status` names it); a review takes nothing from anybody.
 """
 
 
 def page() -> str:
     """Write the page."""
-    rows = [f"| {row.says} | {row.ruling.blame or 'nobody'} | `{row.ruling.code}` |" for row in TABLE]
+    attempts = [
+        f"| {row.says} | {'no' if row.ruling.code in UNSERVED else 'yes'} | {row.ruling.blame or 'nobody'} "
+        f"| `{row.ruling.code}` |"
+        for row in TABLE
+    ]
     meanings = [f"- **{blame or 'nobody'}**: {meaning}" for blame, meaning in MEANINGS.items()]
-    replays = [f"| {REPLAYS[blame]} | {ruling} |" for blame, ruling in AGAIN.items()]
-    again = ["| the replay | whose |", "|---|---|", *replays]
-    idle = ["| the world without calls | whose |", "|---|---|", *(f"| {IDLES[held]} | {IDLE[held]} |" for held in IDLE)]
-    return HEAD + "\n".join([*rows, "", *meanings, "", *again, "", *idle]) + "\n" + TAIL
+    stops = [
+        f"| {stop.says} | `{code}` | {'served again' if stop.closed_list else 'a fail'} "
+        f"| {'unknown' if stop.closed_list else 'a fail'} |"
+        for code, stop in STOPS.items()
+    ]
+    return HEAD + "\n".join([*attempts, "", *meanings]) + "\n" + MIDDLE + "\n".join(stops) + "\n" + TAIL
 
 
 if __name__ == "__main__":

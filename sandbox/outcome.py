@@ -12,6 +12,7 @@ from typing import Any
 
 from sandbox.failure import Failure
 from sandbox.transcript import CallRecord, ModelCall, Transcript
+from vault.task import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 _BUDGETS = ("steps-exceeded", "time-exceeded")
@@ -25,7 +26,7 @@ class TaskRun:
         task_id: the task.
         category: its category.
         max_steps: how many calls it allows.
-        verdict: what the predicate came to; UNKNOWN where a failure that is not surely theirs stood in the way.
+        verdict: what the predicate came to; UNKNOWN only where a failure that is surely ours stood in the way.
         evidence: why. Where no state could be looked at, one node that says so.
         transcript: what the gateway saw.
         failure: whose fault it is that the predicate's word does not count, or None where it counts.
@@ -64,11 +65,6 @@ class TaskRun:
         """Count all tool calls, unlisted ones too."""
         return len(self.transcript.calls)
 
-    @property
-    def unclear(self) -> int:
-        """Count the attempts that failed without anybody being able to say through whom."""
-        return sum(one.failure == "unclear" for one in (*self.earlier, self))
-
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain JSON values."""
         plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output")
@@ -90,6 +86,22 @@ class TaskRun:
             "earlier": tuple(cls.from_json(one) for one in value["earlier"]),
         }
         return cls(**{**value, **read})
+
+
+def unplayed(task: Task, failure: Failure, code: str) -> TaskRun:
+    """Give the result of a task of which no attempt came to an end; unknown where that is ours, and else a fail."""
+    verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
+    return TaskRun(
+        task_id=task.id,
+        category=task.category,
+        max_steps=task.max_steps,
+        verdict=verdict,
+        evidence=Evidence("run", verdict, found=code),
+        transcript=Transcript((), None, "gateway-lost"),
+        failure=failure,
+        code=code,
+        attempts=0,
+    )
 
 
 def _evidence(value: Mapping[str, Any]) -> Evidence:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from sandbox.box import Box
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
-from sandbox.failure import RETRIES
+from sandbox.failure import PREPARATIONS
 from sandbox.frozen import FrozenState
 from sandbox.judge import Broke
 from sandbox.meter import Meter
@@ -128,7 +128,7 @@ class BoxProver:
         Raises:
             Lost: our machinery broke, each time that it was tried; nothing is known about the solution.
         """
-        for _ in range(RETRIES):
+        for _ in range(PREPARATIONS - 1):
             with suppress(Lost):
                 return self._play(document, calls, answer)
         return self._play(document, calls, answer)
@@ -144,8 +144,8 @@ class BoxProver:
         scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
         with scene:
             transcript = scene.open().gateway.finish(terms.world.wall)
-            if missed := (*scene.gateway.lost, *scene.gateway.late):
-                raise Lost(f"the server {missed[0]} was lost in the middle of a proof, or did not answer in time")
+            if missed := scene.gateway.missed:
+                raise Lost(f"the server {min(missed)} was lost in the middle of a proof, or did not answer in time")
             if len(transcript.calls) != len(script):
                 raise Lost(
                     f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"

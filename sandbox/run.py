@@ -1,8 +1,7 @@
 """One run of one task, and a set of them.
 
-A run is an attempt (`sandbox.attempt`), and after a failure that is not surely theirs another, as often as
-`sandbox.failure` allows; the last one counts, and all are kept. Passed = the predicate is true, no budget was exceeded,
-and `sandbox.failure` finds that the machinery held.
+A run is an attempt (`sandbox.attempt`), and another one only where `sandbox.failure` finds that what ended it is ours;
+the last one counts, and all are kept. Passed = the predicate is true, no budget was exceeded, and the machinery held.
 """
 
 from __future__ import annotations
@@ -15,17 +14,21 @@ from dataclasses import replace
 from sandbox.attempt import attempt, judged_later, prepare
 from sandbox.box import Box, Places
 from sandbox.errors import NotAllowed
-from sandbox.failure import DOUBTS, RETRIES
+from sandbox.failure import PREPARATIONS, RETRIES, UNSERVED
 from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.submission import Submission
 from sandbox.terms import Job, Solution, Terms, checked, new_alias
+from sandbox.turns import Turns
 from vault.task import Task
 
 __all__ = ["Solution", "Terms", "new_alias", "run_set", "run_task"]
 
 LOOK = 1.0
 """Seconds between two looks at whether a set was given up from outside."""
+
+Again = Callable[[str, str], bool]
+"""Says whether a task may be served again after a failure of ours, by its id and the code; any thread may ask."""
 
 
 def run_task(
@@ -38,7 +41,7 @@ def run_task(
     solution: Solution | None = None,
     terms: Terms | None = None,
 ) -> TaskRun:
-    """Run one task with one submission, again where the failure was not surely theirs.
+    """Run one task with one submission, again where the failure was ours.
 
     The agent's place is made by `places`, if that is given, and else by the box.
 
@@ -48,7 +51,7 @@ def run_task(
         Unavailable: the box cannot be had any more.
     """
     job = checked(Job(task, submission, box, places or box, alias, terms or Terms(), solution))
-    return _run(job, threading.Semaphore(DOUBTS))
+    return _run(job, _counted())
 
 
 def run_set(
@@ -59,8 +62,9 @@ def run_set(
     places: Places | None = None,
     workers: int = 2,
     on_done: Callable[[TaskRun], None] | None = None,
-    on_retry: Callable[[str], None] = lambda _: None,
+    on_serve: Callable[[str], None] = lambda _: None,
     on_left: Callable[[Left], None] = lambda _: None,
+    again: Again | None = None,
     left: Mapping[str, Left] | None = None,
     solutions: Mapping[str, Solution] | None = None,
     alias: Callable[[], str] = new_alias,
@@ -70,10 +74,11 @@ def run_set(
     """Run a set, `workers` agents at a time, while other tasks are being prepared or taken down.
 
     The results come in the order of `tasks`; `on_done` is called in this thread, in the order in which they end.
-    `on_retry` is called with a task's id before that is served again, in whatever thread it is played, and `on_left`
-    with what each attempt left before that is judged. `left` is what was handed over by a set that did not come to its
-    end: it is judged, and those tasks are not served again for it. An exception (of one of these as well, or an
-    interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is asked once a second in this
+    `on_serve` is called with a task's id right before an agent is let go on it, in whatever thread it is played, and
+    `on_left` with what each attempt left before that is judged. `again` decides whether a task is served again after a
+    failure of ours; without it the whole set has `failure.RETRIES`. `left` is what was handed over by a set that did
+    not come to its end: it is judged, and those tasks are not served for it. An exception (of one of these as well, or
+    an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is asked once a second in this
     thread.
 
     Raises:
@@ -81,14 +86,14 @@ def run_set(
         Refused, Malformed, Unavailable: as for `run_task`.
     """
     given, before, terms = solutions or {}, left or {}, terms or Terms()
-    stop, turns, doubts = threading.Event(), threading.Semaphore(workers), threading.Semaphore(DOUBTS)
+    stop, turns, again = threading.Event(), Turns(workers), again or _counted()
     jobs = [
-        checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns))
+        checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns, on_serve))
         for task in tasks
     ]
     pool = ThreadPoolExecutor(workers + ahead(workers), thread_name_prefix="run")
     try:
-        futures = [pool.submit(_run, job, doubts, on_retry, on_left, before.get(job.task.id)) for job in jobs]
+        futures = [pool.submit(_run, job, again, on_left, before.get(job.task.id)) for job in jobs]
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, LOOK, FIRST_COMPLETED)
@@ -109,19 +114,17 @@ def ahead(workers: int) -> int:
     return (workers + 1) // 2
 
 
-def _run(
-    job: Job,
-    doubts: threading.Semaphore,
-    on_retry: Callable[[str], None] = lambda _: None,
-    on_left: Callable[[Left], None] = lambda _: None,
-    left: Left | None = None,
-) -> TaskRun:
+def _counted() -> Again:
+    """Allow `RETRIES` servings again, whatever the tasks."""
+    retries = threading.Semaphore(RETRIES)
+    return lambda _task_id, _code: retries.acquire(blocking=False)
+
+
+def _run(job: Job, again: Again, on_left: Callable[[Left], None] = lambda _: None, left: Left | None = None) -> TaskRun:
     """Make attempts until one settles it; where the box itself is gone, nothing more can be settled."""
     tries: list[TaskRun] = [*left.earlier, judged_later(job, left)] if left else []
     job = replace(job, seal=lambda found: on_left(replace(found, earlier=tuple(tries))))
-    while not tries or (not job.stop.is_set() and _again(tries, doubts)):
-        if tries:
-            on_retry(job.task.id)
+    while not tries or (not job.stop.is_set() and _another(job, tries, again)):
         tries.append(attempt(job, prepare(job)))
     *earlier, last = tries
     if last.failure == "ours" and not job.stop.is_set():
@@ -129,9 +132,11 @@ def _run(
     return replace(last, attempts=len(tries), earlier=tuple(earlier))
 
 
-def _again(tries: Sequence[TaskRun], doubts: threading.Semaphore) -> bool:
-    """Say whether there is another attempt; one after an unclear failure is taken from what the whole run has."""
-    if len(tries) > RETRIES:
+def _another(job: Job, tries: Sequence[TaskRun], again: Again) -> bool:
+    """Say whether there is another attempt; what was not served yet is only made ready again."""
+    last = tries[-1]
+    if last.failure != "ours":
         return False
-    failure = tries[-1].failure
-    return failure == "ours" or (failure == "unclear" and doubts.acquire(blocking=False))
+    if last.code in UNSERVED:
+        return sum(one.code in UNSERVED for one in tries) < PREPARATIONS
+    return again(job.task.id, last.code)

@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from sandbox.box import Box, Limits, Place, World
-from sandbox.errors import Late
 from sandbox.failure import Stage
 from sandbox.frozen import FrozenState, Seed
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
@@ -71,7 +70,6 @@ class Scene:
     def __post_init__(self) -> None:
         """Hold nothing yet: `open` makes the parts."""
         self.stage = Stage.NOTHING
-        self.freeze_late = False
         self._stack = ExitStack()
 
     def open(self) -> Self:
@@ -121,11 +119,7 @@ class Scene:
     def freeze(self) -> FrozenState:
         """Stop everything in the world and take its state as it comes."""
         with self.meter.phase("freeze"):
-            try:
-                state = self.world.freeze(self.patience.freeze)
-            except Late:
-                self.freeze_late = True
-                raise
+            state = self.world.freeze(self.patience.freeze)
         self.stage = Stage.FROZEN
         return state
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -80,6 +81,7 @@ class RunRecord:
         opened_at: when it was queued.
         started_at: when its latest attempt began.
         ended_at: when it ended.
+        cause: why nobody plays it now, by a code of the closed list of `sandbox.failure.STOPS`, or None.
     """
 
     number: int
@@ -98,6 +100,7 @@ class RunRecord:
     opened_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    cause: str | None = None
 
 
 class Runs:
@@ -162,7 +165,7 @@ class Runs:
             if len(_results(own, number)) >= row.tasks:
                 raise Refused(f"run {number} was opened for {row.tasks} tasks and has all of their results")
             self._vault.seal_blob(blob, _pack(run), session=own)
-            own.add(ResultRow(run=number, task=run.task_id, attempt=attempt, exposures=run.attempts, blob=blob))
+            own.add(ResultRow(run=number, task=run.task_id, attempt=attempt, blob=blob))
             self._vault.drop_blobs(_left(number, run.task_id), session=own)
 
     def seal(self, number: int, attempt: int, left: Left, session: Session | None = None) -> None:
@@ -231,6 +234,18 @@ class Runs:
             row = _found(own, number)
             return row.state == RunState.RUNNING.value and row.attempt == attempt
 
+    def require(self, number: int, attempt: int, session: Session) -> None:
+        """Refuse what another attempt says than the one that holds a run.
+
+        Raises:
+            NotAllowed: the run is not running, or another attempt has taken over.
+        """
+        _held(session, number, attempt)
+
+    def note(self, number: int, cause: str | None, session: Session) -> None:
+        """Write down why nobody plays a run that was not ended."""
+        _found(session, number).cause = cause
+
     def list(self, *, month: str | None = None, state: RunState | str | None = None) -> tuple[RunRecord, ...]:
         """List runs in the order of their numbers."""
         query = select(RunRow).order_by(col(RunRow.number))
@@ -241,10 +256,10 @@ class Runs:
         with Session(self._engine) as own:
             return tuple(_record(row) for row in own.exec(query).all())
 
-    def finished(self, number: int) -> dict[str, int]:
-        """Say which tasks have a result, and how many exposures each cost; nothing is opened."""
-        with Session(self._engine) as own:
-            return {row.task: row.exposures for row in _results(own, number)}
+    def finished(self, number: int, session: Session | None = None) -> frozenset[str]:
+        """Say which tasks have a result; nothing is opened."""
+        with nullcontext(session) if session else Session(self._engine) as own:
+            return frozenset(row.task for row in _results(own, number))
 
     def results(self, number: int, *, who: str, why: str) -> tuple[TaskRun, ...]:
         """Open what the tasks came to, in the order of their ids; each opening is an entry in the access log.

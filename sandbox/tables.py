@@ -37,6 +37,7 @@ class RunRow(SQLModel, table=True):
     state: str = Field(max_length=16, index=True)
     attempt: int = Field(default=0)
     code: str | None = Field(default=None, max_length=40)
+    cause: str | None = Field(default=None, max_length=24)
     opened_at: datetime = Field(sa_type=UTCDateTime)
     started_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
     ended_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
@@ -52,5 +53,4 @@ class ResultRow(SQLModel, table=True):
     run: int = Field(foreign_key="sandbox_run.number", index=True)
     task: str = Field(max_length=18)
     attempt: int
-    exposures: int
     blob: str = Field(max_length=300)

@@ -21,6 +21,7 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.scene import Patience
 from sandbox.submission import Submission
 from sandbox.transcript import Call
+from sandbox.turns import Turns
 from vault.task import Task
 
 
@@ -61,7 +62,8 @@ class Job:
         box: where its world is made.
         places: where its agent's place is made: the same box, unless the agent runs elsewhere.
         stop: set when the set is given up.
-        turns: held while its agent runs; of a set, only so many do at a time.
+        turns: shared while its agent runs; of a set, only so many do at a time.
+        serve: is told the task's id before its agent is let go; what it raises ends the whole set.
         seal: is handed what an attempt left, before anything of it is read or judged.
     """
 
@@ -73,7 +75,8 @@ class Job:
     terms: Terms
     solution: Solution | None
     stop: threading.Event = field(default_factory=threading.Event)
-    turns: threading.Semaphore = field(default_factory=threading.Semaphore)
+    turns: Turns = field(default_factory=Turns)
+    serve: Callable[[str], None] = lambda _: None
     seal: Callable[[Left], None] = lambda _: None
 
 

@@ -90,6 +90,9 @@ def run(
     model: Annotated[
         str | None, typer.Option(help="A language model of the home's settings that agents may ask.")
     ] = None,
+    resume: Annotated[
+        int | None, typer.Option(help="The number of a private run that stopped: play what it was not served yet.")
+    ] = None,
     listen: Annotated[str, typer.Option(help="Where to hear an endpoint's callbacks, ADDRESS:PORT.")] = LISTEN,
     public_url: Annotated[str | None, typer.Option(help="The https URL that leads an endpoint to --listen.")] = None,
     test_allow: Annotated[
@@ -112,6 +115,8 @@ def run(
     out = Output(as_json=as_json)
     if tasks == "private" and dev_of is not None:
         raise Malformed("--dev-of chooses among dev sets: leave it out, or --set private")
+    if tasks == "dev" and resume is not None:
+        raise Malformed("--resume goes on with a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
         with open_house(home) as house, models.gateway(house, model, "dev") as asked:
             report = running.dev(chosen, out, model=asked, spec=_dev_set(home, dev_of))
@@ -119,7 +124,7 @@ def run(
         report = running.dev(chosen, out, partial(_sender, home, out), spec=_dev_set(home, dev_of))
     else:
         with open_house(home) as house:
-            report = running.private(house, chosen, out)
+            report = running.private(house, chosen, out, running.Hold(resume))
     out.result(report.data, *report.lines)
 
 

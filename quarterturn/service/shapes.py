@@ -37,7 +37,7 @@ class NewSubmission(Agent):
     """What is submitted."""
 
     set: Literal["dev", "private"] = "dev"
-    counts: bool = Field(default=False, description="This run counts, whichever was first; before any was scored.")
+    counts: bool = Field(default=False, description="Play it before the party's others, of which none has begun.")
 
 
 class NewToken(Given):

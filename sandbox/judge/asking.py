@@ -6,9 +6,7 @@ happened twice, the second time with nothing else being read or judged in this p
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,6 +15,7 @@ from sandbox.frozen import FrozenState
 from sandbox.judge import evidence as replies
 from sandbox.judge import message
 from sandbox.judge.process import Broke, Ready, Spent, Started
+from sandbox.turns import Turns
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate
 
@@ -45,43 +44,6 @@ class Question:
     def looked_at(self) -> list[str]:
         """Name the namespaces that the predicate looks at."""
         return sorted(predicates.namespaces(self.predicate) & self.roots.keys())
-
-
-class Turns:
-    """Any number at a time, or one alone: who wants to be alone goes first."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._sharing = self._waiting = 0
-        self._alone = False
-
-    @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Be one of many."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._alone and not self._waiting)
-            self._sharing += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._sharing -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Be the only one."""
-        with self._changed:
-            self._waiting += 1
-            self._changed.wait_for(lambda: not self._alone and not self._sharing)
-            self._waiting -= 1
-            self._alone = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._alone = False
-                self._changed.notify_all()
 
 
 class Asking:

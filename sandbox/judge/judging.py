@@ -24,8 +24,9 @@ from sandbox.errors import Malformed, Unjudged
 from sandbox.forkserver import ForkServer
 from sandbox.frozen import FrozenState
 from sandbox.judge import evidence as replies
-from sandbox.judge.asking import Asking, Question, Turns
+from sandbox.judge.asking import Asking, Question
 from sandbox.judge.process import JUDGE, READER, Broke, Ready
+from sandbox.turns import Turns
 from verifiers.language.verdict import Evidence, Verdict
 
 SECONDS = 20.0

@@ -89,7 +89,7 @@ def _start(document: Mapping[str, Any], calls: Sequence[Call], names: Sequence[s
         transcript = scene.gateway.finish(terms.world.wall)
         played = time.monotonic() - start
         if len(transcript.calls) != len(calls) or transcript.errors:
-            late = ", ".join((*scene.gateway.lost, *scene.gateway.late)) or "none"
+            late = ", ".join(sorted(scene.gateway.missed)) or "none"
             said = f"{len(transcript.calls)} of {len(calls)} calls to {', '.join(names)} were played"
             raise Failed(f"{said}, {transcript.errors} with an error; servers that were late or lost: {late}")
         scene.freeze()

@@ -31,7 +31,7 @@ def house(home):
     house = House(home, None)
     service = Service(images=("",), at_once=2, waiting=1000, dev_per_day=1000)
     house.settings = house.settings.model_copy(update={"service": service})
-    house.submissions = Submissions(house.engine, house.runs, service, house.now)
+    house.submissions = Submissions(house.engine, house.exposures, service, house.now)
     for name in ("ada", "bob"):
         house.accounts.create(name, "submitter")
     yield house

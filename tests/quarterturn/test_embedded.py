@@ -39,7 +39,7 @@ def house(home):
     house.settings = house.settings.model_copy(
         update={"service": Service(images=("",), at_once=16, waiting=1000, dev_per_day=1000)}
     )
-    house.submissions = Submissions(house.engine, house.runs, house.settings.service, house.now)
+    house.submissions = Submissions(house.engine, house.exposures, house.settings.service, house.now)
     for name in ("ada", "bob"):
         house.accounts.create(name, "submitter")
     yield house

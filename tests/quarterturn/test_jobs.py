@@ -30,6 +30,8 @@ from vault.errors import Unavailable as NoDatabase
 from vault.ledger.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict
 
+from ..serving import serve
+
 pytestmark = pytest.mark.slow
 
 AGENT = submissions.command("true", submitter="ada", name="quiet")
@@ -98,9 +100,9 @@ def test_a_run_that_was_lost_is_left_as_it_is_and_gone_on_with(house):
         running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(None, note, After(0, "lost")))
     (number,) = numbers
     assert house.runs.get(number).state is RunState.RUNNING
-    before = dict(house.runs.finished(number))
+    before = house.runs.finished(number)
     opened, results = running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(number))
-    assert (opened.record.number, opened.attempt, opened.done) == (number, 2, frozenset(before))
+    assert (opened.record.number, opened.attempt, opened.done) == (number, 2, before)
     assert len(results) == house.spec.size
     assert house.runs.get(number).state is RunState.DONE
     assert kinds(house).count("run-open") == 1
@@ -113,13 +115,13 @@ def outcome(task) -> TaskRun:
 
 def test_what_an_earlier_attempt_finished_is_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
-    tasks = house.official.serve(opened)
-    house.official.record(opened, outcome(tasks[0]))
+    done, lost, *others = house.official.prepare(opened)
+    house.official.serve(opened, done.id, lost.id)
+    house.official.record(opened, outcome(done))
     taken = house.official.resume(opened.record.number, AGENT, NoWorld())
-    again = house.official.serve(taken)
-    assert [task.id for task in again] == [task.id for task in tasks[1:]]
-    times = {serving.task: serving.times for serving in house.books.exposures.servings()}
-    assert times == {task.id: 1 if task.id == tasks[0].id else 2 for task in tasks}
+    again = serve(house.official, taken)
+    assert [task.id for task in again] == [task.id for task in others], "what was being played is failed"
+    assert {serving.times for serving in house.books.exposures.servings()} == {1}
     for task in again:
         house.official.record(taken, outcome(task))
     assert len(house.official.close(taken)) == house.spec.size
@@ -132,29 +134,29 @@ def left_of(task, text=b"first") -> Left:
 
 def test_what_was_played_and_not_judged_is_sealed_and_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
-    number, tasks = opened.record.number, house.official.serve(opened)
+    number, tasks = opened.record.number, house.official.prepare(opened)
+    house.official.serve(opened, tasks[0].id, tasks[1].id)
     house.official.seal(opened, left_of(tasks[0]))
     house.official.seal(opened, left_of(tasks[0], b"second"))
     house.official.seal(opened, left_of(tasks[1]))
     house.official.record(opened, outcome(tasks[1]))
     taken = house.official.resume(number, AGENT, NoWorld())
     assert taken.sealed == {tasks[0].id}
-    assert [task.id for task in house.official.serve(taken)] == [task.id for task in (tasks[0], *tasks[2:])]
-    times = {serving.task: serving.times for serving in house.books.exposures.servings()}
-    assert times == {task.id: 1 if task in tasks[:2] else 2 for task in tasks}
+    assert [task.id for task in serve(house.official, taken)] == [task.id for task in (tasks[0], *tasks[2:])]
+    assert {serving.times for serving in house.books.exposures.servings()} == {1}
     assert {name: left.state.tar for name, left in house.official.sealed(taken).items()} == {tasks[0].id: b"second"}
     with pytest.raises(NotAllowed, match="attempt"):
         house.official.seal(opened, left_of(tasks[2]))
     house.official.record(taken, outcome(tasks[0]))
     assert not house.runs.left(number), "with its result there, nothing waits to be judged"
     house.official.seal(taken, left_of(tasks[2]))
-    house.official.abort(number, "failed")
+    house.official.end(number, "turn")
     assert not house.runs.left(number)
 
 
 def test_who_was_thought_dead_writes_nothing_into_the_run(house):
     opened = house.official.open(AGENT, NoWorld())
-    first = house.official.serve(opened)[0]
+    first = serve(house.official, opened)[0]
     house.official.resume(opened.record.number, AGENT, NoWorld())
     with pytest.raises(NotAllowed, match="attempt"):
         house.official.record(opened, outcome(first))
@@ -194,7 +196,7 @@ DYING = {
     "before the run is committed": lambda house: (house.ledger, "record"),
     "before its opening is published": lambda house: (house.ledger, "publish"),
     "before it is started": lambda house: (house.runs, "start"),
-    "before its tasks are served": lambda house: (house.official, "serve"),
+    "before its tasks are opened": lambda house: (house.official, "prepare"),
     "before it is closed": lambda house: (house.official, "close"),
     "before its end is written": lambda house: (house.queue, "finish"),
 }
@@ -321,12 +323,12 @@ def test_a_worker_that_comes_back_from_the_dead_ends_nothing(house, clock):
     assert states.count(RunState.DONE) == 1
 
 
-def test_a_turn_in_the_middle_is_said_and_refunded(house):
+def test_a_turn_before_anything_was_served_is_said_and_refunded(house):
     made = submit(house)
     claim = house.queue.claim("w")
     opened = house.official.open(AGENT, NoWorld())
     house.queue.opened(claim, opened.record.number)
-    house.official.abort(opened.record.number, "turn")
+    house.official.end(opened.record.number, "turn")
     jobs.work(house, claim, threading.Event())
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)

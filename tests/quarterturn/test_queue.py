@@ -30,7 +30,7 @@ def house(home, clock):
 
 @pytest.fixture
 def submit(house):
-    door = Submissions(house.engine, house.runs, Service(waiting=100, dev_per_day=1000), house.now)
+    door = Submissions(house.engine, house.exposures, Service(waiting=100, dev_per_day=1000), house.now)
     return lambda account: door.take(account, WISH, month=MONTH)[0]
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import update
-from sqlmodel import Session, col
+from sqlmodel import Session
 
 from quarterturn.codes import CODES, charged, code_of
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.queue import Queue
 from quarterturn.settings import Service
-from quarterturn.submitting import Submissions, Wish, named_runs
+from quarterturn.submitting import Submissions, Wish
 from quarterturn.tables import SubmissionRow
 from quarterturn.wiring import House
 from sandbox import submission as submissions
@@ -46,7 +45,7 @@ def take(house):
 
 
 def limited(house, **limits) -> Submissions:
-    return Submissions(house.engine, house.runs, Service(**limits), house.now)
+    return Submissions(house.engine, house.exposures, Service(**limits), house.now)
 
 
 def work_off(house, code=None, run=None):
@@ -58,7 +57,7 @@ def work_off(house, code=None, run=None):
     assert queue.finish(claim, code)
 
 
-def a_run(house, submitter="ada", *, done=True):
+def a_run(house, submitter="ada", *, served=False):
     """A private run as the ledger's books have it; nobody plays it."""
 
     class Box:
@@ -66,12 +65,9 @@ def a_run(house, submitter="ada", *, done=True):
 
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     record = house.runs.open(submitted, month=MONTH, track="docker", tasks=1, box=Box())
-    if done:
+    if served:
         with transaction(house.engine) as session:
-            house.runs.start(record.number, session)
-            from sandbox.tables import RunRow
-
-            session.exec(update(RunRow).where(col(RunRow.number) == record.number).values(state="done"))
+            house.exposures.expose(session, record, "t-" + "a" * 16, "s", channel="docker", now=house.now())
     return record.number
 
 
@@ -161,7 +157,7 @@ def test_linked_accounts_share_their_quotas(house):
 def test_a_new_day_and_a_new_month_begin_anew(house, take):
     take()
     take(wish=PRIVATE)
-    later = Submissions(house.engine, house.runs, Service(), lambda: NOW + timedelta(days=1))
+    later = Submissions(house.engine, house.exposures, Service(), lambda: NOW + timedelta(days=1))
     assert later.quotas("ada", MONTH)["dev"].used == 0
     assert later.quotas("ada", MONTH)["private"].used == 1
     assert later.quotas("ada", "2027-01")["private"].used == 0
@@ -196,12 +192,16 @@ def test_failures_of_ours_are_refunded_and_others_are_not(house, take, code):
 
 
 @both
-def test_a_private_run_that_was_never_opened_costs_nothing(house, take):
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_a_private_run_costs_nothing_only_where_it_was_served_nothing(house, take, code):
+    """Whoever's fault it was: a refund of what was served would be a second draw."""
     take(wish=PRIVATE)
-    work_off(house, "not-found")
+    work_off(house, code)
+    take(wish=PRIVATE)
+    work_off(house, code, run=a_run(house))
     assert house.submissions.quotas("ada", MONTH)["private"].used == 0
     take(wish=PRIVATE)
-    work_off(house, "refused", run=a_run(house, done=False))
+    work_off(house, code, run=a_run(house, served=True))
     assert house.submissions.quotas("ada", MONTH)["private"].used == 1
 
 
@@ -215,27 +215,52 @@ def test_only_so_many_wait(house):
     few.take("ada", PRIVATE, month=MONTH)
 
 
+NAMED = Wish("private", image="agent:1", counts=True)
+
+
 @both
 @pytest.mark.slow
-def test_a_run_is_named_before_any_is_scored_or_never(house, take):
-    named = Wish("private", image="agent:1", counts=True)
-    take(wish=named)
-    number = a_run(house)
-    work_off(house, run=number)
-    assert named_runs(house.engine) == {number}
+def test_a_run_is_named_before_any_of_its_party_has_begun_or_never(house, take):
+    take()
+    work_off(house)  # the dev set serves nothing private
+    take(wish=PRIVATE)
+    take(wish=NAMED)
+    house.queue.claim("worker")
     with pytest.raises(NotAllowed, match="the first one counts"):
-        take(wish=named)
+        take(wish=NAMED)
     house.accounts.link("countess", "ada")
     with pytest.raises(NotAllowed):
-        take("countess", named)
-    take("bob", named)
+        take("countess", NAMED)
+    take("bob", NAMED)
+
+
+@both
+def test_what_is_named_is_played_first_and_the_partys_others_wait_until_it_has_ended(house, take):
+    """So the run that was named is the first that is served a task, or nothing was served when it ended."""
+    house.accounts.link("countess", "ada")
+    plain, other, named = take(wish=PRIVATE), take("countess", PRIVATE), take("countess", NAMED)
+    queue = Queue(house.engine, house.now, at_once=3)
+    first = queue.claim("worker")
+    assert (first.id, queue.claim("another")) == (named.id, None)
+    house.submissions.cancel(named.id, "countess")
+    assert {queue.claim("worker").id, queue.claim("worker").id} == {plain.id, other.id}
+
+
+def test_of_two_that_are_named_the_first_is_played_first(house, take):
+    take(wish=PRIVATE)
+    first, second = take(wish=NAMED), take(wish=NAMED)
+    queue = Queue(house.engine, house.now, at_once=3)
+    claim = queue.claim("worker")
+    assert (claim.id, queue.claim("worker")) == (first.id, None)
+    queue.finish(claim, None)
+    assert queue.claim("worker").id == second.id
 
 
 def test_what_waits_or_is_done_is_always_paid_for():
-    assert charged("queued", None, started=False)
-    assert charged("running", None, started=True)
-    assert charged("done", None, started=True)
-    assert not charged("cancelled", "cancelled", started=False)
+    assert charged("queued", None, served=False)
+    assert charged("running", None, served=False)
+    assert charged("done", None, served=False)
+    assert not charged("cancelled", "cancelled", served=False)
 
 
 def test_an_error_becomes_a_code_and_none_of_its_words():

@@ -17,6 +17,8 @@ from sandbox.score import Figure, score
 from sandbox.transcript import Transcript
 from verifiers.language.verdict import Evidence, Verdict
 
+from ..serving import serve
+
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 
@@ -84,7 +86,7 @@ def played(house, passes, submitter="ada"):
     """Open a run in the ledger, record that so many of its tasks were passed, and close it."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())
-    for place, task in enumerate(house.official.serve(opened)):
+    for place, task in enumerate(serve(house.official, opened)):
         house.official.record(opened, outcome(task.id, passed=place < passes))
     house.official.close(opened)
     return opened.record.number

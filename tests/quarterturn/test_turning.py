@@ -50,7 +50,7 @@ def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live)
     house = House(live, None)
     with transaction(house.engine) as session:
         for run, submitter in ((1, "shaky"), (2, "steady"), (3, "shaky")):
-            house.months.unsettle(session, run, submitter, "unknown", 1)
+            house.months.unsettle(session, run, submitter, "unknown")
     house.close()
     status = say("turn", "status", "--home", live, "--json").data
     assert status["reviews"] == [{"submitter": "shaky", "kind": "unknown", "runs": [1, 3]}]

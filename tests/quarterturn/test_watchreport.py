@@ -19,6 +19,7 @@ from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.language.verdict import Evidence, Verdict
 
+from ..serving import serve
 from .conftest import MONTH, make, stocked_up
 from .guides import Desk, commands
 
@@ -33,7 +34,7 @@ def play(house: House, name: str, passes: slice, step: int = 1) -> None:
     """Open, fill and close a run that passes a part of its tasks, the next cohort to retire first."""
     submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
     opened = house.official.open(submission, BOX)  # type: ignore[arg-type]
-    house.official.serve(opened)
+    serve(house.official, opened)
     live = [task for cohort in house.months.cohorts("live") for task in cohort.tasks]
     passed = set(live[passes])
     for place, task in enumerate(live):

@@ -129,7 +129,7 @@ def house(home) -> Iterator[House]:
     (home / "quarterturn.toml").write_text(
         (home / "quarterturn.toml").read_text().replace("at_once = 1\n", "at_once = 16\n")
     )
-    house.submissions = Submissions(house.engine, house.runs, service, house.now)
+    house.submissions = Submissions(house.engine, house.exposures, service, house.now)
     for name in ("ada", "bob", "carl"):
         house.accounts.create(name, "submitter")
     yield house

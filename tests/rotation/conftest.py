@@ -40,6 +40,8 @@ from vault.store import Vault
 from vault.task import Task
 from verifiers.language.verdict import Evidence, Verdict
 
+from ..serving import serve
+
 FIRST = Month.parse("2026-12")
 BEFORE = FIRST.plus(-1)
 TOOLS = [f"filesystem.tool_{n:02d}" for n in range(12)]
@@ -181,9 +183,18 @@ class Benchmark:
     def done(self, task_id: str, *, passed: bool = True, calls: int = 3) -> TaskRun:
         return outcome(task_id, self.books.vault.record(task_id).category, passed=passed, calls=calls)
 
+    def serve(self, run: OpenRun) -> list[Task]:
+        """Serve a run all that it was not served yet."""
+        return serve(self.official, run)
+
+    def serve_again(self, run: OpenRun, task_id: str) -> None:
+        """Serve a task once more, for a reason of ours."""
+        assert self.official.again(run, task_id, "engine-lost")
+        self.official.serve(run, task_id)
+
     def finish(self, run: OpenRun, result: Callable[[int, str], TaskRun] | None = None) -> OpenRun:
         """Serve a run, record a result for each of its tasks by place and id, or that all passed, and close it."""
-        self.official.serve(run)
+        self.serve(run)
         for place, task_id in enumerate(run.left):
             self.official.record(run, result(place, task_id) if result else self.done(task_id))
         self.official.close(run)

@@ -19,8 +19,10 @@ def served(task, submitter, *, channel="docker", times=1, run=1, month="2026-12"
 @pytest.mark.both_databases
 def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home):
     run = begun_home.play("careful", 0.5)
-    again = begun_home.play("careful", 0.5)
-    begun_home.official.serve_again(again, run.tasks[0])
+    again = begun_home.open("careful")
+    begun_home.official.serve(again, run.tasks[0])
+    begun_home.serve_again(again, run.tasks[0])
+    begun_home.official.serve(again, *run.tasks[1:])
     first, second = begun_home.books.exposures.servings(run.tasks[0])
     assert [(s.run, s.month, s.submitter, s.channel, s.times) for s in (first, second)] == [
         (run.record.number, str(FIRST), "careful", "docker", 1),

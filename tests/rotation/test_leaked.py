@@ -41,7 +41,7 @@ def month(tmp_path: Path) -> Benchmark:
 
 def served(home: Benchmark, name: str) -> tuple[OpenRun, dict[str, Task]]:
     run = home.open(name)
-    return run, {task.id: task for task in home.official.serve(run)}
+    return run, {task.id: task for task in home.serve(run)}
 
 
 def varied(tasks: dict[str, Task]) -> list[Task]:
@@ -100,7 +100,7 @@ def test_nobody_traces_without_a_name(month):
 
 def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
     run = month.play("alpha", 0.5)
-    of_sunset = varied({t.id: t for t in month.official.serve(run) if t.id in run.cohorts[0].tasks})[0]
+    of_sunset = varied({t.id: t for t in month.official.prepare(run) if t.id in run.cohorts[0].tasks})[0]
     early = of_sunset.goal.encode()
     traced(month.books, early, who="ada")
     month.rotation.run(FIRST)
@@ -113,7 +113,7 @@ def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
 
 def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month):
     run = month.play("alpha", 0.5)
-    shown = {task.id: task for task in month.official.serve(run)}
+    shown = {task.id: task for task in month.official.prepare(run)}
     month.rotation.run(FIRST)
     folder = month.releases / FIRST.release
     report = audit(folder, [month.vkey])

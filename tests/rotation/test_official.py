@@ -1,5 +1,6 @@
-"""What comes between two steps of an official run, a turn or a withdrawal: nothing is served ahead of its head."""
+"""What comes between two steps of an official run, a turn or a withdrawal; what is served, and what never again."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,14 @@ from rotation import promise, withdrawal
 from rotation.errors import NotAllowed, Refused
 from rotation.official import OpenRun
 from rotation.sets import DEMO, Stratum
+from rotation.store import Unsettled
+from sandbox.failure import RETRIES
+from sandbox.store import RunState
 from vault.db import transaction
 from vault.ledger_store import Ledger
 from vault.lifecycle import State
 
-from .conftest import BEFORE, FIRST, Benchmark, Killed, killed
+from .conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, killed, submission
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +57,7 @@ def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(home, m
 def test_a_reviewed_task_is_not_served_though_its_commitment_is_published(home):
     spare = home.books.vault.records(State.REVIEWED)[0].id
     with pytest.raises(Refused, match=f"{spare} is reviewed, not live"):
-        home.official.serve(only(home.open(), spare))
+        home.serve(only(home.open(), spare))
 
 
 def test_a_task_is_served_once_the_head_covers_its_commitment(home, monkeypatch):
@@ -62,9 +66,9 @@ def test_a_task_is_served_once_the_head_covers_its_commitment(home, monkeypatch)
     commit = home.books.leaf_index(f"commit/{task}")
     monkeypatch.setattr(Ledger, "published", replace(head, size=commit))
     with pytest.raises(Refused, match="not published yet"):
-        home.official.serve(only(run, task))
+        home.serve(only(run, task))
     monkeypatch.setattr(Ledger, "published", replace(head, size=commit + 1))
-    assert [served.id for served in home.official.serve(only(run, task))] == [task]
+    assert [served.id for served in home.serve(only(run, task))] == [task]
 
 
 def test_a_run_names_the_head_over_all_that_was_recorded_before_it(home):
@@ -123,3 +127,110 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
     assert [home.books.vault.record(refill).state for refill in refills] == [State.LIVE, State.REVIEWED]
     withdrawal.settle(home.books)
     assert home.books.vault.record(refills[1]).state is State.LIVE
+
+
+# -- what is served, and what is not served again ---------------------------------------------------------------------
+
+
+def verdicts(home: Benchmark, number: int) -> dict[str, str]:
+    """The verdict and the code of each task of a run."""
+    results = home.books.runs.results(number, who="test", why="test")
+    return {one.task_id: f"{one.verdict.value} {one.code}" for one in results}
+
+
+def test_nothing_is_served_twice_but_for_a_cause_that_was_written_down(home):
+    run = home.open()
+    first, second, *_ = run.tasks
+    home.official.serve(run, first, second)
+    with pytest.raises(NotAllowed, match=r"served task t-\w+ already"):
+        home.official.serve(run, first)
+    assert home.official.again(run, first, "engine-lost")
+    home.official.serve(run, first)
+    with pytest.raises(NotAllowed):
+        home.official.serve(run, first)
+    assert {task: one.times for task, one in home.books.exposures.of_run(1).items()} == {first: 2, second: 1}
+
+
+def test_all_attempts_at_a_run_have_its_retries_together(home):
+    run = home.open()
+    tasks = run.tasks
+    home.official.serve(run, *tasks[:3])
+    assert [home.official.again(run, task, "engine-lost") for task in tasks[:3]] == [True] * 3
+    again = home.official.resume(1, submission("careful"), NamedBox())
+    home.official.serve(again, *tasks)
+    assert RETRIES == 4
+    assert [home.official.again(again, task, "engine-lost") for task in tasks[:3]] == [True, False, False]
+
+
+def test_what_a_dead_worker_was_playing_is_a_fail_and_counted_for_a_review(home):
+    run = home.open()
+    lost, done, *_ = run.tasks
+    home.official.serve(run, lost, done)
+    home.official.record(run, home.done(done))
+    again = home.official.resume(1, submission("careful"), NamedBox())
+    assert lost not in again.left
+    assert verdicts(home, 1) == {lost: "false worker-lost", done: "true finished"}
+    home.finish(again)
+    other = home.open()
+    home.official.serve(other, other.tasks[0])
+    home.official.resume(2, submission("careful"), NamedBox())
+    assert home.books.months.unsettled() == [Unsettled("careful", "unclear", (1, 2))]
+
+
+@pytest.mark.parametrize(
+    ("code", "unserved", "playing"),
+    [
+        ("worker-stopped", "unknown worker-stopped", "unknown worker-stopped"),
+        ("machine", "unknown machine", "unknown machine"),
+        ("mistake", "false turn", "false worker-lost"),
+    ],
+)
+def test_what_a_run_did_not_finish_when_the_month_turns(home, code, unserved, playing):
+    run = home.open()
+    done, open_, *rest = run.tasks
+    home.official.serve(run, done, open_)
+    home.official.record(run, home.done(done))
+    home.official.stop(run, code)
+    home.stock(1)
+    home.rotation.run(FIRST)
+    assert verdicts(home, 1) == {done: "true finished", open_: playing} | dict.fromkeys(rest, unserved)
+    assert home.books.runs.get(1).state is RunState.DONE
+    home.audited(FIRST)
+
+
+def test_a_cause_is_forgotten_once_the_run_is_played_on(home):
+    run = home.open()
+    home.official.serve(run, run.tasks[0])
+    home.official.stop(run, "machine")
+    again = home.official.resume(1, submission("careful"), NamedBox())
+    assert run.tasks[0] in again.left
+    assert home.official.end(1, "turn").state is RunState.DONE
+    assert set(verdicts(home, 1).values()) == {"false turn"}
+
+
+def test_whoever_takes_a_run_back_fails_what_is_left(home):
+    run = home.open()
+    home.official.serve(run, run.tasks[0])
+    home.official.record(run, home.done(run.tasks[0]))
+    home.official.stop(run, "machine")
+    home.official.end(1, "cancelled")
+    assert Counter(verdicts(home, 1).values()) == {"true finished": 1, "false cancelled": len(run.tasks) - 1}
+
+
+def test_a_run_that_was_served_nothing_is_aborted(home):
+    home.open()
+    assert home.official.end(1, "cancelled").state is RunState.ABORTED
+    assert home.leaf("abort/1").predicate["reason"] == "cancelled"
+
+
+def test_an_end_that_was_killed_is_made_again(home, monkeypatch):
+    run = home.open()
+    home.official.serve(run, run.tasks[0])
+    home.official.stop(run, "machine")
+    with monkeypatch.context() as broken:
+        broken.setattr(home.official, "close", killed)
+        with pytest.raises(Killed):
+            home.official.end(1, "turn")
+    home.reopen()
+    assert home.official.end_open(FIRST, "turn") == [1]
+    assert set(verdicts(home, 1).values()) == {"unknown machine"}

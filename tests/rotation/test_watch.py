@@ -183,7 +183,7 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
     numbers = [begun_home.play("shaky", 0.5).record.number for _ in range(2)]
     with transaction(begun_home.books.engine) as session:
         for number in numbers:
-            begun_home.books.months.unsettle(session, number, "shaky", "unclear", 1)
+            begun_home.books.months.unsettle(session, number, "shaky", "unclear")
     watch(begun_home).look("test")
     (found,) = begun_home.books.findings.all()
     assert (found.kind, found.subject, found.status, found.detail) == ("unclear", "shaky", "review", "in runs 1, 2")

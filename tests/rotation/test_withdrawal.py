@@ -135,13 +135,13 @@ def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_open
 @pytest.mark.both_databases
 def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home):
     run = home.open()
-    home.official.serve(run)
     tasks = run.tasks
+    home.official.serve(run, tasks[1])
     home.official.record(run, home.done(tasks[1]))
     gone(home, tasks[0], tasks[1])
     again = home.official.resume(run.record.number, submission("careful"), NamedBox())
     assert again.tasks == tasks
-    assert tasks[0] in {task.id for task in home.official.serve(again)}
+    assert tasks[0] in {task.id for task in home.official.prepare(again)}
     home.finish(again)
     turned(home, FIRST)
 
@@ -210,7 +210,7 @@ def test_nobody_is_served_a_refill_before_its_place_is_published(home, monkeypat
         assert state(home, refill) is State.REVIEWED
         with pytest.raises(Unavailable):
             home.open()
-    assert refill in {one.id for one in home.official.serve(home.open())}
+    assert refill in {one.id for one in home.serve(home.open())}
 
 
 @pytest.mark.both_databases

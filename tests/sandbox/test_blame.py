@@ -1,4 +1,4 @@
-"""Ours or theirs, by injection: each failure is brought about, from outside or by an agent's own calls.
+"""What a failure costs, by injection: each is brought about, from outside or by an agent's own calls.
 
 What a failure comes to is played in the box in memory, whose worlds and agents end in every way that a kernel or an
 engine knows. That a kernel's facts are those is shown once a kind behind a real wall, here, and in
@@ -26,15 +26,13 @@ from sandbox import runner as runners
 from sandbox.box import Facts, Limits
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
-from sandbox.errors import Late, Malformed
+from sandbox.errors import Lost, Malformed
 from sandbox.gateway import FORK_SERVER
 from sandbox.outcome import TaskRun
-from sandbox.replay import script_of
 from sandbox.run import Terms, run_set
 from sandbox.runner import runner
 from sandbox.scene import Patience
 from sandbox.score import Result, score
-from sandbox.transcript import CallRecord, Transcript
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE
@@ -76,18 +74,18 @@ def eating(world, query):
     return ""
 
 
-def test_a_server_that_dies_of_a_call_is_theirs_and_is_not_played_again():
+def test_a_server_that_dies_of_a_call_is_a_fail_and_is_not_served_again():
     outcome = played(Hands.look, sqlite__read_query=eating)
-    assert told(outcome) == (["theirs: server-lost"], False)
+    assert told(outcome) == (["unclear: server-lost"], False)
     assert (outcome.verdict, outcome.attempts) == (Verdict.FALSE, 1)
 
 
-def test_a_world_that_dies_of_a_call_is_theirs():
+def test_a_world_that_dies_of_a_call_is_a_fail():
     def dying(world, query):
         world.die(out_of_memory=True)
         return ""
 
-    assert told(played(Hands.look, sqlite__read_query=dying)) == (["theirs: world-died"], False)
+    assert told(played(Hands.look, sqlite__read_query=dying)) == (["unclear: world-died"], False)
 
 
 def test_a_call_that_breaks_a_server_after_all_is_done_costs_nothing():
@@ -116,35 +114,35 @@ def unfrozen(error):
     return query
 
 
-def test_a_state_beyond_the_caps_is_theirs():
+def test_a_state_beyond_the_caps_is_a_fail():
     outcome = played(Hands.look, sqlite__read_query=unfrozen(Malformed("beyond the caps")))
-    assert told(outcome) == (["theirs: state-too-large"], False)
+    assert told(outcome) == (["unclear: state-too-large"], False)
 
 
-def test_a_call_that_makes_a_world_late_is_theirs_where_an_untouched_one_is_in_time():
-    outcome = played(Hands.look, sqlite__read_query=unfrozen(Late("not in time")))
-    assert told(outcome) == (["theirs: not-frozen"], False)
+def test_a_call_that_makes_a_world_late_is_a_fail_where_an_untouched_one_is_in_time():
+    outcome = played(Hands.look, sqlite__read_query=unfrozen(Lost("not in time")))
+    assert told(outcome) == (["unclear: not-frozen"], False)
 
 
-def test_a_machine_that_is_too_slow_to_freeze_anything_convicts_nobody():
+def test_a_machine_that_is_too_slow_to_freeze_anything_is_ours():
     def late(servers, state, limits):
         world = make(servers, state, limits)
-        world.fail_to_freeze(Late("not in time"))
+        world.fail_to_freeze(Lost("not in time"))
         return world
 
     box, agent = in_memory(lambda made: Hands(made).add())
     make, box.world = box.world, late
-    assert told(run(SQLITE, agent, box)) == (["unclear: not-frozen"] * 3, False)
+    assert told(run(SQLITE, agent, box)) == (["ours: not-frozen"] * (failure.RETRIES + 1), False)
 
 
-def test_a_call_that_never_ends_is_theirs_on_a_machine_that_is_in_time_without_it():
+def test_a_call_that_never_ends_is_a_fail_on_a_machine_that_is_in_time_without_it():
     terms = Terms(patience=Patience(call=5.0))  # which a server in memory has to come up, too
     outcome = played(Hands.look, sqlite__read_query=lambda world, query: world.hang(), terms=terms)
-    assert told(outcome) == (["theirs: server-lost"], False)
+    assert told(outcome) == (["unclear: server-lost"], False)
 
 
-def test_a_bomb_with_a_clock_buys_two_further_draws_in_a_whole_run_and_then_an_unknown():
-    """The call breaks its world until a moment, and holds ever after: no replay can show that it did."""
+def test_a_bomb_with_a_clock_buys_nothing():
+    """The call breaks its world until a moment, and holds ever after: nobody could show that it did."""
     calls, armed = itertools.count(), threading.Barrier(4)
 
     def bomb(world, query):
@@ -160,17 +158,33 @@ def test_a_bomb_with_a_clock_buys_two_further_draws_in_a_whole_run_and_then_an_u
 
     box, agent = in_memory(story, sqlite__read_query=bomb)
     runs = run_set([an_sqlite_task(number)[0] for number in range(2, 6)], agent, box, workers=4)
-    unclear = ["unclear: server-lost", "None: finished"]
-    assert sorted(told(one) for one in runs) == [
-        (["unclear: server-lost"], False),
-        (["unclear: server-lost"], False),
-        (unclear, True),
-        (unclear, True),
-    ]
-    assert sum(one.unclear for one in runs) == 4, "each is kept with its transcript, and counted"
-    assert all(first.transcript.calls[0].passed_on for one in runs for first in one.earlier)
+    assert [told(one) for one in runs] == [(["unclear: server-lost"], False)] * 4
     whole = score(Result.of(one, run=1, cohort="c", server="sqlite", skeleton=one.task_id) for one in runs)
-    assert (whole.attempted, whole.unknown, whole.ranked) == (4, 2, False)
+    assert (whole.attempted, whole.passed, whole.unknown, whole.ranked) == (4, 0, 0, True)
+
+
+def test_the_machinery_is_checked_while_no_other_agent_is_at_work():
+    """Two agents at a time: the world that is woken for a check is made when neither of them runs."""
+    at_work, seen = set(), []
+
+    def eat(world, query):
+        world.lose("sqlite")
+        return ""
+
+    def story(made):
+        at_work.add(made)
+        Hands(made).look()
+        at_work.discard(made)
+
+    def counted(servers, state, limits):
+        checks = len(box.worlds) >= 2  # one is made for each agent first
+        seen.extend([len(at_work)] if checks else [])
+        return make(servers, state, limits)
+
+    box, agent = in_memory(story, sqlite__read_query=eat)
+    make, box.world = box.world, counted
+    run_set([an_sqlite_task(number)[0] for number in (2, 3)], agent, box, workers=2)
+    assert seen == [0, 0]
 
 
 # -- what stands around an agent, broken by us ------------------------------------------------------------------------
@@ -181,16 +195,16 @@ def no_word(_):
 
 
 @pytest.mark.parametrize("before", [no_word, Hands.look])
-def test_a_server_that_is_killed_from_outside_is_nobodys_and_played_again(before):
+def test_a_server_that_is_killed_from_outside_is_a_fail(before):
     """Before any call too: who has taken the gateway over may call in secret, and say that nobody did."""
     outcome = played(before, lambda box, _: box.worlds[0].lose("sqlite"))
-    assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
-    assert [call.error for call in outcome.earlier[0].transcript.calls][-1:] == [True]
+    assert told(outcome) == (["unclear: server-lost"], False)
+    assert [call.error for call in outcome.transcript.calls][-1:] == [True]
 
 
-def test_a_world_that_is_killed_from_outside_is_ours_whatever_was_called():
+def test_a_world_that_is_killed_from_outside_is_a_fail_whatever_was_called():
     outcome = played(Hands.look, lambda box, _: box.worlds[0].die())
-    assert told(outcome) == (["ours: world-killed", "None: finished"], True)
+    assert told(outcome) == (["unclear: world-died"], False)
 
 
 def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_first():
@@ -208,27 +222,27 @@ def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_firs
 
 
 @pytest.mark.parametrize(
-    ("facts", "code"),
+    ("facts", "codes", "passed"),
     [
-        (CUT_OFF, "unclear: relay-lost"),
-        (Facts(running=False, lost=True), "ours: engine-lost"),
+        (CUT_OFF, ["unclear: relay-lost"], False),
+        (Facts(running=False, lost=True), ["ours: engine-lost", "None: finished"], True),
     ],
 )
-def test_what_an_agent_dies_of_that_is_not_its_doing_is_played_again(facts, code):
+def test_only_an_engine_that_is_lost_serves_an_agent_again(facts, codes, passed):
     def deed(_, agent):
         agent.die(facts)
 
-    assert told(played(Hands.look, deed)) == ([code, "None: finished"], True)
+    assert told(played(Hands.look, deed)) == (codes, passed)
 
 
-def test_a_gateway_that_is_killed_is_nobodys_and_played_again():
+def test_a_gateway_that_is_killed_is_a_fail():
     def deed(*_):
         children = Path(f"/proc/{FORK_SERVER.pid}/task/{FORK_SERVER.pid}/children").read_text().split()
         os.kill(int(children[-1]), signal.SIGKILL)
 
     outcome = played(Hands.look, deed)
-    assert told(outcome) == (["unclear: gateway-lost", "None: finished"], True)
-    assert [call.result for call in outcome.earlier[0].transcript.calls], "what it had logged is kept"
+    assert told(outcome) == (["unclear: gateway-lost"], False)
+    assert [call.result for call in outcome.transcript.calls], "what it had logged is kept"
 
 
 def test_a_gateway_that_does_not_come_up_is_ours(monkeypatch):
@@ -244,25 +258,6 @@ def test_no_room_for_the_sockets_of_a_run_is_ours(monkeypatch, tmp_path):
     (tmp_path / "full").write_text("no folder can be made in a file")
     monkeypatch.setattr(runners, "SHARED_MEMORY", tmp_path / "full")
     assert told(played(Hands.add)) == (["ours: world-not-started"] * 3, False)
-
-
-class Jumping:
-    """A monotonic clock that leaps ahead once, as one does when a machine was put to sleep."""
-
-    ahead = 0.0
-
-    def __call__(self) -> float:
-        return time.monotonic() + self.ahead
-
-
-def test_a_clock_that_jumps_over_an_agents_time_is_not_held_against_it():
-    def deed(_, agent):
-        clock.ahead = 3600.0
-        agent.hang()
-
-    clock = Jumping()
-    outcome = played(Hands.look, deed, terms=Terms(clock=clock))
-    assert told(outcome) == (["unclear: clock-jumped", "None: finished"], True)
 
 
 def test_the_time_of_day_decides_nothing(monkeypatch):
@@ -364,9 +359,9 @@ def kill_container(image: str) -> bool:
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
 @pytest.mark.needs("root")
-def test_a_call_that_eats_the_worlds_memory_is_theirs(box, tmp_path):
+def test_a_call_that_eats_the_worlds_memory_is_a_fail(box, tmp_path):
     outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + EAT), box)
-    assert told(outcome) == (["theirs: server-lost"], False)
+    assert told(outcome) == (["unclear: server-lost"], False)
 
 
 @pytest.mark.box
@@ -380,16 +375,16 @@ def test_a_full_disk_is_an_error_that_the_agent_sees_and_no_failure(box, tmp_pat
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_a_state_that_really_is_beyond_the_caps_is_theirs(box, tmp_path):
+def test_a_state_that_really_is_beyond_the_caps_is_a_fail(box, tmp_path):
     deep = 'call("filesystem__create_directory", path="/data/files" + "/d" * 150)\n'
     task = a_task(available_tools=tools("filesystem", 14))
-    assert told(run(task, an_agent(tmp_path / "ada", deep), box)) == (["theirs: state-too-large"], False)
+    assert told(run(task, an_agent(tmp_path / "ada", deep), box)) == (["unclear: state-too-large"], False)
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
 @pytest.mark.needs("root")
 def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
-    """A server starts with its first call; that it cannot is no doing of the call, and the replay tells the two."""
+    """A server starts with its first call; that it cannot is no doing of the call, and the check tells the two."""
     terms = Terms(world=Limits(memory=48 * 1024 * 1024))
     codes, passed = told(run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms))
     assert not passed
@@ -402,50 +397,34 @@ def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
 def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path):
     task = a_task(initial_state={"filesystem": {"files": {"one.txt": "1" * 200_000}}})
     terms = Terms(world=Limits(tmpfs=64 * 1024))
-    assert told(run(task, an_agent(tmp_path / "ada", ADD), box, terms=terms)) == (["ours: world-died"] * 3, False)
+    assert told(run(task, an_agent(tmp_path / "ada", ADD), box, terms=terms)) == (
+        ["ours: world-died"] * (failure.RETRIES + 1),
+        False,
+    )
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
-def test_a_real_world_that_is_killed_from_outside_is_ours(box, tmp_path):
+def test_a_real_world_that_is_killed_from_outside_is_a_fail(box, tmp_path):
     deed = (lambda: kill(b"/init.py")) if box.name == "bwrap" else (lambda: kill_container(WORLD_IMAGE))
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert told(outcome) == (["ours: world-killed", "None: finished"], True)
+    assert told(outcome) == (["unclear: world-died"], False)
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
-def test_a_real_relay_that_dies_is_nobodys(box, tmp_path):
+def test_a_real_relay_that_dies_is_a_fail(box, tmp_path):
     deed = (lambda: kill(b"/relay.py")) if box.name == "bwrap" else (lambda: kill_container(RELAY_IMAGE))
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert told(outcome) == (["unclear: relay-lost", "None: finished"], True)
+    assert told(outcome) == (["unclear: relay-lost"], False)
 
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_a_real_server_that_is_killed_from_outside_is_nobodys(box, tmp_path):
+def test_a_real_server_that_is_killed_from_outside_is_a_fail(box, tmp_path):
     def deed() -> bool:
         return kill(b"mcp_server_sqlite") and kill(MARK.encode())  # the agent goes on, and meets it
 
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert told(outcome) == (["unclear: server-lost", "None: finished"], True)
-
-
-# -- what is replayed -------------------------------------------------------------------------------------------------
-
-
-def test_a_replay_plays_what_a_server_saw_at_the_pace_at_which_it_saw_it():
-    def record(tool, at, **changes):
-        values = {"arguments": {"n": at}, "listed": True, "error": False, "injected": False, "result": "", "seconds": 0}
-        return CallRecord(tool, **values | changes, at=at)
-
-    calls = (
-        record("git.made_up", 1.0, listed=False, refused=True),
-        record("git.git_add", 2.0),
-        record("git.git_add", 3.0, injected=True),
-        record("git.git_add", 4.0, arguments={}, refused=True),
-        record("git.git_add", 5.5),
-    )
-    script = script_of(Transcript(calls, None, "agent-exited"))
-    assert [(call.arguments["n"], call.at) for call in script] == [(2.0, 0.0), (5.5, 3.5)]
+    assert told(outcome) == (["unclear: server-lost"], False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sandbox.box import Facts
 from sandbox.left import Left
 from sandbox.run import run_set
 from verifiers.language.verdict import Verdict
@@ -34,7 +35,7 @@ def test_what_was_handed_over_is_judged_and_its_task_is_not_served_again():
     task, kept, box, agent = interrupted(Hands.add)
     assert list(kept) == [task.id]
     served: list[str] = []
-    (run,) = run_set([task], agent, box, left=kept, on_retry=served.append)
+    (run,) = run_set([task], agent, box, left=kept, on_serve=served.append)
     assert (run.verdict, run.code, run.attempts, served) == (Verdict.TRUE, "finished", 1, [])
     assert len(box.worlds) == len(box.agents) == 1, "the one that was played, and none for the verdict"
     assert [call.tool for call in run.transcript.calls] == ["sqlite.write_query"]
@@ -63,12 +64,12 @@ def test_a_retry_hands_over_what_came_before_it():
 
     def story(hands):
         if len(box.agents) == 1:
-            box.worlds[0].die()
+            hands.agent.die(Facts(running=False, lost=True))
         hands.add()
 
     box, agent = in_memory(lambda made: story(Hands(made)))
     (run,) = run_set([an_sqlite_task()[0]], agent, box, on_left=kept.append)
     assert run.attempts == 2
-    assert [len(left.earlier) for left in kept] == [1], "the first one's world handed nothing over"
-    assert Left.from_bytes(kept[0].to_bytes()) == kept[0]
-    assert "heliotrope" not in repr(kept[0])
+    assert [len(left.earlier) for left in kept] == [0, 1]
+    assert Left.from_bytes(kept[1].to_bytes()) == kept[1]
+    assert "heliotrope" not in repr(kept[1])

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from sandbox import submission
-from sandbox.box import Limits
+from sandbox.box import Facts, Limits
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
-from sandbox.errors import Lost, Refused
-from sandbox.failure import RETRIES
+from sandbox.errors import Lost, NotAllowed, Refused
+from sandbox.failure import PREPARATIONS, RETRIES
 from sandbox.run import Solution, Terms, run_set
 from verifiers.language.verdict import Verdict
 
@@ -272,21 +272,21 @@ def dying(*alive):
 
 
 def test_a_world_that_never_came_up_is_ours_and_played_again():
-    box, agent = dying(False, False)
+    box, agent = dying(False, False, False, False)  # each attempt's, and that of its check
     outcome = run(a_task(), agent, box)
     assert outcome.passed
     assert (outcome.attempts, [one.failure for one in outcome.earlier]) == (3, ["ours", "ours"])
     assert type(outcome).from_json(json.loads(json.dumps(outcome.as_json()))) == outcome
 
 
-def test_after_three_tries_it_stays_unknown_and_is_never_a_fail():
-    box, agent = dying(False, False, False)
+def test_after_the_retries_of_a_run_it_stays_unknown():
+    box, agent = dying(*[False] * 2 * (RETRIES + 1))
     outcome = run(a_task(), agent, box)
     assert (outcome.verdict, outcome.passed, outcome.failure) == (Verdict.UNKNOWN, False, "ours")
     assert outcome.attempts == RETRIES + 1
 
 
-def test_a_world_that_dies_once_after_a_call_is_ours():
+def test_a_world_that_dies_once_after_a_call_is_a_fail():
     def story(made):
         hands = Hands(made)
         hands.list()
@@ -298,9 +298,8 @@ def test_a_world_that_dies_once_after_a_call_is_ours():
 
     box, agent = in_memory(story)
     outcome = run(a_task(), agent, box)
-    assert (outcome.passed, outcome.attempts) == (True, 2)
-    (first,) = outcome.earlier
-    assert (first.code, len(first.transcript.calls)) == ("world-killed", 2), "what was seen of it is kept"
+    assert (outcome.verdict, outcome.failure, outcome.attempts) == (Verdict.FALSE, "unclear", 1)
+    assert (outcome.code, len(outcome.transcript.calls)) == ("world-died", 2), "what was seen of it is kept"
 
 
 # ---- what is refused ----
@@ -339,7 +338,43 @@ def test_a_box_that_is_lost_in_the_middle_of_a_set_is_told_not_raised():
     box.place = lost
     told: list[str] = []
     results = run_set(
-        [a_task()], agent, box, on_retry=told.append, on_done=lambda run: told.append(f"{run.task_id} is done")
+        [a_task()], agent, box, on_serve=told.append, on_done=lambda run: told.append(f"{run.task_id} is done")
     )
-    assert told == [results[0].task_id] * RETRIES + [f"{results[0].task_id} is done"]
-    assert [(one.failure, one.code, one.verdict) for one in results] == [("ours", "agent-not-started", Verdict.UNKNOWN)]
+    assert told == [f"{results[0].task_id} is done"], "it was never served"
+    (one,) = results
+    assert (one.failure, one.code, one.verdict, one.attempts) == (
+        "ours",
+        "place-not-ready",
+        Verdict.UNKNOWN,
+        PREPARATIONS,
+    )
+
+
+def test_a_task_is_written_down_as_served_before_its_agent_is_let_go():
+    order: list[str] = []
+    box, agent = in_memory(lambda made: order.append("played"))
+    run_set([a_task()], agent, box, on_serve=lambda _: order.append("served"))
+    assert order == ["served", "played"]
+
+
+def test_what_may_not_be_served_ends_the_set_before_an_agent_is_let_go():
+    def refuse(task_id):
+        raise NotAllowed(f"{task_id} was served already")
+
+    box, agent = in_memory(lambda made: Hands(made).solve())
+    with pytest.raises(NotAllowed, match="served already"):
+        run_set([a_task()], agent, box, on_serve=refuse)
+    assert not box.agents
+
+
+def test_whether_a_task_is_served_again_is_not_the_sets_to_decide():
+    asked: list[tuple[str, str]] = []
+
+    def again(task_id, code):
+        asked.append((task_id, code))
+        return len(asked) < 2
+
+    box, agent = in_memory(lambda made: made.die(Facts(running=False, lost=True)))
+    (outcome,) = run_set([a_task()], agent, box, again=again)
+    assert asked == [(outcome.task_id, "engine-lost")] * 2
+    assert (outcome.verdict, outcome.attempts) == (Verdict.UNKNOWN, 2)

@@ -16,5 +16,5 @@ def test_a_call_of_a_tool_that_is_not_listed_does_not_count_as_a_call_of_the_wor
     box, agent = in_memory(lambda made: Hands(made).call("sqlite__rewrite_history"))
     make, box.world = box.world, too_large
     last = run(an_sqlite_task()[0], agent, box)
-    assert {(one.failure, one.code) for one in (*last.earlier, last)} == {("ours", "not-frozen")}
+    assert {(one.failure, one.code) for one in (*last.earlier, last)} == {("ours", "state-too-large")}
     assert [call.passed_on for call in last.transcript.calls] == [False]

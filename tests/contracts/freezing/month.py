@@ -45,6 +45,7 @@ from vault.store import Vault
 from vault.task import Task
 from verifiers.language.verdict import Evidence, Verdict
 
+from ...serving import serve
 from .fixed import Clock, Stream
 from .numbers import rounded
 
@@ -185,7 +186,7 @@ class Played:
         submission = Submission(kind, name, name, Program(image=name), digest)  # type: ignore[arg-type]
         run = self.official.open(submission, NamedBox())  # type: ignore[arg-type]
         share, calls = AGENTS[name]
-        tasks = self.official.serve(run)
+        tasks = serve(self.official, run)
         for place, task in enumerate(tasks):
             mark = hashlib.sha256(f"{name}/{task.id}".encode()).digest()[0]
             left = place >= len(tasks) - unknown
@@ -197,7 +198,7 @@ class Played:
         """Open a run and abort it."""
         digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
         run = self.official.open(Submission("image", name, name, Program(image=name), digest), NamedBox())  # type: ignore[arg-type]
-        self.official.abort(run.record.number, "cancelled")
+        self.official.end(run.record.number, "cancelled")
 
     def withdraw(self) -> None:
         """Withdraw a task of the cohort that stays longest; the next of its stratum's reserve takes its place."""

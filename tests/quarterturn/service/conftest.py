@@ -29,6 +29,8 @@ from sandbox.transcript import CallRecord, Transcript
 from vault.task import Task
 from verifiers.language.verdict import Evidence, Verdict
 
+from ...serving import serve as serve_tasks
+
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 _addresses = itertools.count(1)
 
@@ -140,7 +142,7 @@ def play(house: House, passes: int, submitter: str = "ada", says: str = "") -> i
     """Let a run of the live set be in the ledger, with so many passes."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())  # type: ignore[arg-type]
-    for place, task in enumerate(house.official.serve(opened)):
+    for place, task in enumerate(serve_tasks(house.official, opened)):
         house.official.record(opened, outcome(task, passed=place < passes, says=says))
     house.official.close(opened)
     publicview.refresh(house)

@@ -1,0 +1,51 @@
+"""Checks whether the machinery works without any agent: the servers of a task are woken and frozen in a fresh world.
+
+It is asked where an agent's world broke. The agent may have broken it, so that alone is a fail; but what cannot even
+wake and freeze an untouched world, while no agent of the run is at work, is this machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from sandbox.errors import Lost, Malformed, Unavailable
+from sandbox.failure import Facts, Stage
+from sandbox.meter import Meter
+from sandbox.scene import Scene, specify
+from sandbox.terms import Job
+from sandbox.transcript import Transcript
+from sandbox.world import seed, servers_of, untouched
+
+POLL = 0.5
+"""Seconds between two looks at whether the run was given up."""
+BROKEN = (Lost, Unavailable, OSError)
+
+
+def check(job: Job, transcript: Transcript) -> Facts:
+    """Wake the servers that an agent called (all, if it called none) in a fresh world, freeze it, and give the facts.
+
+    It waits until no agent of the run is at work, and keeps others from beginning meanwhile.
+    """
+    task, terms = job.task, job.terms
+    used = {call.tool.partition(".")[0] for call in transcript.calls if call.passed_on}
+    servers = [server for server in servers_of(task.document) if server.name in used or not used]
+    wall, call = terms.agent.wall, terms.patience.call
+    spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=(), call_seconds=call)
+    scene = Scene(job.box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
+    facts = Facts(Stage.NOTHING)
+    with job.turns.alone(), scene:
+        try:
+            gateway = scene.open().gateway
+            deadline = terms.clock() + terms.patience.ready
+            while not job.stop.is_set() and terms.clock() < deadline and not gateway.wait(POLL):
+                pass
+            ended = gateway.finish(terms.patience.finish if gateway.over() else 0).ended
+            missed, world = len(gateway.missed), scene.world.facts()
+            facts = Facts(Stage.SESSION, ended=ended, servers_missed=missed, world=world)
+            terms.judging.check(scene.freeze(), partial(untouched, task.document))
+        except Malformed:
+            return replace(facts, too_large=True)
+        except BROKEN:
+            return replace(facts, stage=max(scene.stage, facts.stage))
+    return replace(facts, stage=Stage.VERDICT)

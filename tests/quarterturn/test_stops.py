@@ -1,0 +1,208 @@
+"""Runs that stop before each task has a result: each result stays, what was not served is played, nothing twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+
+from quarterturn import desk, jobs, publicview, running
+from quarterturn.errors import NotAllowed as NotTaken
+from quarterturn.queue import TRIES, pause
+from quarterturn.running import Hold
+from quarterturn.submitting import Wish
+from quarterturn.wiring import House
+from sandbox.errors import NotAllowed, Unavailable
+from sandbox.store import RunState
+
+from ..sandbox.builders import Hands, in_memory
+
+pytestmark = pytest.mark.slow
+
+MONTH, NOW = "2026-12", datetime(2026, 12, 5, 10, tzinfo=UTC)
+
+
+def solve(made):
+    """Do what a task written by hand asks for."""
+    hands = Hands(made)
+    number = hands.get("/task")["goal"].rpartition("-")[2].rstrip(".")
+    hands.call("filesystem__create_directory", path=f"/data/files/number-{number}")
+
+
+@pytest.fixture
+def house(playable, clock, monkeypatch):
+    house = House(playable, None, clock)
+    house.accounts.create("ada", "submitter")
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def played(house, monkeypatch):
+    """Give what has the jobs of this home played in memory, and the submission."""
+
+    def give(story=solve):
+        box, agent = in_memory(story)
+        monkeypatch.setattr(house, "box", lambda _name: box)
+        monkeypatch.setattr(running.Choice, "submission", lambda *_: (agent, box))
+        return box, agent
+
+    return give
+
+
+class Heard(jobs.Silent):
+    """Keeps what is said."""
+
+    def __init__(self):
+        self.said = []
+
+    def say(self, text):
+        self.said.append(text)
+
+
+def submitted(house):
+    wish = Wish("private", image="ada/agent:1")
+    return desk.submit(house, "ada", wish, once=None, enqueue=lambda *_: None)[0]
+
+
+def times(house) -> Counter[int]:
+    return Counter(one.times for one in house.exposures.servings())
+
+
+def came_to(house, number=1) -> Counter[str]:
+    results = house.runs.results(number, who="test", why="test")
+    return Counter(f"{one.verdict.value} {one.code}" for one in results)
+
+
+def after(count, error):
+    """A way to record results that raises an error after so many."""
+
+    def broken(record):
+        left = [count]
+
+        def recorded(run, outcome):
+            if not left[0]:
+                raise error
+            left[0] -= 1
+            record(run, outcome)
+
+        return recorded
+
+    return broken
+
+
+def test_a_command_that_is_interrupted_says_how_it_is_gone_on_with(house, played, monkeypatch):
+    box, agent = played()
+    with monkeypatch.context() as broken:
+        broken.setattr(house.official, "record", after(3, KeyboardInterrupt())(house.official.record))
+        heard = Heard()
+        with pytest.raises(KeyboardInterrupt):
+            running.play(house, agent, box, heard)
+    assert len(heard.said) == 1
+    assert "--resume 1" in heard.said[0]
+    assert (house.runs.get(1).state, house.runs.get(1).cause) == (RunState.RUNNING, "worker-stopped")
+    opened, results = running.play(house, agent, box, heard, hold=Hold(1))
+    assert (opened.record.number, len(results)) == (1, house.spec.size)
+    assert came_to(house) == {"true finished": house.spec.size}
+    assert times(house)[1] >= house.spec.size - 4, "few were in play, and served again"
+    assert house.runs.get(1).cause is None
+
+
+def test_a_mistake_of_ours_is_gone_on_with_and_pays_nobody_back(house, played, clock, monkeypatch):
+    """What was being played is failed: an agent that can make us err would get a second draw otherwise."""
+    played()
+    made = submitted(house)
+    with monkeypatch.context() as broken:
+        broken.setattr(house.official, "record", after(2, ValueError("a word of a task"))(house.official.record))
+        jobs.work(house, house.queue.claim("w"), threading.Event())
+    waits = house.submissions.get(made.id)
+    assert (waits.state, waits.charged, house.runs.get(1).state) == ("queued", True, RunState.RUNNING)
+    clock.now += pause(1)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    assert set(times(house)) == {1}, "nothing is served twice"
+    found = came_to(house)
+    assert found["true finished"] + found["false worker-lost"] == house.spec.size
+
+
+def test_what_goes_wrong_each_time_is_given_up_charged_and_closed_by_the_turn(house, played, clock, monkeypatch):
+    def fails(_run):
+        raise ValueError("a word of a task")
+
+    played()
+    made = submitted(house)
+    with monkeypatch.context() as broken:
+        broken.setattr(house.official, "close", fails)
+        for attempt in range(1, TRIES + 1):
+            assert house.submissions.get(made.id).state == "queued"
+            jobs.work(house, house.queue.claim("w"), threading.Event())
+            clock.now += pause(attempt)
+    given_up = house.submissions.get(made.id)
+    assert (given_up.state, given_up.code, given_up.charged) == ("failed", "mistake", True)
+    house.rotation.run(house.official.month())
+    assert house.runs.get(1).state is RunState.DONE
+    assert came_to(house) == {"true finished": house.spec.size}
+
+
+def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(house, played, monkeypatch):
+    played()
+    submitted(house)
+    with monkeypatch.context() as broken:
+        broken.setattr(house.official, "record", after(2, Unavailable("away"))(house.official.record))
+        jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert house.runs.get(1).cause == "machine"
+    house.rotation.run(house.official.month())
+    found = came_to(house)
+    assert found["unknown machine"] > 0
+    assert found["true finished"] + found["unknown machine"] == house.spec.size
+
+
+def test_who_takes_a_run_back_that_was_served_something_fails_the_rest_and_pays(house, played):
+    """An endpoint sees how it does while it is run: taking back what goes badly would be a second draw."""
+    made = None
+
+    def story(agent):
+        with suppress(NotTaken):  # the other agent was first
+            house.submissions.cancel(made.id, "ada")
+        agent.hang()
+
+    played(story)
+    made = submitted(house)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    gone = house.submissions.get(made.id)
+    assert (gone.state, gone.charged) == ("cancelled", True)
+    assert house.runs.get(1).state is RunState.DONE
+    found = came_to(house)
+    assert set(found) == {"false cancelled", "false worker-lost"}
+    assert sum(found.values()) == house.spec.size
+
+
+def test_a_run_that_the_turn_closes_while_it_is_played_is_done(house, played):
+    lock = threading.Lock()
+
+    def story(agent):
+        if lock.acquire(blocking=False):
+            house.official.end_open(house.official.month(), "turn")
+        agent.hang()
+
+    played(story)
+    made = submitted(house)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.code, ended.charged) == ("done", None, True)
+    assert came_to(house).keys() <= {"false turn", "false worker-lost"}
+    publicview.after(house)
+
+
+def test_another_worker_cannot_serve_what_was_taken_over(house, played):
+    """A worker that is stalled until its lease ends finds its run in other hands at the very next task."""
+    box, agent = played()
+    opened = house.official.open(agent, box)
+    taken = house.official.resume(1, agent, box)
+    with pytest.raises(NotAllowed, match="attempt 1 was given up"):
+        house.official.serve(opened, opened.tasks[0])
+    house.official.serve(taken, taken.tasks[0])
