@@ -35,9 +35,10 @@ from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unavailable, Unjudged
 from sandbox.failure import TO_REPLAY, Facts, Ruling, Stage, classify
 from sandbox.frozen import FrozenState
+from sandbox.judge import WORKER
 from sandbox.left import Left
 from sandbox.meter import Meter
-from sandbox.outcome import TaskRun
+from sandbox.outcome import RUN, TaskRun
 from sandbox.reading import read_back
 from sandbox.replay import replayed
 from sandbox.scene import Scene, specify
@@ -68,6 +69,7 @@ class _Seen:
     servers_lost: int = 0
     servers_late: int = 0
     too_large: bool = False
+    judged: bool = False
     unjudged: bool = False
     evidence: Evidence | None = None
     output: str = ""
@@ -227,11 +229,11 @@ def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
     try:
         judged = terms.judging.verdict(question_of(task), state, answer, partial(untouched, task.document), back)
     except Malformed:
-        seen.too_large = True
+        seen.judged = seen.too_large = True
     except Unjudged:
         seen.unjudged = True
     else:
-        seen.evidence = judged.evidence
+        seen.judged, seen.evidence = True, judged.evidence
 
 
 def _facts(scene: Scene, seen: _Seen) -> Facts:
@@ -257,7 +259,7 @@ def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float])
     failure, evidence = ruling.failure, seen.evidence
     if evidence is None or failure in ("ours", "unclear"):
         verdict = Verdict.FALSE if failure == "theirs" else Verdict.UNKNOWN
-        evidence = Evidence("run", verdict, found=ruling.code, children=(evidence,) if evidence else ())
+        evidence = Evidence(RUN, verdict, found=ruling.code, children=(evidence,) if evidence else ())
     return TaskRun(
         task_id=job.task.id,
         category=job.task.category,
@@ -269,4 +271,5 @@ def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float])
         code=ruling.code,
         phases=phases,
         output=seen.output,
+        judged_by=WORKER if seen.judged else "",
     )

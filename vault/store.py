@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, delete, update
 from sqlmodel import Session, col, select
 
 from vault import access, blobs, variant
@@ -263,10 +263,7 @@ class Vault:
         """Take out what is kept under names that begin with `prefix`; nothing is opened. A backup may still have it."""
         blobs.require_free(prefix)
         with joined(self._engine, session) as own:
-            rows = own.exec(select(BlobRow).where(col(BlobRow.name).startswith(prefix, autoescape=True))).all()
-            for row in rows:
-                own.delete(row)
-            own.flush()
+            own.exec(delete(BlobRow).where(col(BlobRow.name).startswith(prefix, autoescape=True)))
 
     def has_blob(self, name: str, session: Session | None = None) -> bool:
         """Say whether something is kept under a name; nothing is opened."""

@@ -1,4 +1,4 @@
-"""What is judged again: a share of the results, the same for everybody who knows seed and root; nobody counts otherwise."""
+"""What is judged again: a share of the results, the same to everybody who knows seed and root, and counted so."""
 
 import hashlib
 import hmac
