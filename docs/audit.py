@@ -3534,10 +3534,10 @@ def vault_commitment():
 
     HMAC-SHA256(salt, "quarterturn/<label>/v1\\n" || payload)
 
-The payload is canonical JSON (or, for `draw-seed` and `spot-check`, the seed's bytes). The salt has exactly SALT_SIZE bytes, because
-HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two ways. A salt
-hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a commitment made
-under one never opens under another.
+The payload is canonical JSON (or, for `draw-seed` and `spot-check`, the seed's bytes). The salt has exactly SALT_SIZE
+bytes, because HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two
+ways. A salt hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a
+commitment made under one never opens under another.
 
 An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
 
@@ -3899,7 +3899,7 @@ def vault_ledger_audit_spotcheck():
 
     def _sentence(says: Mapping[str, Any], count: int) -> str:
         chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
-        left = f", the other {chosen - judged} left nothing that could be judged" if judged < chosen else ""
+        left = f" and {chosen - judged} could not be" if judged < chosen else ""
         came = "none came out otherwise" if not differed else f"{differed} CAME OUT OTHERWISE, and count as they were bound"
         return (
             f"the promised seed chooses {chosen} of the month's {count} results; the operator says that {judged} were "

@@ -174,6 +174,8 @@ class Rotation:
 
     def _check(self, turn: Turn) -> None:
         # 3. Each result is judged again once, whoever is killed between two of them.
+        if "check" in self._books.months.turn(turn.month).done:
+            raise NotAllowed(f"the turn of {turn.month} is run by another process, which has done 'check' already")
         self._books.ledger.publish()  # the last results of the month decide what is chosen
         with self._again() as again:
             found = spotcheck.judge(self._books, turn.month, again)

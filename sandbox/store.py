@@ -12,7 +12,8 @@
 4. A run is done only when each of its tasks has a result.
 5. What a task came to is sealed through the vault, and reading it is an entry in the access log.
 6. What an attempt left is sealed before it is judged. Where it has no result, it is judged by whoever goes on with the
-   run. What the result was judged from stays sealed, for the spot check of the month, and nothing else does.
+   run. What the result was judged from stays sealed for the spot check of the month, up to so many bytes a run
+   (`KEPT`), and nothing else does.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ TRANSITIONS: Mapping[tuple[RunState, str], RunState] = {
     (RunState.QUEUED, "abort"): RunState.ABORTED,
     (RunState.RUNNING, "abort"): RunState.ABORTED,
 }
+
+KEPT = 128 * 1024 * 1024
+"""How many sealed bytes of states are kept of a run after they were judged; an agent may leave 64 MiB a task."""
 
 ENDED = frozenset({RunState.DONE, RunState.FAILED, RunState.ABORTED})
 
@@ -163,7 +167,8 @@ class Runs:
                 raise Refused(f"run {number} was opened for {row.tasks} tasks and has all of their results")
             self._vault.seal_blob(blob, _pack(run), session=own)
             own.add(ResultRow(run=number, task=run.task_id, attempt=attempt, exposures=run.attempts, blob=blob))
-            if not run.judged_by:  # what may still be there is of an attempt that does not count
+            # What may be there though nobody judged it is of an attempt that does not count.
+            if not run.judged_by or self._vault.blob_bytes(f"left/{number}/", session=own) > KEPT:
                 self._vault.drop_blobs(_left(number, run.task_id), session=own)
 
     def seal(self, number: int, attempt: int, left: Left, session: Session | None = None) -> None:

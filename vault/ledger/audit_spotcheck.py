@@ -59,7 +59,7 @@ def _chosen(case: Case, seed: bytes, bound: Sequence[tuple[int, int, Sequence[st
 
 def _sentence(says: Mapping[str, Any], count: int) -> str:
     chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
-    left = f", the other {chosen - judged} left nothing that could be judged" if judged < chosen else ""
+    left = f" and {chosen - judged} could not be" if judged < chosen else ""
     came = "none came out otherwise" if not differed else f"{differed} CAME OUT OTHERWISE, and count as they were bound"
     return (
         f"the promised seed chooses {chosen} of the month's {count} results; the operator says that {judged} were "

@@ -22,7 +22,7 @@ async function spotCheck(found) {
   if (differed > judged || judged > chosen) {
     throw new No(`leaf ${at} says that of ${chosen} results ${judged} were judged again, and ${differed} differed`);
   }
-  const left = judged < chosen ? `, the other ${chosen - judged} left nothing that could be judged` : "";
+  const left = judged < chosen ? ` and ${chosen - judged} could not be` : "";
   const came = differed ? `${differed} CAME OUT OTHERWISE, and count as they were bound` : "none came out otherwise";
   const count = bound.reduce((sum, { tasks }) => sum + tasks.length, 0);
   return (
