@@ -158,7 +158,10 @@ def _made(house: House, turn: Turn) -> Report:
 def status(house: House) -> Report:
     """Say which turns were made, which cohorts there are, and which submitters' runs want looking into."""
     made = house.months.turns()
-    turns = [{"month": str(t.month), "finished": t.finished, "steps": list(t.done)} for t in made]
+    turns = [
+        {"month": str(t.month), "finished": t.finished, "steps": list(t.done), "spot_check": spotcheck.opened(t)}
+        for t in made
+    ]
     cohorts = [
         {"id": c.id, "state": c.state, "entered": str(c.entered), "retires": str(c.retires), "tasks": len(c.tasks)}
         for c in house.months.cohorts()

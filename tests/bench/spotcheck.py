@@ -46,8 +46,8 @@ def bench(rounds: int = 0) -> Found:
     table = [_row(name, row) for name, row in [*rows, ("all", whole)]]
     kept, spent = whole["sealed"] * TASKS / 1e6, whole["again"] * TASKS / ONE_IN
     about = (
-        f"A run of {TASKS} such tasks keeps {kept:.1f} MB sealed until the turn, which takes {spent:.1f} s longer for it: "
-        f"one result in {ONE_IN} is judged again."
+        f"A run of {TASKS} such tasks keeps {kept:.1f} MB sealed until the turn, which takes {spent:.1f} s longer for "
+        f"it: one result in {ONE_IN} is judged again."
     )
     return Found(about, [], tables=[Table(f"Means of {rounds or ROUNDS} drafts of each server:", COLUMNS, table)])
 
