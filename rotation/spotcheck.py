@@ -117,15 +117,11 @@ def judge(books: Books, month: Month, again: Again) -> SpotCheck | None:
     opening = books.vault.open_blob(f"{_SEED}{month}", who=WHO, why=f"spot check of {month}")
     seed, salt = opening[:32], opening[32:]
     there = set(books.vault.blob_names(f"{_AGAIN}{month}/"))
-    for record, tasks in _chosen(books, month, seed):
-        left = [task for task in tasks if f"{_AGAIN}{month}/{record.number}/{task}" not in there]
-        if left:
-            why = f"judge run {record.number} again"
-            closing = openings.unseal(books, f"closing/{record.number}", why)
-            bound = {item["result"]["task"]: item["result"] for item in closing["results"]}
-            for task in left:
-                checked = _judged(books, record, bound[task], again, why)
-                books.vault.seal_blob(f"{_AGAIN}{month}/{checked.name}", json.dumps(asdict(checked)).encode())
+    for record, bound in _chosen(books, month, seed):
+        name = f"{_AGAIN}{month}/{record.number}/{bound['task']}"
+        if name not in there:
+            checked = _judged(books, record, bound, again)
+            books.vault.seal_blob(name, json.dumps(asdict(checked)).encode())
     found = books.vault.open_blobs(f"{_AGAIN}{month}/", who=WHO, why=f"spot check of {month}")
     results = sorted((Checked(**json.loads(data)) for data in found.values()), key=lambda one: (one.run, one.task))
     return SpotCheck(month, seed, salt, tuple(results))
@@ -180,24 +176,25 @@ def told(turn: Turn) -> list[str]:
     return lines
 
 
-def _chosen(books: Books, month: Month, seed: bytes) -> Iterator[tuple[RunRecord, list[str]]]:
-    """Give the runs of a month of which results are chosen, with their tasks."""
+def _chosen(books: Books, month: Month, seed: bytes) -> Iterator[tuple[RunRecord, Mapping[str, Any]]]:
+    """Give what is chosen of the results that the scores of a month bind, each with its run."""
     done = books.runs.list(month=str(month), state=RunState.DONE)
     if not done:
         return
     root = books.log.root(1 + max(books.leaf_index(f"score/{record.number}") for record in done))
     for record in done:
-        tasks = [task for task in books.runs.finished(record.number) if is_chosen(seed, root, record.number, task)]
-        if tasks:
-            yield record, tasks
+        closing = openings.unseal(books, f"closing/{record.number}", f"spot check of {month}")
+        for bound in (item["result"] for item in closing["results"]):
+            if is_chosen(seed, root, record.number, bound["task"]):
+                yield record, bound
 
 
-def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Again, why: str) -> Checked:
-    number, task_id = record.number, bound["task"]
-    outcome = books.runs.result(number, task_id, who=WHO, why=why)
-    checked = Checked(number, task_id, here=outcome.judged_by == WORKER, passed=bound["passed"])
-    if task_id not in books.runs.left(number):
+def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Again) -> Checked:
+    number, task_id, why = record.number, bound["task"], f"judge run {record.number} again"
+    checked = Checked(number, task_id, passed=bound["passed"])
+    if task_id not in books.runs.left(number) & books.runs.finished(number).keys():
         return checked
+    outcome = books.runs.result(number, task_id, who=WHO, why=why)
     left = books.runs.open_left(number, task_id, who=WHO, why=why)
     opened = books.vault.open(task_id, who=WHO, why=why).task
     task = books.vault.served(opened, record.submitter, record.month)
@@ -205,7 +202,8 @@ def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Ag
         verdict = again.verdict(record.box, task, left)
     except Unjudged:
         return checked
-    return replace(checked, judged=True, differs=_differs(bound, outcome, verdict))
+    here = outcome.judged_by == WORKER
+    return replace(checked, judged=True, differs=_differs(bound, outcome, verdict), here=here)
 
 
 def _differs(bound: Mapping[str, Any], outcome: TaskRun, verdict: Verdict | None) -> bool:

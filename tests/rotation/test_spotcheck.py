@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rotation import spotcheck
+from rotation import spotcheck, withdrawal
 from sandbox import box
 from sandbox.failure import Facts, Stage
 from sandbox.frozen import FrozenState
@@ -249,3 +249,14 @@ def test_nobody_learns_the_choice_from_what_a_worker_has(home):
     assert (stated(home)["seed"], stated(home)["salt"]) == (seed[:32].hex(), seed[32:].hex())
     assert spotcheck.commitment("spot-check", seed[:32], seed[32:]).hex() == promised
     assert json.loads(home.books.months.turn(FIRST).facts[spotcheck.FACT]) == stated(home)
+
+
+def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):
+    home.play("early", 1)
+    sunset = home.books.months.cohorts("live")[0]
+    withdrawal.withdraw(home.books, [sunset.tasks[0]], "it leaked", who="ada")
+    home.finish(home.open("hosted", "endpoint"))
+    home.play("late", 1)
+    home.rotation.run(FIRST)
+    assert stated(home)["chosen"] == 24 + 5 + 23
+    home.audited(FIRST)
