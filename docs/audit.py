@@ -1389,7 +1389,11 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
             matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
             SHA,
             record(
-                {"month_key": sha256, "access_log": record(entries=natural, commitment=sha256)},  # a key has 32 bytes, too
+                {
+                    "month_key": sha256,  # a key has 32 bytes, too
+                    "access_log": record(entries=natural, commitment=sha256),
+                    "spot_check": sha256,
+                },
                 month=month,
                 previous=optional(natural),
                 count=natural,
@@ -1428,7 +1432,12 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
         "retire": (
             matching(r"Historical-[0-9]{4}-(0[1-9]|1[0-2])", "Historical- and a month"),
             SHA,
-            record(month=month, cohort=cohort, tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256))),
+            record(
+                {"spot_check": record(seed=sha256, salt=sha256, chosen=natural, judged=natural, differed=natural)},
+                month=month,
+                cohort=cohort,
+                tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256)),
+            ),
         ),
         "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
         "key": (text, SHA, record(old=_VKEY, new=_VKEY, size=natural, signatures=record(old=_SIGNATURE, new=_SIGNATURE))),
@@ -3180,7 +3189,7 @@ def vault_ledger_report():
 
     _MEASURED = (
         "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
-        "were measured well",
+        "were measured well; a spot check is judged by the operator's own machine, from states that it kept",
         "that no insider showed a task to a friend before it was opened",
         "that a run made outside the ledger never happened",
     )
@@ -3525,10 +3534,10 @@ def vault_commitment():
 
     HMAC-SHA256(salt, "quarterturn/<label>/v1\\n" || payload)
 
-The payload is canonical JSON (or, for `draw-seed`, the seed's bytes). The salt has exactly SALT_SIZE bytes, because
-HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two ways. A salt
-hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a commitment made
-under one never opens under another.
+The payload is canonical JSON (or, for `draw-seed` and `spot-check`, the seed's bytes). The salt has exactly SALT_SIZE
+bytes, because HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two
+ways. A salt hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a
+commitment made under one never opens under another.
 
 An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
 
@@ -3541,7 +3550,7 @@ An auditor runs this module, so it imports the standard library only. `openssl` 
 
     SALT_SIZE = 32
     SIZE = 32
-    LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log"})
+    LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log", "spot-check"})
 
 
     def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:
@@ -3798,6 +3807,111 @@ def vault_ledger_audit_results():
 vault_ledger_audit_results = vault_ledger_audit_results()
 
 
+def vault_ledger_spotcheck():
+    """Which results of a month are judged again: a rule that nobody can apply before the month's last result is bound.
+
+    HMAC-SHA256(seed, "quarterturn/spot-check/v1\\n" || root || "\\n<run>/<task id>")
+
+A result is judged again where the first eight bytes, as a big-endian number, are below 2^64 / 20. The seed (32 bytes)
+is committed to in the month's `set` statement and opened in its `retire` statement, so that whoever keeps the log
+cannot choose it afterwards. The root is the log's up to and with the month's last `score`, so that whoever has seen the
+seed cannot know the choice while a result of the month is still to be judged.
+
+An auditor runs this module, so it imports the standard library only.
+"""
+
+    commitment = vault_commitment.commitment
+
+
+    LABEL = "spot-check"
+    """Of the commitment to the seed, and of what is made with the seed."""
+    ONE_IN = 20
+
+
+    def is_chosen(seed: bytes, root: bytes, run: int, task: str) -> bool:
+        """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes each."""
+        mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
+        return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_spotcheck = vault_ledger_spotcheck()
+
+
+def vault_ledger_audit_spotcheck():
+    """Audit step 15: which results were judged again follows from what was promised, and how many differed is stated."""
+
+    opens = vault_commitment.opens
+    Broken = vault_errors.Broken
+    Outcome = vault_ledger_audit_log.Outcome
+    Case = vault_ledger_case.Case
+    Entry = vault_ledger_history.Entry
+    root_from = vault_ledger_merkle.root_from
+    LABEL = vault_ledger_spotcheck.LABEL
+    is_chosen = vault_ledger_spotcheck.is_chosen
+
+
+
+
+    def spot_check(case: Case) -> Outcome:
+        """15. As many results of the month were chosen to be judged again as the promised seed chooses."""
+        promised, at = case.history.last_set(case.retired.index), case.retired.index
+        stated, says = (entry.statement.predicate.get("spot_check") for entry in (promised, case.retired))
+        if stated is None and says is None:
+            return "not asked", f"the set statement of {case.month} promises no spot check"
+        if stated is None:
+            raise Broken(f"leaf {at} opens a spot check, and the set statement at leaf {promised.index} promises none")
+        if says is None:
+            raise Broken(f"the set statement at leaf {promised.index} promises a spot check, and leaf {at} opens none")
+        if not opens(LABEL, bytes.fromhex(says["seed"]), bytes.fromhex(says["salt"]), bytes.fromhex(stated)):
+            raise Broken(f"the seed of the spot check at leaf {at} does not open {stated} at leaf {promised.index}")
+        bound = _bound(case, promised)
+        chosen = _chosen(case, bytes.fromhex(says["seed"]), bound)
+        if says["chosen"] != chosen:
+            raise Broken(f"the seed at leaf {at} chooses {chosen} results of {case.month}, the leaf says {says['chosen']}")
+        if not says["differed"] <= says["judged"] <= chosen:
+            raise Broken(f"leaf {at} says that of {chosen} chosen results {says['judged']} were judged again, "
+                         f"and {says['differed']} differed")  # fmt: skip
+        return "proved", _sentence(says, sum(len(tasks) for _, _, tasks in bound))
+
+
+    def _bound(case: Case, promised: Entry) -> Sequence[tuple[int, int, Sequence[str]]]:
+        """Give each run scored under the month's set: its number, its `score` leaf, and its tasks."""
+        found = []
+        for number, run in case.history.runs.items():
+            close = run.close
+            if not promised.index < run.open.index < case.retired.index or close is None:
+                continue
+            if close.statement.kind == "score" and close.index < case.retired.index:
+                cohorts = run.open.statement.predicate["cohorts"]
+                tasks = [task for name in cohorts for task in case.history.members(name, run.open.index)]
+                found.append((number, close.index, tasks))
+        return found
+
+
+    def _chosen(case: Case, seed: bytes, bound: Sequence[tuple[int, int, Sequence[str]]]) -> int:
+        if not bound:
+            return 0
+        root = root_from(case.tree.node, 1 + max(leaf for _, leaf, _ in bound))
+        return sum(is_chosen(seed, root, number, task) for number, _, tasks in bound for task in tasks)
+
+
+    def _sentence(says: Mapping[str, Any], count: int) -> str:
+        chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
+        left = f" and {chosen - judged} could not be" if judged < chosen else ""
+        came = "none came out otherwise" if not differed else f"{differed} CAME OUT OTHERWISE, and count as they were bound"
+        return (
+            f"the promised seed chooses {chosen} of the month's {count} results; the operator says that {judged} were "
+            f"judged again{left}: {came}"
+        )
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit_spotcheck = vault_ledger_audit_spotcheck()
+
+
 def vault_ledger_leaf():
     """The log's leaves: one builder a kind of statement.
 
@@ -3847,6 +3961,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         public_grammar: bool,
         month_key: bytes | None = None,
         access_log: tuple[int, bytes] | None = None,
+        spot_check: bytes | None = None,
     ) -> bytes:
         """State which tasks are live, what will retire when, and the order of the reserve.
 
@@ -3862,6 +3977,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         public_grammar: whether any live task was drawn from a public grammar.
         month_key: the Ed25519 key (32 bytes) that signs the head over this statement, if one does.
         access_log: how many entries the operator's access log had, and a commitment to how it ended.
+        spot_check: commitment to the seed that chooses which of the month's results are judged again.
     """
         predicate = {
             "month": month,
@@ -3874,6 +3990,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
             "public_grammar": public_grammar,
             **({} if month_key is None else {"month_key": month_key.hex()}),
             **({} if access_log is None else {"access_log": _access_log(*access_log)}),
+            **({} if spot_check is None else {"spot_check": spot_check.hex()}),
         }
         return statement("set", f"set/{month}", root.hex(), predicate)
 
@@ -3936,7 +4053,14 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         return statement("abort", f"run/{run}", commitment.hex(), {"run": run, "month": month, "reason": reason})
 
 
-    def retire(*, month: str, cohort: str, manifest: str, tasks: Sequence[Mapping[str, str]]) -> bytes:
+    def retire(
+        *,
+        month: str,
+        cohort: str,
+        manifest: str,
+        tasks: Sequence[Mapping[str, str]],
+        spot_check: Mapping[str, Any] | None = None,
+    ) -> bytes:
         """Open a cohort.
 
     Args:
@@ -3944,8 +4068,12 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         cohort: its id.
         manifest: sha256 (hex) of the bundle's manifest.
         tasks: `{"id", "commitment", "sha256"}` (hex; the hash of the canonical task), in the promised order.
+        spot_check: `{"seed", "salt", "chosen", "judged", "differed"}`: what opens the month's seed (hex), and how many
+            results it chose, were judged again, and came out otherwise; None where the month's set promised none.
     """
-        predicate = {"month": month, "cohort": cohort, "tasks": [dict(task) for task in tasks]}
+        predicate: dict[str, Any] = {"month": month, "cohort": cohort, "tasks": [dict(task) for task in tasks]}
+        if spot_check is not None:
+            predicate["spot_check"] = dict(spot_check)
         return statement("retire", f"Historical-{month}", manifest, predicate)
 
 
@@ -4187,6 +4315,7 @@ The argument, and the attack that each step stops:
 12. aggregate, attestation and README follow from the above      figures that nobody measured
 13. the log extends the checkpoint that the caller kept          history was rewritten since
 14. a month's full score                                         pending until its last cohort is opened
+15. what was judged again is what the promised seed chooses      results picked for being right
 
 Each step returns a sentence that says what it proved, or raises with the bytes that disagree; the first failure ends
 the argument, because later steps rest on earlier ones. Standard library and `cryptography` only.
@@ -4195,6 +4324,7 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
     VaultError = vault_errors.VaultError
     audit_log = vault_ledger_audit_log
     audit_results = vault_ledger_audit_results
+    audit_spotcheck = vault_ledger_audit_spotcheck
     audit_tasks = vault_ledger_audit_tasks
     Outcome = vault_ledger_audit_log.Outcome
     Case = vault_ledger_case.Case
@@ -4220,6 +4350,7 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
         "figures": audit_results.figures,
         "consistency": audit_log.consistency,
         "full score": audit_results.full_score,
+        "spot check": audit_spotcheck.spot_check,
     }
 
 

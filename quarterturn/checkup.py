@@ -108,8 +108,8 @@ def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
     lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
     one, together = (covert.total(covert.ceiling(runs)) for runs in (1, covert.RUNS))
     lines.append(
-        f"What we say ourselves carries at most {one:.0f} bits a private run, {together:.0f} with {covert.RUNS} of them "
-        f"a month; the goals of a set have {covert.TASKS * covert.GOAL}."
+        f"What we say ourselves carries at most {one:.0f} bits a private run, {together:.0f} with {covert.RUNS} of "
+        f"them a month; the goals of a set have {covert.TASKS * covert.GOAL}."
     )
     return lines, not escaped
 

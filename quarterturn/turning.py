@@ -16,6 +16,7 @@ from quarterturn.errors import Unavailable
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
+from rotation import spotcheck
 from rotation.calendar import Month
 from rotation.errors import Refused
 from rotation.store import Turn
@@ -151,18 +152,23 @@ def _made(house: House, turn: Turn) -> Report:
     if release.exists():
         data["release"] = str(release)
         lines.append(f"Published: {release}")
-    return Report(data, [*lines, *watching.waiting(house)])
+    return Report(data, [*lines, *spotcheck.told(turn), *watching.waiting(house)])
 
 
 def status(house: House) -> Report:
     """Say which turns were made, which cohorts there are, and which submitters' runs want looking into."""
-    turns = [{"month": str(t.month), "finished": t.finished, "steps": list(t.done)} for t in house.months.turns()]
+    made = house.months.turns()
+    turns = [
+        {"month": str(t.month), "finished": t.finished, "steps": list(t.done), "spot_check": spotcheck.opened(t)}
+        for t in made
+    ]
     cohorts = [
         {"id": c.id, "state": c.state, "entered": str(c.entered), "retires": str(c.retires), "tasks": len(c.tasks)}
         for c in house.months.cohorts()
     ]
     lines = [f"turn {turn['month']}: {'done' if turn['finished'] else 'unfinished: run it again'}" for turn in turns]
     lines += [f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}" for c in cohorts]
+    lines += [line for turn in made for line in spotcheck.told(turn)]
     lines = lines or ["no turn was made yet: `quarterturn turn run`"]
     open_reviews = house.months.unsettled()
     lines += [REVIEWS[r.kind].format(r.submitter, ", ".join(map(str, r.runs))) for r in open_reviews]

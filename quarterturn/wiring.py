@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
@@ -32,6 +32,7 @@ from rotation.official import Official
 from rotation.sets import SetSpec, named
 from rotation.store import Months
 from rotation.turn import Plan, Rotation
+from sandbox.again import JudgeAgain
 from sandbox.box import Box
 from sandbox.endpoint import Sender
 from sandbox.servers import tool_table
@@ -228,8 +229,16 @@ class House:
     def rotation(self) -> Rotation:
         """The turn."""
         return Rotation(
-            self.books, self.spec, self.places.releases, Attester(self.month_key, self.public), self._agreed
+            self.books,
+            self.spec,
+            self.places.releases,
+            Attester(self.month_key, self.public),
+            again=lambda: JudgeAgain(cache(self._box_of_run)),
+            agreed=self._agreed,
         )
+
+    def _box_of_run(self, name: str) -> Box:
+        return choose_box(cast("BoxName", name), self.settings.run.runtime)
 
     def _agreed(self, plan: Plan) -> None:
         approvals.require(self, "activate", *approvals.turn(plan))

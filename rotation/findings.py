@@ -38,8 +38,8 @@ class Found:
     """What a look came to about one subject in one month.
 
     Attributes:
-        kind: `leak`, `copy`, `family`, `task`; `exposure`, `unknown` or `unclear`, which are counted and have no p.
-        subject: a submitter, two of them (`A|B`), a template's tag or a task's id.
+        kind: `leak`, `copy`, `family`, `task`; `exposure`, `unknown`, `unclear` or `verdict`, which have no p.
+        subject: a submitter, two of them (`A|B`), a template's tag, a task's id, or a run and a task (`RUN/TASK`).
         month: the month of the rotation.
         p_value: of the test.
         p_adj: the same after Holm, within kind and month.
@@ -138,6 +138,13 @@ class Findings:
             for row in known.values():
                 if Month.parse(row.month) in tested and row.p_value is not None:
                     row.status, row.p_value, row.p_adj, row.q, row.computed_at = "clean", None, None, None, now
+
+    def add(self, session: Session, one: Found, now: datetime) -> None:
+        """Write down what was found otherwise than by a look, with its review; once, however often it is added."""
+        here = select(FindingRow).where(
+            FindingRow.kind == one.kind, FindingRow.subject == one.subject, FindingRow.month == str(one.month)
+        )
+        _write(session, session.exec(here).one_or_none(), one, now)
 
     def failed(self, month: Month, error: BaseException, now: datetime) -> None:
         """Write down that a look failed; the kind of error is kept and not its words, which may quote anything."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from rotation import accesshead
+from rotation import accesshead, spotcheck
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import NotFound
@@ -39,7 +39,8 @@ def record_set(session: Session, books: Books, month: Month, month_key: bytes) -
 
     It names the public key that will sign the head over it.
 
-    The seed from which the cohort after this one will be drawn is chosen now and committed to.
+    The seed from which the cohort after this one will be drawn is chosen now and committed to, and so is the one that
+    will choose which of the month's results are judged again.
     """
     cohorts = books.months.cohorts("promised", "live")
     records = {task_id: books.vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
@@ -60,6 +61,7 @@ def record_set(session: Session, books: Books, month: Month, month_key: bytes) -
         public_grammar=any(record.public_grammar for record in records.values()),
         month_key=month_key,
         access_log=accesshead.commit(session, books, month),
+        spot_check=spotcheck.promise(session, books, month),
     )
     index = books.ledger.record(f"set/{month}", statement, session=session)
     return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex()}

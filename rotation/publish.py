@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from sqlmodel import Session
 
@@ -31,8 +33,14 @@ def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
     )
 
 
-def record_retirement(session: Session, books: Books, opened: BundleContent) -> int:
-    """Record the `retire` leaf, which names the digest of the manifest, and give its index."""
+def record_retirement(
+    session: Session, books: Books, opened: BundleContent, spot_check: Mapping[str, Any] | None
+) -> int:
+    """Record the `retire` leaf, which names the digest of the manifest, and give its index.
+
+    Args:
+        spot_check: what opens the month's spot check, and what it came to; None where none was promised.
+    """
     statement = leaf.retire(
         month=opened.month,
         cohort=opened.cohort,
@@ -45,6 +53,7 @@ def record_retirement(session: Session, books: Books, opened: BundleContent) -> 
             }
             for task in opened.tasks
         ],
+        spot_check=spot_check,
     )
     return books.ledger.record(f"retire/{opened.month}", statement, session=session)
 

@@ -6,12 +6,13 @@ it again.
 
     1. stop      nobody opens a run of this month any more: an opening after the last score could choose what it saw
     2. close     runs that were left open are ended in public: silence about a bad run is not an option
-    3. retire    the manifest of everything that will be opened is fixed in a `retire` leaf, before anybody can read it
-    4. publish   the release is written whole, next to the log that proves it
-    5. commit    who enters is decided by the order of the commitments, written down, and committed to
-    6. set       the `set` statement promises what retires when, and in which order; its checkpoint is published
-    7. sign      the head over that statement is signed and attested for people who run nothing of ours
-    8. activate  only now may the new tasks be served
+    3. check     what the month's seed chooses of its results is judged again, now that nobody can add one
+    4. retire    the manifest of everything that will be opened is fixed in a `retire` leaf, before anybody can read it
+    5. publish   the release is written whole, next to the log that proves it
+    6. commit    who enters is decided by the order of the commitments, written down, and committed to
+    7. set       the `set` statement promises what retires when, and in which order; its checkpoint is published
+    8. sign      the head over that statement is signed and attested for people who run nothing of ours
+    9. activate  only now may the new tasks be served
 
 The first turn of a benchmark has nothing to retire and fills all four cohorts; it is named by the month before the
 first.
@@ -21,11 +22,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from rotation import promise, publish, withdrawal
+from rotation import promise, publish, spotcheck, withdrawal
 from rotation.attestation import Attester
 from rotation.books import Books
 from rotation.calendar import Month
@@ -33,13 +34,14 @@ from rotation.cohort import Allocation, Candidate, allocate_first
 from rotation.errors import NotAllowed, NotFound
 from rotation.official import Official
 from rotation.sets import COHORTS, SetSpec, Stratum
+from rotation.spotcheck import Again
 from rotation.store import Cohort, Turn
 from vault.db import transaction
 from vault.ledger import browser
 from vault.lifecycle import State
 from vault.store import TaskRecord
 
-STEPS = ("stop", "close", "retire", "publish", "commit", "set", "sign", "activate")
+STEPS = ("stop", "close", "check", "retire", "publish", "commit", "set", "sign", "activate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Rotation:
         spec: what each cohort is composed of.
         releases: the folder of the published months.
         attester: who signs a month.
-        agreed: is told a plan before its first step, and again before its choice is written down (step 5), since more
+        again: gives who judges states again, for as long as one spot check takes.
+        agreed: is told a plan before its first step, and again before its choice is written down (step 6), since more
             may have been reviewed meanwhile; raises where it may not be carried out yet.
     """
 
@@ -75,10 +78,12 @@ class Rotation:
         spec: SetSpec,
         releases: Path,
         attester: Attester,
+        *,
+        again: Callable[[], AbstractContextManager[Again]],
         agreed: Callable[[Plan], None] = lambda _: None,
     ) -> None:
         self._books, self._spec, self._releases, self._attester = books, spec, releases, attester
-        self._agreed = agreed
+        self._again, self._agreed = again, agreed
 
     def plan(self, month: Month) -> Plan:
         """Say what the turn of `month` would do; changes nothing."""
@@ -167,14 +172,26 @@ class Rotation:
         Official(self._books).end_open(turn.month, "turn")
         self._note(turn, "close")
 
+    def _check(self, turn: Turn) -> None:
+        # 3. Each result is judged again once, whoever is killed between two of them.
+        if "check" in self._books.months.turn(turn.month).done:
+            raise NotAllowed(f"the turn of {turn.month} is run by another process, which has done 'check' already")
+        self._books.ledger.publish()  # the last results of the month decide what is chosen
+        with self._again() as again:
+            found = spotcheck.judge(self._books, turn.month, again)
+        spotcheck.drop_states(self._books, found)
+        with transaction(self._books.engine) as session:
+            facts = spotcheck.conclude(session, self._books, found) if found else {}
+            self._books.months.step_done(session, turn.month, "check", facts)
+
     def _retire(self, turn: Turn) -> None:
-        # 3. The leaf binds the manifest before a byte of it is readable.
+        # 4. The leaf binds the manifest before a byte of it is readable.
         cohort = self._books.months.cohort_retiring(turn.month)
         if cohort is None:
             return self._note(turn, "retire")
         content = publish.content(self._books, turn, cohort)
         with transaction(self._books.engine) as session:
-            publish.record_retirement(session, self._books, content)
+            publish.record_retirement(session, self._books, content, spotcheck.opened(turn))
             for task_id in cohort.tasks:
                 self._books.vault.advance(task_id, "retire", session=session)
             self._books.months.move(session, cohort.id, "retired")
@@ -182,7 +199,7 @@ class Rotation:
         return None
 
     def _publish(self, turn: Turn) -> None:
-        # 4. The checkpoint covers the leaf, then the release is written whole, then the tasks count as published.
+        # 5. The checkpoint covers the leaf, then the release is written whole, then the tasks count as published.
         cohort = self._books.months.cohort_retiring(turn.month)
         if cohort is None:
             return self._note(turn, "publish")
@@ -198,7 +215,7 @@ class Rotation:
         return None
 
     def _commit(self, turn: Turn) -> None:
-        # 5. The choice and its commit leaves are one transaction: it cannot be made twice.
+        # 6. The choice and its commit leaves are one transaction: it cannot be made twice.
         months = self._entering(turn.month)
         allocation = self._allocate(months)
         self._agreed(self._planned(turn.month, months, allocation))
@@ -213,20 +230,20 @@ class Rotation:
             self._books.months.step_done(session, turn.month, "commit", {})
 
     def _set(self, turn: Turn) -> None:
-        # 6. What is live, what retires when and in which order, under a published checkpoint.
+        # 7. What is live, what retires when and in which order, under a published checkpoint.
         with transaction(self._books.engine) as session:
             facts = promise.record_set(session, self._books, turn.month.plus(1), self._attester.named)
             self._books.months.step_done(session, turn.month, "set", facts)
         self._books.ledger.publish()
 
     def _sign(self, turn: Turn) -> None:
-        # 7. Publishing again is harmless, and needed if step 6 was killed after its transaction.
+        # 8. Publishing again is harmless, and needed if step 7 was killed after its transaction.
         self._books.ledger.publish()
         self._attester.attest(self._books, turn)
         self._note(turn, "sign")
 
     def _activate(self, turn: Turn) -> None:
-        # 8. Likewise: nothing is served that no head covers.
+        # 9. Likewise: nothing is served that no head covers.
         self._books.ledger.publish()
         with transaction(self._books.engine) as session:
             for cohort in self._books.months.cohorts("promised"):

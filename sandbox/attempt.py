@@ -36,10 +36,11 @@ from sandbox import box as boxes
 from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.failure import Facts, Ruling, Stage, classify
 from sandbox.frozen import FrozenState
+from sandbox.judge import WORKER
 from sandbox.left import Left
 from sandbox.machinery import BROKEN, check
 from sandbox.meter import Meter
-from sandbox.outcome import TaskRun
+from sandbox.outcome import RUN, TaskRun
 from sandbox.reading import read_back
 from sandbox.scene import Scene, specify
 from sandbox.terms import Job
@@ -63,6 +64,7 @@ class _Seen:
     late: bool = False
     servers_missed: int = 0
     too_large: bool = False
+    judged: bool = False
     unjudged: bool = False
     evidence: Evidence | None = None
     output: str = ""
@@ -224,11 +226,11 @@ def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
     try:
         judged = terms.judging.verdict(question_of(task), state, answer, partial(untouched, task.document), back)
     except Malformed:
-        seen.too_large = True
+        seen.judged = seen.too_large = True
     except Unjudged:
         seen.unjudged = True
     else:
-        seen.evidence = judged.evidence
+        seen.judged, seen.evidence = True, judged.evidence
 
 
 def _facts(scene: Scene, seen: _Seen) -> Facts:
@@ -250,7 +252,7 @@ def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float])
     failure, evidence = ruling.failure, seen.evidence
     if evidence is None or failure in ("ours", "unclear"):
         verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
-        evidence = Evidence("run", verdict, found=ruling.code, children=(evidence,) if evidence else ())
+        evidence = Evidence(RUN, verdict, found=ruling.code, children=(evidence,) if evidence else ())
     return TaskRun(
         task_id=job.task.id,
         category=job.task.category,
@@ -262,4 +264,5 @@ def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float])
         code=ruling.code,
         phases=phases,
         output=seen.output,
+        judged_by=WORKER if seen.judged else "",
     )

@@ -15,6 +15,8 @@ from sandbox.transcript import CallRecord, ModelCall, Transcript
 from vault.task import Task
 from verifiers.language.verdict import Evidence, Verdict
 
+RUN = "run"
+"""What stands for a predicate in the evidence where a failure counts and no predicate's word."""
 _BUDGETS = ("steps-exceeded", "time-exceeded")
 
 
@@ -35,6 +37,7 @@ class TaskRun:
         phases: seconds by phase of the last attempt.
         output: what the program printed, escaped and cut.
         earlier: the attempts before this one, which count for nothing and are kept with it.
+        judged_by: who had this attempt's state read and judged (`sandbox.judge.WORKER`); empty where there was none.
     """
 
     task_id: str
@@ -49,6 +52,14 @@ class TaskRun:
     phases: Mapping[str, float] = field(default_factory=dict, repr=False)
     output: str = field(default="", repr=False)
     earlier: tuple[TaskRun, ...] = field(default=(), repr=False)
+    judged_by: str = field(default="", repr=False)
+
+    @property
+    def judged(self) -> Verdict | None:
+        """What the predicate came to on what was left, whatever that counts for; None where it came to nothing."""
+        if self.evidence.op != RUN:
+            return self.evidence.verdict
+        return self.evidence.children[0].verdict if self.evidence.children else None
 
     @property
     def budget_exceeded(self) -> bool:
@@ -67,7 +78,7 @@ class TaskRun:
 
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain JSON values."""
-        plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output")
+        plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output", "judged_by")
         return {name: getattr(self, name) for name in plain} | {
             "verdict": self.verdict.value,
             "evidence": self.evidence.as_json(),
@@ -96,7 +107,7 @@ def unplayed(task: Task, failure: Failure, code: str) -> TaskRun:
         category=task.category,
         max_steps=task.max_steps,
         verdict=verdict,
-        evidence=Evidence("run", verdict, found=code),
+        evidence=Evidence(RUN, verdict, found=code),
         transcript=Transcript((), None, "gateway-lost"),
         failure=failure,
         code=code,

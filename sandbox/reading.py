@@ -46,12 +46,16 @@ def read_back(box: Box, task: Task, state: FrozenState, limits: Limits, judging:
         Unavailable: the box cannot be had.
         Malformed, Broke: the frozen data is no state, or kills the processes that cut it (`Judging.extract`).
     """
-    looked_at = predicates.namespaces(predicates.parse(task.success_predicate))
-    for server in servers_of(task.document):
-        if server.reader and server.name in looked_at:
-            folder = judging.extract(state, server.root)
-            state = state.with_dump(server.name, snapshot(box, server, folder, judging, limits=limits))
+    for server in read_by(task):
+        folder = judging.extract(state, server.root)
+        state = state.with_dump(server.name, snapshot(box, server, folder, judging, limits=limits))
     return state
+
+
+def read_by(task: Task) -> list[Server]:
+    """List the servers that a task's predicate looks at and whose state only their own program can read."""
+    looked_at = predicates.namespaces(predicates.parse(task.success_predicate))
+    return [server for server in servers_of(task.document) if server.reader and server.name in looked_at]
 
 
 def snapshot(

@@ -12,13 +12,14 @@
 4. A run is done only when each of its tasks has a result.
 5. What a task came to is sealed through the vault, and reading it is an entry in the access log.
 6. What an attempt left is sealed before it is judged. Where it has no result, it is judged by whoever goes on with the
-   run; it is taken out together with the writing of the result.
+   run. What the result was judged from stays sealed for the spot check of the month, up to so many bytes a run
+   (`KEPT`), and nothing else does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,6 +57,9 @@ TRANSITIONS: Mapping[tuple[RunState, str], RunState] = {
     (RunState.QUEUED, "abort"): RunState.ABORTED,
     (RunState.RUNNING, "abort"): RunState.ABORTED,
 }
+
+KEPT = 128 * 1024 * 1024
+"""How many sealed bytes of states are kept of a run after they were judged; an agent may leave 64 MiB a task."""
 
 ENDED = frozenset({RunState.DONE, RunState.FAILED, RunState.ABORTED})
 
@@ -157,7 +161,7 @@ class Runs:
             NotAllowed: the run is not running, or another attempt has taken over.
             Refused: the task has its result already, or the run has as many as it has tasks.
         """
-        blob = f"run/{number}/{run.task_id}"
+        blob = _result(number, run.task_id)
         with joined(self._engine, session) as own:
             row = _held(own, number, attempt)
             if own.exec(select(ResultRow).where(ResultRow.run == number, ResultRow.task == run.task_id)).first():
@@ -166,7 +170,9 @@ class Runs:
                 raise Refused(f"run {number} was opened for {row.tasks} tasks and has all of their results")
             self._vault.seal_blob(blob, _pack(run), session=own)
             own.add(ResultRow(run=number, task=run.task_id, attempt=attempt, blob=blob))
-            self._vault.drop_blobs(_left(number, run.task_id), session=own)
+            # What may be there though nobody judged it is of an attempt that does not count.
+            if not run.judged_by or self._vault.blob_bytes(f"left/{number}/", session=own) > KEPT:
+                self._vault.drop_blobs(_left(number, run.task_id), session=own)
 
     def seal(self, number: int, attempt: int, left: Left, session: Session | None = None) -> None:
         """Seal what an attempt at one task left, in the place of what an earlier one did.
@@ -180,7 +186,7 @@ class Runs:
             self._vault.seal_blob(f"{_left(number, left.task_id)}{attempt}", left.to_bytes(), session=own)
 
     def left(self, number: int) -> frozenset[str]:
-        """Name the tasks of which something is sealed that nobody has judged; nothing is opened."""
+        """Name the tasks of which something is sealed, whether they have a result or not; nothing is opened."""
         return frozenset(name.split("/")[2] for name in self._vault.blob_names(f"left/{number}/"))
 
     def open_left(self, number: int, task_id: str, *, who: str, why: str) -> Left:
@@ -191,6 +197,13 @@ class Runs:
         """
         (name, *_) = self._vault.blob_names(_left(number, task_id)) or [_left(number, task_id)]
         return Left.from_bytes(self._vault.open_blob(name, who=who, why=why))
+
+    def drop_left(self, number: int, but: Collection[str] = ()) -> None:
+        """Take out what the attempts of a run left, but of some tasks; nothing is opened."""
+        gone = sorted(self.left(number) - frozenset(but))
+        with joined(self._engine, None) as own:
+            for task_id in gone:
+                self._vault.drop_blobs(_left(number, task_id), session=own)
 
     def finish(self, number: int, attempt: int, session: Session | None = None) -> RunRecord:
         """End a run that has a result for each of its tasks.
@@ -273,6 +286,14 @@ class Runs:
         opened = (self._vault.open_blob(blob, who=who, why=why) for blob in blobs)
         return tuple(TaskRun.from_json(json.loads(data)) for data in opened)
 
+    def result(self, number: int, task_id: str, *, who: str, why: str) -> TaskRun:
+        """Open what one task came to; an entry in the access log.
+
+        Raises:
+            NotFound: there is no such result.
+        """
+        return TaskRun.from_json(json.loads(self._vault.open_blob(_result(number, task_id), who=who, why=why)))
+
     def _move(self, before: RunRecord, event: str, session: Session | None, **changes: Any) -> RunRecord:
         """Move along the table by compare-and-swap."""
         after = TRANSITIONS.get((before.state, event))
@@ -292,6 +313,10 @@ class Runs:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def _result(number: int, task_id: str) -> str:
+    return f"run/{number}/{task_id}"
 
 
 def _left(number: int, task_id: str) -> str:

@@ -2,10 +2,10 @@
 
     HMAC-SHA256(salt, "quarterturn/<label>/v1\\n" || payload)
 
-The payload is canonical JSON (or, for `draw-seed`, the seed's bytes). The salt has exactly SALT_SIZE bytes, because
-HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two ways. A salt
-hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a commitment made
-under one never opens under another.
+The payload is canonical JSON (or, for `draw-seed` and `spot-check`, the seed's bytes). The salt has exactly SALT_SIZE
+bytes, because HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two
+ways. A salt hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a
+commitment made under one never opens under another.
 
 An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
 
@@ -23,7 +23,7 @@ from vault.errors import Malformed
 
 SALT_SIZE = 32
 SIZE = 32
-LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log"})
+LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log", "spot-check"})
 
 
 def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:

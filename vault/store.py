@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Engine, update
+from sqlalchemy import ColumnElement, Engine, and_, delete, func, update
 from sqlmodel import Session, col, select
 
 from vault import access, blobs, variant
@@ -248,25 +248,26 @@ class Vault:
         """
         blobs.require_free(prefix)
         with transaction(self._engine) as session:
-            rows = session.exec(select(BlobRow).where(col(BlobRow.name).startswith(prefix, autoescape=True))).all()
+            rows = session.exec(select(BlobRow).where(self._begins(prefix))).all()
             access.append(session, self._now(), who=who, what=f"blobs/{prefix}* ({len(rows)})", why=why)
             sealed = [(row.name, row.sealed(), blobs.context(row.name, row.created_at)) for row in rows]
         return {name.removeprefix(prefix): unseal(data, context, self._ring) for name, data, context in sealed}
 
     def blob_names(self, prefix: str) -> list[str]:
         """List the names that begin with `prefix`, in order; nothing is opened."""
-        query = select(BlobRow.name).where(col(BlobRow.name).startswith(prefix, autoescape=True))
+        query = select(BlobRow.name).where(self._begins(prefix))
         with Session(self._engine) as session:
             return sorted(session.exec(query).all())
+
+    def blob_bytes(self, prefix: str, session: Session) -> int:
+        """Count the sealed bytes that are kept under names that begin with `prefix`; nothing is opened."""
+        return session.exec(select(func.sum(func.length(BlobRow.ciphertext))).where(self._begins(prefix))).one() or 0
 
     def drop_blobs(self, prefix: str, session: Session | None = None) -> None:
         """Take out what is kept under names that begin with `prefix`; nothing is opened. A backup may still have it."""
         blobs.require_free(prefix)
         with joined(self._engine, session) as own:
-            rows = own.exec(select(BlobRow).where(col(BlobRow.name).startswith(prefix, autoescape=True))).all()
-            for row in rows:
-                own.delete(row)
-            own.flush()
+            own.exec(delete(BlobRow).where(self._begins(prefix)))
 
     def has_blob(self, name: str, session: Session | None = None) -> bool:
         """Say whether something is kept under a name; nothing is opened."""
@@ -323,6 +324,14 @@ class Vault:
         """
         with self.accesses() as found:
             return access.verify(found, known, heads)
+
+    def _begins(self, prefix: str) -> ColumnElement[bool]:
+        """Ask for names that begin so; SQLite looks for a pattern in every row, and for a range in the index."""
+        begins = col(BlobRow.name).startswith(prefix, autoescape=True)
+        if not prefix or self._engine.dialect.name != "sqlite":
+            return begins
+        after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return and_(begins, col(BlobRow.name) >= prefix, col(BlobRow.name) < after)
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)

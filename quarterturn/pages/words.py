@@ -18,6 +18,7 @@ KINDS = {
     "exposure": "task over a limit",
     "unknown": "verdicts left unknown",
     "unclear": "failures left unclear",
+    "verdict": "another verdict the second time",
 }
 SENTENCES = {
     "leak": "{0} passed more of the tasks that they could have known, or with fewer calls, than their fresh tasks and "
@@ -31,6 +32,8 @@ SENTENCES = {
     "exposure": "Task {0} was shown more often than the settings allow.",
     "unknown": "Runs of {0} were left with verdicts that nobody could settle.",
     "unclear": "Runs of {0} were left with failures of which nobody can say whose they are.",
+    "verdict": "The state that was left of run and task {0} was judged again, and came to another verdict than the one "
+    "that counts. A worker was broken, or lied, or a predicate says now this and now that.",
 }
 UNITS = {
     "leak": "share of the exposed tasks known",

@@ -14,6 +14,7 @@ Seconds never decide: what a reading may cost is counted in steps and bytes (`ve
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -227,5 +228,7 @@ def _ours() -> Iterator[None]:
         raise Unjudged(f"a reader or judge breaks on a state of our own making: {error}") from None
 
 
+WORKER = secrets.token_hex(8)
+"""Whoever judges in this process, by a name that says nothing else; sealed with each result."""
 JUDGING = Judging()
 """Whom everybody asks in one process, so that who has to be alone is alone in it."""

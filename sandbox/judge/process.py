@@ -13,7 +13,8 @@ from sandbox.errors import Malformed, SandboxError, Unavailable
 from sandbox.forkserver import Child, ForkServer
 from sandbox.judge import message
 
-READER, JUDGE = ForkServer("-m", "sandbox.judge.reader"), ForkServer("-m", "sandbox.judge.judge")
+READERS, JUDGES = ("-m", "sandbox.judge.reader"), ("-m", "sandbox.judge.judge")
+READER, JUDGE = ForkServer(*READERS), ForkServer(*JUDGES)
 START_SECONDS = 60.0
 """How long a fork server may take to load and fork; none of it is the child's time."""
 A_MOMENT = 0.001

@@ -20,7 +20,7 @@ from quarterturn.cli.exits import EXITS, INTERRUPTED, exit_code
 
 NAMES = (
     *("control", "sealing", "sampling", "duplicates", "predicates", "verdicts", "worlds", "ledger", "audit"),
-    *("bwrap", "docker", "load", "scale", "service", "tracing", "watch", "set"),
+    *("bwrap", "docker", "load", "spotcheck", "scale", "service", "tracing", "watch", "set"),
 )
 ON_DEMAND = {"scale", "service", "tracing", "watch", "set"}  # take long, the last two an hour and more
 MODULES = {"docker": "in_docker", "bwrap": "in_bwrap", "set": "whole_set"}  # the others are called as their module is

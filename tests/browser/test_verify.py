@@ -73,7 +73,7 @@ def test_a_folder_may_be_dropped(desk, drop, tmp_path):
     assert page.locator("#steps h2").inner_text() == "No, at step 1, files"
     drop(page, "#release", GOOD)
     page.wait_for_selector("#steps .answer.yes")
-    assert len(states(page)) == 14
+    assert len(states(page)) == 15
 
 
 def test_a_folder_may_be_dropped_where_a_browser_has_the_older_interface_alone(page, drop):
@@ -209,7 +209,7 @@ def in_base64(data):
 
 
 def test_every_release_is_refused_at_the_step_of_the_audit(parts, tmp_path):
-    keys = {"good": KEY, "key-changed": KEYS, "variants": KEY, "withdrawn": KEY}
+    keys = {"good": KEY, "key-changed": KEYS, "variants": KEY, "withdrawn": KEY, "spot-checked": KEY}
     releases = [(VECTORS / base / GOOD.name, base, None) for base in keys]
     releases += [(put_together(name, tmp_path / name), bad.get("of", "good"), bad["step"]) for name, bad in BAD.items()]
     for folder, base, refused_at in releases:

@@ -339,7 +339,7 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
 
     with pytest.raises(Unapproved):
         house.rotation.run(FIRST, more)
-    assert house.months.turn(FIRST).done == ("stop", "close", "retire", "publish")
+    assert house.months.turn(FIRST).done == ("stop", "close", "check", "retire", "publish")
     assert house.months.cohorts() == []
     first, second = sorted(signatures.requests(house), key=lambda one: one.used_at is None)
     assert first.detail["enters"] != second.detail["enters"]

@@ -283,7 +283,7 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         clock.start()
         assert reached.wait(PATIENCE)
         clock.stop()
-    assert house.months.turns()[-1].done == ("stop", "close", "retire")
+    assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
     assert not [key for key in told(house) if "overdue" in key]
     Clock(house).look()
     assert months(house)[-1] == ("2026-12", True)

@@ -90,7 +90,7 @@ def begun(live):
 
 def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
     plan = say("turn", "plan", "--home", begun, "--json").data
-    assert plan["done"] == ["stop", "close", "retire"]
+    assert plan["done"] == ["stop", "close", "check", "retire"]
     assert plan["left"] == ["publish", "commit", "set", "sign", "activate"]
     run = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", begun)
     assert (run.code, "is under way" in run.sentence) == (4, True)

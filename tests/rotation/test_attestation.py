@@ -143,7 +143,9 @@ def test_a_disk_that_fails_leaves_nothing_and_the_turn_goes_on_from_there(benchm
 def another(benchmark: Benchmark) -> Rotation:
     """Go on with another key, as after the loss of the first."""
     attester = Attester(Ed25519PrivateKey.from_private_bytes(b"n" * 32), benchmark.public)
-    return Rotation(benchmark.books, benchmark.rotation._spec, benchmark.releases, attester)
+    return Rotation(
+        benchmark.books, benchmark.rotation._spec, benchmark.releases, attester, again=benchmark.rotation._again
+    )
 
 
 def test_another_key_signs_from_the_next_turn_on_and_never_what_was_promised_under_the_first(begun_home):

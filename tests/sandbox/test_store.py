@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,8 +12,11 @@ from typing import NamedTuple
 import pytest
 from sqlmodel import SQLModel
 
-from sandbox import submission
+from sandbox import box, submission
 from sandbox.errors import NotAllowed, NotFound, Refused
+from sandbox.failure import Facts, Stage
+from sandbox.frozen import FrozenState
+from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.store import ENDED, TRANSITIONS, Runs, RunState
 from sandbox.tables import ResultRow
@@ -200,3 +204,33 @@ def test_a_run_that_is_not_there_is_named(home):
 def test_a_run_of_nothing_is_refused(home):
     with pytest.raises(Refused, match="activate a set"):
         opened(home, tasks=0)
+
+
+def left_of(task: str, size: int = 1000) -> Left:
+    facts = Facts(Stage.FROZEN, ended="answered", world=box.Facts(running=True))
+    return Left(task, FrozenState(os.urandom(size)), facts, Transcript((), None, "answered"))
+
+
+def test_what_a_result_was_judged_from_stays_and_nothing_else_does(home):
+    number, tasks = opened(home, tasks=3), [f"t-{letter * 16}" for letter in "abc"]
+    home.runs.start(number)
+    for task, judged_by in zip(tasks, ("somebody", "", "somebody"), strict=True):
+        home.runs.seal(number, 1, left_of(task))
+        home.runs.record(number, 1, a_run(task, judged_by=judged_by))
+    assert home.runs.left(number) == {tasks[0], tasks[2]}
+    assert home.runs.result(number, tasks[0], who="ada", why="check").judged_by == "somebody"
+    home.runs.finish(number, 1)
+    home.runs.drop_left(number, but=[tasks[2]])
+    assert home.runs.left(number) == {tasks[2]}
+    home.runs.drop_left(number)
+    assert not home.runs.left(number)
+
+
+def test_of_large_states_a_run_keeps_as_many_as_fit(home, monkeypatch):
+    monkeypatch.setattr("sandbox.store.KEPT", 50_000)
+    number, tasks = opened(home, tasks=3), [f"t-{letter * 16}" for letter in "abc"]
+    home.runs.start(number)
+    for task, size in zip(tasks, (30_000, 30_000, 10_000), strict=True):
+        home.runs.seal(number, 1, left_of(task, size))
+        home.runs.record(number, 1, a_run(task, judged_by="somebody"))
+    assert home.runs.left(number) == {tasks[0], tasks[2]}

@@ -289,3 +289,18 @@ def test_many_blobs_are_opened_under_one_entry_of_the_log(vault):
     assert opened == {"a": b"sketch/a", "b": b"sketch/b"}
     assert [entry.what for entry in vault.access_log()] == ["blobs/sketch/* (2)"]
     assert vault.open_blobs("nothing/", who="ada", why="look") == {}
+
+
+def test_names_are_found_by_their_beginnings_and_never_as_patterns(vault):
+    names = ["left/1/a", "left/1/b", "left/10/a", "left/1_/a", "left/1%/a", "left/1", "left/2/a"]
+    for name in names:
+        vault.seal_blob(name, b"x" * 100)
+    assert vault.blob_names("left/1/") == ["left/1/a", "left/1/b"]
+    assert vault.blob_names("left/1_") == ["left/1_/a"]
+    assert vault.blob_names("left/1%/") == ["left/1%/a"]
+    assert sorted(vault.blob_names("left/")) == sorted(names)
+    with transaction(vault._engine) as session:
+        assert 200 <= vault.blob_bytes("left/1/", session) < 300
+        assert vault.blob_bytes("right/", session) == 0
+    vault.drop_blobs("left/1/")
+    assert sorted(vault.blob_names("")) == sorted(names[2:])

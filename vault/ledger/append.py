@@ -182,6 +182,11 @@ class LogWriter:
         tree = self._tree()
         return consistency_proof(tree.node, old, self._within(tree, new))
 
+    def root(self, size: int) -> bytes:
+        """Give the root of the first `size` leaves, which are under the last signed head."""
+        tree = self._tree()
+        return root_from(tree.node, self._within(tree, size))
+
     def fsck(self) -> list[str]:
         """Re-hash the public folder; gives one sentence a problem, none if all is well."""
         head = self.checkpoint()

@@ -16,6 +16,7 @@ The argument, and the attack that each step stops:
 12. aggregate, attestation and README follow from the above      figures that nobody measured
 13. the log extends the checkpoint that the caller kept          history was rewritten since
 14. a month's full score                                         pending until its last cohort is opened
+15. what was judged again is what the promised seed chooses      results picked for being right
 
 Each step returns a sentence that says what it proved, or raises with the bytes that disagree; the first failure ends
 the argument, because later steps rest on earlier ones. Standard library and `cryptography` only.
@@ -27,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from vault.errors import VaultError
-from vault.ledger import audit_log, audit_results, audit_tasks
+from vault.ledger import audit_log, audit_results, audit_spotcheck, audit_tasks
 from vault.ledger.audit_log import Outcome
 from vault.ledger.case import Case
 from vault.ledger.policy import Policy
@@ -48,6 +49,7 @@ STEPS: Mapping[str, Callable[[Case], Outcome]] = {
     "figures": audit_results.figures,
     "consistency": audit_log.consistency,
     "full score": audit_results.full_score,
+    "spot check": audit_spotcheck.spot_check,
 }
 
 

@@ -49,6 +49,7 @@ def set_of_tasks(
     public_grammar: bool,
     month_key: bytes | None = None,
     access_log: tuple[int, bytes] | None = None,
+    spot_check: bytes | None = None,
 ) -> bytes:
     """State which tasks are live, what will retire when, and the order of the reserve.
 
@@ -64,6 +65,7 @@ def set_of_tasks(
         public_grammar: whether any live task was drawn from a public grammar.
         month_key: the Ed25519 key (32 bytes) that signs the head over this statement, if one does.
         access_log: how many entries the operator's access log had, and a commitment to how it ended.
+        spot_check: commitment to the seed that chooses which of the month's results are judged again.
     """
     predicate = {
         "month": month,
@@ -76,6 +78,7 @@ def set_of_tasks(
         "public_grammar": public_grammar,
         **({} if month_key is None else {"month_key": month_key.hex()}),
         **({} if access_log is None else {"access_log": _access_log(*access_log)}),
+        **({} if spot_check is None else {"spot_check": spot_check.hex()}),
     }
     return statement("set", f"set/{month}", root.hex(), predicate)
 
@@ -138,7 +141,14 @@ def abort(*, run: int, month: str, reason: str, commitment: bytes) -> bytes:
     return statement("abort", f"run/{run}", commitment.hex(), {"run": run, "month": month, "reason": reason})
 
 
-def retire(*, month: str, cohort: str, manifest: str, tasks: Sequence[Mapping[str, str]]) -> bytes:
+def retire(
+    *,
+    month: str,
+    cohort: str,
+    manifest: str,
+    tasks: Sequence[Mapping[str, str]],
+    spot_check: Mapping[str, Any] | None = None,
+) -> bytes:
     """Open a cohort.
 
     Args:
@@ -146,8 +156,12 @@ def retire(*, month: str, cohort: str, manifest: str, tasks: Sequence[Mapping[st
         cohort: its id.
         manifest: sha256 (hex) of the bundle's manifest.
         tasks: `{"id", "commitment", "sha256"}` (hex; the hash of the canonical task), in the promised order.
+        spot_check: `{"seed", "salt", "chosen", "judged", "differed"}`: what opens the month's seed (hex), and how many
+            results it chose, were judged again, and came out otherwise; None where the month's set promised none.
     """
-    predicate = {"month": month, "cohort": cohort, "tasks": [dict(task) for task in tasks]}
+    predicate: dict[str, Any] = {"month": month, "cohort": cohort, "tasks": [dict(task) for task in tasks]}
+    if spot_check is not None:
+        predicate["spot_check"] = dict(spot_check)
     return statement("retire", f"Historical-{month}", manifest, predicate)
 
 

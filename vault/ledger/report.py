@@ -10,7 +10,7 @@ State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 
 _MEASURED = (
     "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
-    "were measured well",
+    "were measured well; a spot check is judged by the operator's own machine, from states that it kept",
     "that no insider showed a task to a friend before it was opened",
     "that a run made outside the ledger never happened",
 )

@@ -166,7 +166,11 @@ KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
         matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
         SHA,
         record(
-            {"month_key": sha256, "access_log": record(entries=natural, commitment=sha256)},  # a key has 32 bytes, too
+            {
+                "month_key": sha256,  # a key has 32 bytes, too
+                "access_log": record(entries=natural, commitment=sha256),
+                "spot_check": sha256,
+            },
             month=month,
             previous=optional(natural),
             count=natural,
@@ -205,7 +209,12 @@ KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
     "retire": (
         matching(r"Historical-[0-9]{4}-(0[1-9]|1[0-2])", "Historical- and a month"),
         SHA,
-        record(month=month, cohort=cohort, tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256))),
+        record(
+            {"spot_check": record(seed=sha256, salt=sha256, chosen=natural, judged=natural, differed=natural)},
+            month=month,
+            cohort=cohort,
+            tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256)),
+        ),
     ),
     "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
     "key": (text, SHA, record(old=_VKEY, new=_VKEY, size=natural, signatures=record(old=_SIGNATURE, new=_SIGNATURE))),

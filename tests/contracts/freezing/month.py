@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -158,7 +159,7 @@ class Played:
         )
         self.official = Official(self.books)
         attester = Attester(self.house.month_key, places.public)
-        self.rotation = Rotation(self.books, SPEC, places.releases, attester)
+        self.rotation = Rotation(self.books, SPEC, places.releases, attester, again=nullcontext)
 
     def stock(self) -> None:
         """Add reviewed tasks of each stratum, each of a skeleton of its own."""

@@ -48,6 +48,9 @@ def task_document(name: str, place: int) -> dict:
     }
 
 
+SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
+
+
 class Careless(LogWriter):
     """Signs what it is told to: somebody who holds the keys and is no friend of the rule."""
 
@@ -72,6 +75,7 @@ class Month:
         self.gone: list[str] = []
         self.runs: list[RunOpening] = []
         self.named: set[int] = set()
+        self.retirement: dict[str, object] = {}
 
     @property
     def keys(self) -> list[str]:
@@ -299,6 +303,22 @@ class Month:
         self.score(2)
         return self
 
+    def play_checked(self) -> "Month":
+        """A month whose set promises a spot check; its seed chooses one result, which was judged again."""
+        self.commit_all()
+        self.state_set(spot_check=commitment("spot-check", SPOT_SEED, self.salt("spot")))
+        self.open_run(1)
+        self.score(1)
+        self.open_run(2)
+        self.abort(2)
+        self.check()
+        return self
+
+    def check(self, **other: object) -> None:
+        """Let the retirement open the spot check, so or otherwise."""
+        facts = {"seed": SPOT_SEED.hex(), "salt": self.salt("spot").hex(), "chosen": 1, "judged": 1, "differed": 0}
+        self.retirement = {"spot_check": facts | other}
+
     def content(self) -> BundleContent:
         tasks = [self.opened(task, provenance=place == 0) for place, task in enumerate(self.cohorts[RETIRED])]
         gone = [self.opened(task) for task in self.gone]
@@ -343,7 +363,7 @@ class Month:
         ]
         digest = leaf.sha256_hex(files[contents.MANIFEST])
         facts = {"month": "2026-12", "cohort": RETIRED, "manifest": digest, "tasks": opened}
-        self.log("retire", leaf.retire(**(facts | other)))
+        self.log("retire", leaf.retire(**(facts | self.retirement | other)))
         self.publish()
 
     def write(self, folder: Path, files: dict[str, bytes]) -> None:

@@ -39,6 +39,7 @@ def a_set(**other):
         "public_grammar": False,
         "month_key": H,
         "access_log": (3, H),
+        "spot_check": H,
     }
     return leaf.set_of_tasks(**(facts | other))
 
@@ -68,6 +69,7 @@ GOOD = {
         cohort="cohort-2026-12",
         manifest=H.hex(),
         tasks=[{"id": TASK, "commitment": H.hex(), "sha256": H.hex()}],
+        spot_check={"seed": H.hex(), "salt": H.hex(), "chosen": 9, "judged": 8, "differed": 1},
     ),
     "withdraw": leaf.withdraw(TASK, H, month="2026-12", reason="it leaked", replacement=OTHER),
     "key": keys(),
@@ -102,6 +104,7 @@ def paths(value, way=()):
 FREE = {
     ("predicate", "month_key"),
     ("predicate", "access_log"),
+    ("predicate", "spot_check"),
     ("predicate", "reserve", "git/recovery/hard"),
     ("predicate", "reserve", "git/recovery/hard", 0),
 }

@@ -22,6 +22,7 @@ PLAYED = {
     "key-changed": lambda month: month.play_across(signer(7)),
     "variants": lambda month: month.vary().play(),
     "withdrawn": lambda month: month.play_withdrawing(),
+    "spot-checked": lambda month: month.play_checked(),
 }
 
 
@@ -68,6 +69,9 @@ SAYS = {
     "place-left-empty": "refills with nobody, though the reserve of filesystem/single-tool/easy has 2 left",
     "withdrawn-and-not-opened": "by the log that is t-pb54ysd4v62n5krd, t-unkjoy2uc4jrhedk, t-ktnnvn2ud2xytk4y",
     "withdrawn-and-counted": "aggregate.json differs from what was opened",
+    "spot-check-not-opened": "promises a spot check, and leaf 15 opens none",
+    "spot-check-miscounted": "chooses 1 results of 2026-12, the leaf says 0",
+    "spot-check-with-another-seed": "the seed of the spot check at leaf 15 does not open",
 }
 
 

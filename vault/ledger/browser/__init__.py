@@ -31,6 +31,7 @@ LIBRARY = (
     "release.js",
     "tasks.js",
     "results.js",
+    "spotcheck.js",
     "lookup.js",
     "view.js",
 )

@@ -18,7 +18,8 @@
 
 const BEFORE_ANY_EYES = "That nobody had seen the task before it was published, or that every run of it is in the log.";
 const MEASURED =
-  "That agents were measured honestly: a log shows that results were fixed in time, not that they were measured well.";
+  "That agents were measured honestly: a log shows that results were fixed in time, not that they were measured " +
+  "well; a spot check is judged by the operator's own machine.";
 const NO_CLOCK =
   "When. That one leaf stands before another is proven; a log has no clock, and its months are the operator's word, " +
   "unless you kept an older checkpoint.";

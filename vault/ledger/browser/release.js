@@ -60,6 +60,7 @@ const STEPS = [
   [12, "figures", figures],
   [13, "consistency", consistency],
   [14, "full score", fullScore],
+  [15, "spot check", spotCheck],
 ];
 
 /**
@@ -84,13 +85,15 @@ async function checkRelease(found) {
 
 /** What cannot be known yet. */
 class Pending extends Error {}
+/** What nobody asked for, or promised. */
+class NotAsked extends Error {}
 
-/** @param {() => Promise<string | null>} step @returns {Promise<{state: string, told: string}>} */
+/** @param {() => Promise<string>} step @returns {Promise<{state: string, told: string}>} */
 async function attempt(step) {
   try {
-    const told = await step();
-    return told === null ? { state: "not asked", told: "no older checkpoint was given" } : { state: "proved", told };
+    return { state: "proved", told: await step() };
   } catch (error) {
+    if (error instanceof NotAsked) return { state: "not asked", told: error.message };
     if (error instanceof Pending) return { state: "pending", told: error.message };
     if (error instanceof Cannot) return { state: "cannot tell", told: error.message };
     if (error instanceof No) return { state: "failed", told: error.message };
@@ -189,7 +192,7 @@ async function retirement(found) {
 }
 
 async function consistency(found) {
-  if (!found.previous) return null;
+  if (!found.previous) throw new NotAsked("no older checkpoint was given");
   const kept = await openCheckpoint(found.previous, found.verifiers, "the older checkpoint");
   found.reigns.require(kept, "the older checkpoint");
   await requireRoot(found.log, kept.size, hex(kept.root), "the older checkpoint");

@@ -28,7 +28,7 @@ const KINDS = {
         next_draw: digest,
         public_grammar: boolean,
       },
-      { month_key: digest, access_log: record({ entries: natural, commitment: digest }) },
+      { month_key: digest, access_log: record({ entries: natural, commitment: digest }), spot_check: digest },
     ),
   ],
   "run-open": [
@@ -59,11 +59,14 @@ const KINDS = {
   retire: [
     matching(/^Historical-[0-9]{4}-(?:0[1-9]|1[0-2])$/, "Historical- and a month"),
     SHA,
-    record({
-      month: monthName,
-      cohort: cohortName,
-      tasks: listOf(record({ id: taskId, commitment: digest, sha256: digest })),
-    }),
+    record(
+      {
+        month: monthName,
+        cohort: cohortName,
+        tasks: listOf(record({ id: taskId, commitment: digest, sha256: digest })),
+      },
+      { spot_check: record({ seed: digest, salt: digest, chosen: natural, judged: natural, differed: natural }) },
+    ),
   ],
   withdraw: [taskId, HMAC, record({ month: monthName, reason: anyText, replacement: orNull(taskId) })],
   key: [

@@ -1,0 +1,77 @@
+"""What it costs to keep the states of a month until its turn, and to judge one result in twenty again.
+
+Drafts of each shipped grammar, drawn with fixed seeds, are played by the reference agent in the bwrap box; what each
+left is packed as an official run seals it, and judged again as a turn does (`sandbox.again`). *Sealed* is what the home
+grows by; *run* is all phases of a task's run; *again* is judging it once more. There is no floor to stand beside: bytes
+are what they are, and what a turn takes is the share of *again*, for one result in twenty, in *run*.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from report import Failed, Found, Table
+
+from grammars.load import library, load
+from grammars.sample import sample
+from grammars.variants import base
+from sandbox import submission
+from sandbox.again import JudgeAgain
+from sandbox.bwrap_box import BwrapBox
+from sandbox.left import Left
+from sandbox.run import run_set
+from sandbox.terms import Solution
+from sandbox.transcript import Call
+from vault.ledger.spotcheck import ONE_IN
+from vault.task import Task
+
+ROUNDS = 3
+TASKS = 200
+COLUMNS = ("server", "state", "sealed", "run", "first verdict", "again", "share")
+ORACLE = Path(__file__).parents[2] / "examples" / "agents" / "oracle" / "agent.py"
+
+
+def bench(rounds: int = 0) -> Found:
+    """Play and judge again so many drafts of each server."""
+    box, rows = BwrapBox(), []
+    with JudgeAgain(lambda _: box) as again:
+        for server in library():
+            seen = [_played(box, again, server, seed) for seed in range(1, (rounds or ROUNDS) + 1)]
+            rows.append((server, {name: statistics.mean(one[name] for one in seen) for name in COLUMNS[1:-1]}))
+    whole = {name: statistics.mean(row[name] for _, row in rows) for name in COLUMNS[1:-1]}
+    table = [_row(name, row) for name, row in [*rows, ("all", whole)]]
+    kept, spent = whole["sealed"] * TASKS / 1e6, whole["again"] * TASKS / ONE_IN
+    about = (
+        f"A run of {TASKS} such tasks keeps {kept:.1f} MB sealed until the turn, which takes {spent:.1f} s longer for "
+        f"it: one result in {ONE_IN} is judged again."
+    )
+    return Found(about, [], tables=[Table(f"Means of {rounds or ROUNDS} drafts of each server:", COLUMNS, table)])
+
+
+def _row(name: str, means: dict[str, float]) -> dict[str, str]:
+    sizes = {key: f"{means[key] / 1e3:,.1f} kB" for key in ("state", "sealed")}
+    seconds = {key: f"{means[key]:.3f} s" for key in ("run", "first verdict", "again")}
+    return {"server": name, **sizes, **seconds, "share": f"{means['again'] / ONE_IN / means['run']:.2%}"}
+
+
+def _played(box: BwrapBox, again: JudgeAgain, server: str, seed: int) -> dict[str, float]:
+    draft = base(sample(load(server), Random(seed)))
+    task, kept = Task.parse(draft.task), list[Left]()
+    agent, solution = submission.reference(f"python3 {ORACLE}"), _solution(draft.provenance["solutions"][0])
+    (run,) = run_set([task], agent, box, workers=1, on_left=kept.append, solutions={task.id: solution})
+    if not run.passed or not kept:
+        raise Failed(f"the reference agent ended a task of {server} with {run.code}, and not with a pass")
+    sealed, started = kept[-1].to_bytes(), time.monotonic()
+    if again.verdict(box.name, task, Left.from_bytes(sealed)) is not run.verdict:
+        raise Failed(f"a state of {server} was judged another way the second time")
+    took, phases = time.monotonic() - started, run.phases
+    figures = {"state": len(kept[-1].state.tar), "sealed": len(sealed), "run": sum(phases.values())}
+    return figures | {"first verdict": phases["verdict"], "again": took}
+
+
+def _solution(solution: dict[str, Any]) -> Solution:
+    return Solution([Call(call["tool"], call.get("arguments", {})) for call in solution["calls"]], solution["answer"])

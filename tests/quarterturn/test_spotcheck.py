@@ -1,0 +1,51 @@
+"""A month whose runs a real box played, and whose turn has every state judged again by real readers and judges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quarterturn.wiring import House
+from rotation.official import Official
+from verifiers.language.verdict import Verdict
+
+NULL = Path(__file__).parents[2] / "examples" / "agents" / "null" / "agent.py"
+
+pytestmark = [pytest.mark.box, pytest.mark.slow]
+
+
+def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(playable, say, monkeypatch):
+    monkeypatch.setattr("vault.ledger.spotcheck.ONE_IN", 1)
+    real, lied = Official.record, []
+
+    def lies(self, run, outcome):
+        if not lied:
+            lied.append(f"{run.record.number}/{outcome.task_id}")
+            outcome = replace(outcome, verdict=Verdict.TRUE)
+        real(self, run, outcome)
+
+    monkeypatch.setattr(Official, "record", lies)
+    words = ("--as", "ada", "--set", "private", "--box", "bwrap", "--agent", f"python3 {NULL}", "--home", playable)
+    assert (said := say("run", *words)).code == 0, said.text
+    assert (said := say("turn", "run", "--home", playable)).code == 0, said.text
+    assert "8 of 8 chosen results judged again (8 of them by the process that judged at first), 1 came" in said.out
+    assert f"  otherwise: {lied[0]}: " in said.out
+    assert f"  otherwise: {lied[0]}: " in say("turn", "status", "--home", playable).out
+    (finding,) = [
+        one for one in say("watch", "list", "--home", playable, "--json").data["findings"] if one["p_adj"] is None
+    ]
+    assert (finding["kind"], finding["subject"], finding["state"]) == ("verdict", lied[0], "open")
+    release, key = playable / "public" / "releases" / "Historical-2026-12", playable / "public" / "log.vkey"
+    audited = say("audit", release, "--key", key)
+    assert audited.code == 0, audited.text
+    assert "1 CAME OUT OTHERWISE" in audited.out
+    task = lied[0].partition("/")[2]
+    public = [path for path in (playable / "public" / "view").rglob("*") if path.is_file()]
+    assert public
+    assert not any(lied[0].encode() in path.read_bytes() for path in public)
+    house = House(playable, None)
+    assert house.vault.blob_names("left/") == [f"left/{lied[0]}/1"]
+    assert task in house.runs.left(1)
+    house.close()

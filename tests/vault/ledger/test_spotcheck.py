@@ -1,0 +1,82 @@
+"""What is judged again: a share of the results, the same to everybody who knows seed and root, and counted so."""
+
+import hashlib
+import hmac
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vault.ledger.audit import audit
+from vault.ledger.spotcheck import is_chosen
+
+from ..builders import refused
+
+SEED, ROOT, TASK = bytes(range(32)), bytes(reversed(range(32))), "t-" + "a" * 16
+BYTES = st.binary(min_size=32, max_size=32)
+
+
+def test_one_result_in_twenty_is_chosen_in_the_mean():
+    tasks = [f"t-{number:016d}" for number in range(200)]
+    chosen = sum(is_chosen(SEED, ROOT, run, task) for run in range(1, 101) for task in tasks)
+    assert 850 <= chosen <= 1150, "of 20,000; that is five standard deviations"
+
+
+@given(BYTES, BYTES, st.integers(1, 10**9))
+def test_the_rule_is_that_of_the_page(seed, root, run):
+    said = hmac.digest(seed, b"quarterturn/spot-check/v1\n" + root + f"\n{run}/{TASK}".encode(), hashlib.sha256)
+    assert is_chosen(seed, root, run, TASK) == (int.from_bytes(said[:8], "big") < 2**64 / 20)
+
+
+def test_another_seed_root_run_or_task_chooses_others():
+    rows = [(run, f"t-{number:016d}") for run in range(1, 41) for number in range(50)]
+    one, other_seed, other_root = (
+        {row for row in rows if is_chosen(seed, root, *row)}
+        for seed, root in ((SEED, ROOT), (ROOT, ROOT), (SEED, SEED))
+    )
+    assert len({frozenset(one), frozenset(other_seed), frozenset(other_root)}) == 3
+    for other in (other_seed, other_root):
+        assert len(one & other) < len(one) / 3
+    assert len({run for run, _ in one}) > 20
+    assert len({task for _, task in one}) > 20
+
+
+def checked(month, **other):
+    month.play_checked().check(**other)
+    return audit(month.retire(), month.keys)
+
+
+def test_what_was_judged_again_is_told(month):
+    step = checked(month).steps[-1]
+    assert (step.number, step.name, step.state) == (15, "spot check", "proved")
+    assert "chooses 1 of the month's 8 results" in step.proved
+    assert "1 were judged again: none came out otherwise" in step.proved
+
+
+def test_what_came_out_otherwise_is_told_and_fails_no_audit(month):
+    report = checked(month, differed=1)
+    assert report.ok
+    assert "1 CAME OUT OTHERWISE" in report.steps[-1].proved
+    assert "judged by the operator's own machine" in "".join(report.caveats)
+
+
+def test_what_could_not_be_judged_again_is_told(month):
+    assert "0 were judged again and 1 could not be" in checked(month, judged=0).steps[-1].proved
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    {
+        "more differed": ({"judged": 0, "differed": 1}, "0 were judged again, and 1 differed"),
+        "more judged": ({"judged": 2}, "of 1 chosen results 2 were judged again"),
+        "more chosen": ({"chosen": 2, "judged": 2}, "chooses 1 results of 2026-12, the leaf says 2"),
+        "another salt": ({"salt": "00" * 32}, "does not open"),
+    }.values(),
+)
+def test_counts_that_cannot_be_are_refused(month, other, words):
+    refused(checked(month, **other), "spot check", words)
+
+
+def test_a_seed_that_nobody_promised_is_refused(month):
+    month.play().check()
+    refused(audit(month.retire(), month.keys), "spot check", "promises none")
