@@ -380,6 +380,7 @@ class Official:
         if sum(one.retries for one in served.values()) >= RETRIES:
             return False
         self._books.exposures.spare(session, number, task_id, cause)
+        self._books.runs.forget_left(number, task_id, session)  # or it would be judged where the next serving is lost
         return True
 
     def _fill(self, run: OpenRun, task_ids: Iterable[str], failure: Failure, code: str) -> None:

@@ -205,6 +205,10 @@ class Runs:
             for task_id in gone:
                 self._vault.drop_blobs(_left(number, task_id), session=own)
 
+    def forget_left(self, number: int, task_id: str, session: Session) -> None:
+        """Take out what an attempt at one task left that does not count: the task is served again."""
+        self._vault.drop_blobs(_left(number, task_id), session=session)
+
     def finish(self, number: int, attempt: int, session: Session | None = None) -> RunRecord:
         """End a run that has a result for each of its tasks.
 

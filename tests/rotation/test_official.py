@@ -12,8 +12,11 @@ from rotation.errors import NotAllowed, Refused
 from rotation.official import OpenRun
 from rotation.sets import DEMO, Stratum
 from rotation.store import Unsettled
-from sandbox.failure import RETRIES
+from sandbox.failure import RETRIES, Facts, Stage
+from sandbox.frozen import FrozenState
+from sandbox.left import Left
 from sandbox.store import RunState
+from sandbox.transcript import Transcript
 from vault.db import transaction
 from vault.ledger_store import Ledger
 from vault.lifecycle import State
@@ -21,6 +24,8 @@ from vault.lifecycle import State
 from .conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, killed, submission
 
 pytestmark = pytest.mark.slow
+
+LEFT = Facts(Stage.FROZEN, ended="answered", upstream="down")
 
 
 @pytest.fixture
@@ -221,6 +226,18 @@ def test_a_run_that_was_served_nothing_is_aborted(home):
     home.open()
     assert home.official.end(1, "cancelled").state is RunState.ABORTED
     assert home.leaf("abort/1").predicate["reason"] == "cancelled"
+
+
+def test_what_an_earlier_serving_left_is_not_judged_in_the_place_of_the_next_one(home):
+    """Else the death of a worker would take back the serving that it was playing."""
+    run = home.open()
+    task = run.tasks[0]
+    home.official.serve(run, task)
+    home.official.seal(run, Left(task, FrozenState(b""), LEFT, Transcript((), None, "answered")))
+    assert home.official.again(run, task, "upstream-down")
+    home.official.serve(run, task)
+    again = home.official.resume(1, submission("careful"), NamedBox())
+    assert (again.sealed, verdicts(home, 1)) == (frozenset(), {task: "false worker-lost"})
 
 
 def test_an_end_that_was_killed_is_made_again(home, monkeypatch):
