@@ -328,9 +328,7 @@ class Official:
         One that was served nothing is aborted. Else what it did not finish is failed, or unknown where what stopped it
         last is on the closed list and its owner did not take it back; and it is closed.
         """
-        if not self._books.exposures.of_run(number):
-            self._abort(number, code)
-        else:
+        if self._books.exposures.of_run(number) or not self._aborted(number, code):
             run = self._taken_over(number)
             waits = run.record.cause is not None and code != "cancelled"
             failure: Failure = "ours" if waits else "theirs"
@@ -349,8 +347,8 @@ class Official:
             self.end(number, code)
         return unfinished
 
-    def _abort(self, number: int, reason: str) -> None:
-        """End a run without a score, in public."""
+    def _aborted(self, number: int, reason: str) -> bool:
+        """End a run without a score, in public, unless it was served something by now."""
         record = self._books.runs.get(number)
         opening = openings.unseal(self._books, f"opening/{number}", f"abort run {number}")
         statement = leaf.abort(
@@ -360,9 +358,12 @@ class Official:
             commitment=commitment("run-open", canonical(opening["opening"]), bytes.fromhex(opening["salt"])),
         )
         with transaction(self._books.engine) as session:
+            if self._books.exposures.of_run(number, session):
+                return False
             self._books.runs.abort(number, reason, session=session)
             self._books.ledger.record(f"abort/{number}", statement, session=session)
         self._books.ledger.publish()
+        return True
 
     def closed(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
         """Open what a scored run was bound to, as one opening; of a task its server is not among it, and left empty.

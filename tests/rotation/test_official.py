@@ -240,6 +240,21 @@ def test_what_an_earlier_serving_left_is_not_judged_in_the_place_of_the_next_one
     assert (again.sealed, verdicts(home, 1)) == (frozenset(), {task: "false worker-lost"})
 
 
+def test_a_run_that_is_served_something_while_it_is_being_aborted_is_closed(home, monkeypatch):
+    run, real = home.open(), home.books.exposures.of_run
+
+    def of_run(number, session=None):
+        found = real(number, session)
+        if session is None:
+            monkeypatch.undo()
+            home.official.serve(run, run.tasks[0])
+        return found
+
+    monkeypatch.setattr(home.books.exposures, "of_run", of_run)
+    assert home.official.end(1, "turn").state is RunState.DONE
+    assert Counter(verdicts(home, 1).values()) == {"false worker-lost": 1, "false turn": len(run.tasks) - 1}
+
+
 def test_an_end_that_was_killed_is_made_again(home, monkeypatch):
     run = home.open()
     home.official.serve(run, run.tasks[0])
