@@ -95,7 +95,7 @@ class Month:
         self.workers, self.zombies, self.taken = [], [], []
         self.draws = Counter()  # of a run and a task, how many were made
         self.counts = {}  # of a run and a task, the one that a cause of the closed list has not taken away
-        self.sealed = {}
+        self.sealed = {}  # of a run and a task, the draw that what is sealed was left by
 
     def passes(self, run, task):
         return random.Random(f"{run}/{task}/{self.counts[run, task]}").random() < 0.5
@@ -135,6 +135,8 @@ class Month:
         self.official.prepare(run)
         worker = Worker(claim, one.account, run)
         for task in sorted(run.sealed):
+            drawn = run.record.number, task
+            assert self.sealed[drawn] == self.draws[drawn], "what is judged is what was played last"
             worker.playing.append(task)
         self.workers.append(worker)
 
@@ -182,6 +184,8 @@ class Month:
         """Seal what an attempt left; then it is judged by whoever goes on."""
         if (worker := self.worker(place)) and worker.playing:
             task = worker.playing[place % len(worker.playing)]
+            drawn = worker.run.record.number, task
+            self.sealed[drawn] = self.draws[drawn]
             self.official.seal(worker.run, Left(task, FrozenState(b"", {}), PLAYED, Transcript((), None, "answered")))
 
     def die(self, place):
@@ -293,6 +297,7 @@ BAD_DAY = [("submit", 0), ("claim", 0), ("serve", 0)]
 @example([*BAD_DAY, ("die", 0), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("stall", 0), ("claim", 0), ("zombie", 0), ("close", 0)])
 @example([*BAD_DAY, ("seal", 0), ("die", 0), ("claim", 0), ("plain", 0), ("close", 0)])
+@example([*BAD_DAY, ("seal", 0), ("upstream", 0), ("die", 0), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("cancel", 0), ("submit", 0), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("unknown", 0), ("server", 0), ("close", 0), ("submit", 1), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("name", 1), ("claim", 0), ("close", 1), ("cancel", 0)])
