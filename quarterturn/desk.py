@@ -11,12 +11,13 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Literal
 
 from sqlmodel import Session
 
-from quarterturn import told
+from quarterturn import running, told
 from quarterturn.codes import CODES
 from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.submitting import Quota, Submitted, Wish
@@ -25,7 +26,9 @@ from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
+from sandbox.store import RunState
 from vault.db import transaction
+from vault.errors import Unavailable
 from vault.lifecycle import State
 
 _PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
@@ -57,6 +60,20 @@ def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue:
     return house.submissions.take(account, wish, month=live, once=once, enqueue=enqueue)
 
 
+def cancel(house: House, name: str, account: str) -> Submitted:
+    """Take a submission back. Whoever plays its run ends it; where nobody does, it is ended here.
+
+    Raises:
+        NotFound, NotAllowed: as for `Submissions.cancel`.
+    """
+    waits = house.submissions.get(name, account).state == "queued"
+    gone = house.submissions.cancel(name, account)
+    if waits and gone.run is not None:
+        with suppress(Unavailable):  # then the turn ends it
+            running.taken_back(house, gone.run)
+    return house.submissions.get(name, account)
+
+
 def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
     """Say whether an account may name an image. Names of other people's images can be guessed, digests cannot."""
     mine = tuple(prefix.replace("{account}", account) for prefix in prefixes)
@@ -72,7 +89,7 @@ def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dic
     """Say what its owner may know of a submission now; `waiting` is the queue, where it is known already."""
     waiting = waiting if waiting is not None else line(house, [one])
     code = CODES[one.code] if one.code else None
-    private = one.tasks == "private" and one.run is not None and one.state == "done"
+    private = one.tasks == "private" and one.run is not None  # and nothing is told of it before it was scored
     return {
         "id": one.id,
         "set": one.tasks,
@@ -173,7 +190,7 @@ def publish(house: House, name: str, account: str, *, public: bool) -> dict[str,
 
 def _open_retired(house: House, one: Submitted) -> None:
     """Open what a private run came to on tasks that are published by now, each time that more of them are."""
-    if one.run is None or one.state != "done":
+    if one.run is None or house.runs.get(one.run).state is not RunState.DONE:
         return
     released = {cohort.id for cohort in house.months.cohorts("published")}
     gone = {task.task for task in withdrawal.listed(house.books) if task.cohort in released}

@@ -45,15 +45,16 @@ class Beat:
 
     def standing(self) -> Standing:
         """Say whether the job is still this worker's, and whether the worker goes on."""
-        if self._stopping.is_set():
-            return "stopped"
+        stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
         try:
             found = self._house.submissions.get(self._claim.id)
         except Unavailable:
-            return "held"  # as far as anybody can tell: whatever is written is fenced
+            return "stopped" if stopped else "held"  # as far as anybody can tell: whatever is written is fenced
         if found.state == "cancelled":
             return "cancelled"
-        return "held" if (found.state, found.attempt) == ("running", self._claim.attempt) else "lost"
+        if (found.state, found.attempt) != held:
+            return "lost"
+        return "stopped" if stopped else "held"
 
     @contextmanager
     def kept(self) -> Iterator[None]:

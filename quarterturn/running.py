@@ -27,6 +27,7 @@ from sandbox.outcome import TaskRun
 from sandbox.run import Solution, Terms, run_set
 from sandbox.score import Result, score
 from sandbox.selfcheck import selfcheck
+from sandbox.store import ENDED
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.errors import Unavailable
@@ -259,6 +260,13 @@ def _stopped(house: House, run: OpenRun, hold: Hold, code: str | None, out: Prog
             f"Run {number} stays open. Play what was not served yet with the same command and --resume {number}; "
             "what is left when the month turns is failed."
         )
+
+
+def taken_back(house: House, number: int) -> None:
+    """End a run that its owner took back, unless it has ended."""
+    if house.runs.get(number).state not in ENDED:
+        house.official.end(number, "cancelled")
+        publicview.after(house)
 
 
 def _stop(standing: Standing, error: BaseException) -> str | None:

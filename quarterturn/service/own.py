@@ -61,7 +61,7 @@ def one_table(house: Home, who: Who, id: Id, file: str) -> Response:  # noqa: A0
 @router.post("/submission/{id}/cancel", name="cancel_by_form")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Take a submission back, and show how it stands then."""
-    house.submissions.cancel(id, who.account)
+    desk.cancel(house, id, who.account)
     return RedirectResponse(f"/submission/{id}", 303, {"cache-control": answers.PRIVATE, **html.PAGE})
 
 

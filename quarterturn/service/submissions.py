@@ -139,7 +139,7 @@ def looks(house: House, names: Collection[str]) -> dict[str, Look]:
 @router.post("/submissions/{id}/cancel", response_model=shapes.SubmissionShape, name="cancel")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Take a submission back: one that waits costs nothing, one that runs is stopped."""
-    return answers.plain(desk.shown(house, house.submissions.cancel(id, who.account)))
+    return answers.plain(desk.shown(house, desk.cancel(house, id, who.account)))
 
 
 @router.get("/quota", response_model=shapes.Quotas, name="quota")

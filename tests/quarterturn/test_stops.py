@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn import desk, jobs, publicview, running
+from quarterturn import desk, jobs, publicview, running, standings
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.queue import TRIES, pause
 from quarterturn.running import Hold
@@ -206,3 +206,63 @@ def test_another_worker_cannot_serve_what_was_taken_over(house, played):
     with pytest.raises(NotAllowed, match="attempt 1 was given up"):
         house.official.serve(opened, opened.tasks[0])
     house.official.serve(taken, taken.tasks[0])
+
+
+def stopped(house, made, played):
+    """Have the operator stop the worker once something was served."""
+    stopping = threading.Event()
+
+    def story(agent):
+        stopping.set()
+        agent.hang()
+
+    played(story)
+    jobs.work(house, house.queue.claim("w"), stopping)
+    assert (house.submissions.get(made.id).state, house.runs.get(1).cause) == ("queued", "worker-stopped")
+
+
+def test_who_takes_a_run_back_while_it_waits_ends_it_and_fails_the_rest(house, played):
+    """Left open, it would stay off the leaderboard, and come to an unknown instead of a fail when the month turns."""
+    made = submitted(house)
+    stopped(house, made, played)
+    gone = desk.cancel(house, made.id, "ada")
+    assert (gone.state, gone.charged, house.runs.get(1).state) == ("cancelled", True, RunState.DONE)
+    assert came_to(house) == {"false cancelled": house.spec.size}
+    assert desk.shown(house, gone)["figures"]["whole"]["success_rate"]["value"] == 0
+    assert [line.run for line in standings.of_month(house, house.official.month())] == [1]
+
+
+def test_who_takes_a_run_back_while_its_worker_is_stopped_fails_the_rest(house, played):
+    made, stopping = submitted(house), threading.Event()
+
+    def story(agent):
+        with suppress(NotTaken):  # the other agent was first
+            house.submissions.cancel(made.id, "ada")
+        stopping.set()
+        agent.hang()
+
+    played(story)
+    jobs.work(house, house.queue.claim("w"), stopping)
+    assert (house.submissions.get(made.id).state, house.runs.get(1).state) == ("cancelled", RunState.DONE)
+    assert came_to(house).keys() <= {"false cancelled", "false worker-lost"}
+
+
+def test_what_is_taken_back_before_anything_was_served_costs_nothing_and_is_aborted(house, played):
+    played()
+    made = submitted(house)
+    claim = house.queue.claim("w")
+    box, agent = played()
+    house.official.open(agent, box, noted=lambda own, run: house.queue.opened(claim, run, own))
+    house.queue.give_back(claim)
+    gone = desk.cancel(house, made.id, "ada")
+    assert (gone.charged, house.runs.get(1).state) == (False, RunState.ABORTED)
+
+
+def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_submission(house, played, clock):
+    made = submitted(house)
+    stopped(house, made, played)
+    house.queue.finish(house.queue.claim("w"), "machine")
+    house.rotation.run(house.official.month())
+    shown = desk.shown(house, house.submissions.get(made.id))
+    assert (shown["state"], shown["charged"]) == ("failed", True)
+    assert shown["figures"]["whole"]["unknown"] > 0
