@@ -20,8 +20,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
+from sqlmodel import Session
+
 from quarterturn import desk, models, publicview, running, told
 from quarterturn.codes import code_of
+from quarterturn.errors import NotAllowed
 from quarterturn.hosting import Hosting
 from quarterturn.queue import LEASE, TRIES, Claim, pause
 from quarterturn.running import Choice, Hold, Standing
@@ -34,6 +37,10 @@ RENEW = LEASE.total_seconds() / 3  # seconds between renewals
 PATIENCE = 30  # attempts, which take two hours together, until it is said that our machine could not
 
 log = logging.getLogger("quarterturn.worker")
+
+
+class _Turned(NotAllowed):
+    """The month turned before a run was opened: it would count against the quotas of another month than its own."""
 
 
 class Beat:
@@ -116,7 +123,7 @@ def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
         publicview.after(house)
         return
     if one.tasks == "private":
-        hold = Hold(one.run, lambda own, run: _require(house.queue.opened(claim, run, own)), beat.standing, again=True)
+        hold = Hold(one.run, lambda own, run: _opened(house, one, claim, own, run), beat.standing, again=True)
         running.private(house, chosen, Silent(), hold)
         return
     hold, first = Hold(standing=beat.standing), 1 if one.tasks == "check" else None
@@ -145,7 +152,7 @@ def _why(house: House, name: str, error: Exception) -> str | None:
     if record is not None and record.state is RunState.DONE:
         return None
     aborted = record is not None and record.state is RunState.ABORTED and record.code == "turn"
-    return "turn" if aborted else code_of(error)
+    return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
 
 
 def _patience(house: House, name: str, code: str | None) -> int:
@@ -161,6 +168,9 @@ def _run(house: House, name: str) -> RunRecord | None:
     return house.runs.get(number) if number is not None else None
 
 
-def _require(held: bool) -> None:  # noqa: FBT001 - what `Queue` answers
-    if not held:
+def _opened(house: House, one: Submitted, claim: Claim, session: Session, run: int) -> None:
+    """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
+    if house.runs.get(run, session).month != one.month:
+        raise _Turned(f"submission {one.id} is one of {one.month}, which is over; submit it again")
+    if not house.queue.opened(claim, run, session):
         raise RuntimeError("the claim was lost before the run was opened")

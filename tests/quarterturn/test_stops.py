@@ -266,3 +266,14 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     shown = desk.shown(house, house.submissions.get(made.id))
     assert (shown["state"], shown["charged"]) == ("failed", True)
     assert shown["figures"]["whole"]["unknown"] > 0
+
+
+def test_what_waits_when_the_month_turns_is_not_played_in_the_next_one(house, played):
+    """Else the runs of two months' quotas would be served the tasks of one."""
+    played()
+    made = submitted(house)
+    house.rotation.run(house.official.month())
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
+    assert house.runs.list() == ()
