@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -12,7 +12,7 @@ from sqlmodel import Session
 from quarterturn import devset, marks, models, publicview, scores, standings, told, watching
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
-from quarterturn.errors import Malformed, Refused
+from quarterturn.errors import Malformed, NotAllowed, Refused
 from quarterturn.hosting import Hosting, ephemeral
 from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
@@ -21,6 +21,7 @@ from rotation.sets import DEMO, SetSpec
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits, Places
 from sandbox.endpoint import Sender
+from sandbox.endpoint.address import Unresolved
 from sandbox.failure import STOPS
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.outcome import TaskRun
@@ -155,15 +156,23 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
     """Run the live set: the wall is checked first, and nothing but figures comes back, as `quarterturn.told` has them.
 
     Raises:
-        NotAllowed: nothing is live, or a turn is under way.
+        NotAllowed: nothing is live, or a turn is under way; or a worker goes on with the run that is to be resumed.
         NotFound, Locked: the model is none of the settings, or its key was never entered.
         Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the same.
     """
     month = house.official.month()
-    submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box)))
+    if hold.resume is not None and not hold.again:
+        _require_free(house, hold.resume)
+    with _theirs(house, hold):
+        submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box)))
+        if hold.again and hold.resume is not None and house.runs.get(hold.resume).submission != submitted.digest:
+            raise Refused(f"what run {hold.resume} was opened for goes by another digest now; it is not played on")
     if chosen.hosting:
         chosen.hosting.require_official(box, house.spec.name)
-    with chosen.places(lambda: house.sender) as places, models.gateway(house, chosen.model, "private") as model:
+    with ExitStack() as stack:
+        with _theirs(house, hold):
+            places = stack.enter_context(chosen.places(lambda: house.sender))
+        model = stack.enter_context(models.gateway(house, chosen.model, "private"))
         require_wall(box)
         opened, _ = play(house, submitted, box, out, places=places, model=model, hold=hold)
     learnt = told.figures(house, opened.record.number) or {}
@@ -172,6 +181,31 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     del data["runs"], data["sunset"]  # the board counts the ones and shows the other
     return Report(data | {"public_grammar": public}, [*standings.table(line), *marks.lines(public)])
+
+
+@contextmanager
+def _theirs(house: House, hold: Hold) -> Iterator[None]:
+    """Take what is lacking of what was submitted for its owner's affair: no cause of the closed list stands behind it.
+
+    An image may be taken away, a tag moved and a name left without an address, by whoever saw a run go badly.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = getattr(error, "kind", "unavailable") == "unavailable" and not isinstance(error, Unresolved)
+        if hold.again and hold.resume is not None and not ours:
+            house.official.blame(hold.resume)
+        raise
+
+
+def _require_free(house: House, number: int) -> None:
+    """Refuse to take a run away from the workers, who would lose what they are playing of it."""
+    for one in house.submissions.unfinished():
+        if one.run == number:
+            raise NotAllowed(
+                f"run {number} is that of submission {one.id}, which is {one.state}: workers go on with it, so leave "
+                "it to them"
+            )
 
 
 def require_wall(box: Box) -> None:

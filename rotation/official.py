@@ -173,13 +173,17 @@ class Official:
         Raises:
             NotFound: there is no such run.
             NotAllowed: it has ended, or its month has.
-            Refused: what was submitted, or the box, is not what the run was opened for.
+            Refused: what was submitted, by whom, the box, or whether there is a model, is not as it was opened for.
         """
         record = self._books.runs.get(number)
         if str(self.month()) != record.month:
             raise NotAllowed(f"run {number} was opened in {record.month}, which is over")
-        if (record.submission, record.box) != (submission.digest, box.name):
-            raise Refused(f"run {number} was opened for another submission or box; it is not played on with this one")
+        same = (submission.digest, submission.submitter, box.name, track_of(submission, box, upstream).name)
+        if (record.submission, record.submitter, record.box, record.track) != same:
+            raise Refused(
+                f"run {number} was opened for another submission, box or track: give what it was begun with, or leave "
+                "it to the turn"
+            )
         self._books.ledger.publish()  # the worker may have died before it could
         withdrawal.settle(self._books)
         run = self._taken_over(number, upstream)
@@ -260,6 +264,11 @@ class Official:
             for task_id, one in self._books.exposures.of_run(number, session).items() if closed_list else ():
                 if one.cause is None and task_id not in done | sealed:
                     self._again(session, number, task_id, code)
+
+    def blame(self, number: int) -> None:
+        """Forget why a run stopped, if no agent could bring it about: what keeps it from going on now is its owner."""
+        with transaction(self._books.engine) as session:
+            self._books.runs.note(number, None, session)
 
     def seal(self, run: OpenRun, left: Left) -> None:
         """Seal what an attempt left, before it is judged (step 6); any thread may say so."""

@@ -137,6 +137,10 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
+class Unresolved(Unavailable):
+    """A name has no address, or nobody says which: this machine may be at fault, or whoever has the name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pinned:
     """A target, and the one address at which it will be reached."""
@@ -202,7 +206,7 @@ def pin(
 
     Raises:
         Refused: an address of the name is not public, or the URL is http.
-        Unavailable: the name cannot be resolved.
+        Unresolved: the name cannot be resolved.
     """
     addresses = [_address(target.host)] if _is_literal(target.host) else _resolved(target, resolver)
     for address in addresses:
@@ -219,11 +223,11 @@ def _resolved(target: Target, resolver: Resolver) -> list[Address]:
     try:
         found = [_address(text) for text in resolver(target.host, target.port)]
     except (OSError, UnicodeError) as error:
-        raise Unavailable(
+        raise Unresolved(
             f"{target.host} cannot be resolved ({error}); check the name, and this machine's DNS"
         ) from None
     if not found:
-        raise Unavailable(f"{target.host} has no address; check the name")
+        raise Unresolved(f"{target.host} has no address; check the name")
     return found
 
 

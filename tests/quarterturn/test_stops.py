@@ -5,16 +5,20 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from quarterturn import desk, jobs, publicview, running, standings
 from quarterturn.errors import NotAllowed as NotTaken
+from quarterturn.errors import NotFound, Refused
 from quarterturn.queue import TRIES, pause
-from quarterturn.running import Hold
+from quarterturn.running import Choice, Hold
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
+from rotation.errors import Refused as NotServed
+from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.store import RunState
 
@@ -268,6 +272,42 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     assert shown["figures"]["whole"]["unknown"] > 0
 
 
+@pytest.mark.parametrize(
+    ("lack", "unserved"),
+    [
+        (NotFound("no such image"), "false turn"),
+        (Refused("nothing can be started in the image"), "false turn"),
+        (Unresolved("its name leads nowhere"), "false turn"),
+        (Unavailable("no engine answers"), "unknown worker-stopped"),
+    ],
+)
+def test_what_was_submitted_and_is_gone_when_a_run_is_gone_on_with_is_its_owners_affair(
+    house, played, monkeypatch, lack, unserved
+):
+    """Else whoever sees a run go badly takes the image or the name away, and has an unknown for a fail."""
+
+    def gone(*_):
+        raise lack
+
+    made = submitted(house)
+    stopped(house, made, played)
+    monkeypatch.setattr(running.Choice, "submission", gone)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.rotation.run(house.official.month())
+    assert came_to(house) == {unserved: house.spec.size}
+
+
+def test_what_became_another_submission_is_its_owners_affair(house, played, monkeypatch):
+    made = submitted(house)
+    stopped(house, made, played)
+    box, agent = played()
+    other = replace(agent, digest="sha256:" + "0" * 64)
+    monkeypatch.setattr(running.Choice, "submission", lambda *_: (other, box))
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.rotation.run(house.official.month())
+    assert came_to(house) == {"false turn": house.spec.size}
+
+
 def test_what_waits_when_the_month_turns_is_not_played_in_the_next_one(house, played):
     """Else the runs of two months' quotas would be served the tasks of one."""
     played()
@@ -277,3 +317,35 @@ def test_what_waits_when_the_month_turns_is_not_played_in_the_next_one(house, pl
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
     assert house.runs.list() == ()
+
+
+def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
+    """The command would take it from the worker, and what that is playing would be failed."""
+    made = submitted(house)
+    stopped(house, made, played)
+    chosen = Choice(image="ada/agent:1", agent=None, submitter="ada", box=None)
+    with pytest.raises(NotTaken, match=f"run 1 is that of submission {made.id}, which is queued"):
+        running.private(house, chosen, jobs.Silent(), Hold(1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"submitter": "bob"}, "for another submission"),
+        ({"digest": "sha256:" + "0" * 64}, "for another submission"),
+    ],
+)
+def test_a_run_is_not_resumed_with_anything_else(house, played, changes, sentence):
+    box, agent = played()
+    house.official.open(agent, box)
+    with pytest.raises(NotServed, match=sentence):
+        house.official.resume(1, replace(agent, **changes), box)
+
+
+def test_a_run_is_not_resumed_in_another_track(house, played):
+    """A model to ask would be an advantage that the board knows nothing of."""
+    box, agent = played()
+    box.official, agent = True, replace(agent, kind="image")
+    house.official.open(agent, box)
+    with pytest.raises(NotServed, match="another submission, box or track"):
+        house.official.resume(1, agent, box, "some-model")
