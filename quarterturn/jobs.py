@@ -7,8 +7,8 @@
 5. while the database is gone nothing can be written, so nothing is decided: what was begun is given back once it
    answers, or reaped, and gone on with
 6. what our machine cannot run now (its engine is away, a port is taken) is set aside and tried again, `PATIENCE` times
-7. a run that was opened is gone on with after anything else too, `TRIES` times in all: what it has not served yet is
-   failed when the month turns
+7. a run that was opened is gone on with after anything else too, `TRIES` times in all with those of workers that fell
+   silent: what it has not served yet is failed when the month turns
 8. a run that an earlier attempt or the turn closed is not played: what died was only the word of it
 """
 
@@ -96,6 +96,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     one, beat = house.submissions.get(claim.id), Beat(house, claim, stopping)
     code: str | None = None
     lack: Exception | None = None
+    died = False
     with beat.kept():
         try:
             _play(house, one, claim, beat)
@@ -103,8 +104,8 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
             lack = error
         except Exception as error:
             code = _why(house, one.id, error)
-            if claim.attempt < _patience(house, one.id, code):
-                lack, code = error, None
+            if _goes_on(house, one, claim, code):
+                lack, died, code = error, code != "machine", None
     if lack is None and (code is None or not stopping.is_set()):
         house.queue.finish(claim, code)
     elif lack is None or stopping.is_set():
@@ -112,7 +113,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     else:
         said = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
         log.warning("%s is set aside for %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
-        house.queue.give_back(claim, pause(claim.attempt))
+        house.queue.give_back(claim, pause(claim.attempt), died=died)
 
 
 def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
@@ -155,12 +156,12 @@ def _why(house: House, name: str, error: Exception) -> str | None:
     return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
 
 
-def _patience(house: House, name: str, code: str | None) -> int:
-    """Say how many attempts a submission has that failed with a code."""
-    record = _run(house, name)
+def _goes_on(house: House, one: Submitted, claim: Claim, code: str | None) -> bool:
+    """Say whether a submission that failed with a code is tried again."""
     if code == "machine":
-        return PATIENCE
-    return TRIES if record is not None and record.state is RunState.RUNNING else 0
+        return claim.attempt < PATIENCE
+    record = _run(house, one.id)
+    return record is not None and record.state is RunState.RUNNING and one.died + 1 < TRIES
 
 
 def _run(house: House, name: str) -> RunRecord | None:

@@ -131,12 +131,15 @@ class Queue:
         state = "done" if code is None else "failed"
         return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
 
-    def give_back(self, claim: Claim, pause: timedelta | None = None) -> bool:
-        """Put a job back that could not be ended; with a pause it has not begun, and nobody takes it again before."""
+    def give_back(self, claim: Claim, pause: timedelta | None = None, *, died: bool = False) -> bool:
+        """Put a job back that could not be ended; with a pause it has not begun, and nobody takes it again before.
+
+        One that `died` of a mistake counts as one that died under its worker (rule 3).
+        """
         if pause is None:
             return self._write(claim, state="queued", lease_until=None)
-        later = self._now() + pause
-        return self._write(claim, state="queued", lease_until=None, not_before=later, started_at=None)
+        later, deaths = self._now() + pause, SubmissionRow.died + int(died)
+        return self._write(claim, state="queued", lease_until=None, not_before=later, started_at=None, died=deaths)
 
     def reap(self) -> int:
         """Put back, or give up, whatever its worker was silent about for too long; say how many there were."""

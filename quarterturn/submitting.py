@@ -89,7 +89,8 @@ class Wish:
 class Submitted:
     """A submission as its row has it; `run` is the number of its private run once that was opened.
 
-    `served` says whether that run was served a task.
+    `died` says how often its worker fell silent, or a mistake of ours ended an attempt; `served`, whether that run was
+    served a task.
     """
 
     number: int
@@ -104,6 +105,7 @@ class Submitted:
     state: str
     code: str | None
     attempt: int
+    died: int
     not_before: datetime | None
     run: int | None
     created_at: datetime

@@ -67,7 +67,7 @@ class SubmissionRow(SQLModel, table=True):
     code: str | None = Field(default=None, max_length=24)
     attempt: int = 0
     worker: str | None = Field(default=None, max_length=100)
-    died: int = 0  # how many of those that worked on it fell silent
+    died: int = 0  # how many of those that worked on it fell silent, or came upon a mistake of ours
     lease_until: datetime | None = Field(default=None, sa_type=UTCDateTime)
     not_before: datetime | None = Field(default=None, sa_type=UTCDateTime)  # set aside after a failure of ours
     run: int | None = Field(default=None, foreign_key="sandbox_run.number", unique=True, sa_type=Counter)

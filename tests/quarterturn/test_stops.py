@@ -152,6 +152,17 @@ def test_what_goes_wrong_each_time_is_given_up_charged_and_closed_by_the_turn(ho
     assert came_to(house) == {"true finished": house.spec.size}
 
 
+def test_a_mistake_after_many_restarts_of_workers_does_not_give_a_run_up(house, played, monkeypatch):
+    """What our machine or the operator did often says nothing about what goes wrong for the first time."""
+    made = submitted(house)
+    for _ in range(TRIES):
+        stopped(house, made, played)
+    played()
+    monkeypatch.setattr(house.official, "record", after(0, ValueError("a word of a task"))(house.official.record))
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert house.submissions.get(made.id).state == "queued"
+
+
 def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(house, played, monkeypatch):
     played()
     submitted(house)
