@@ -10,8 +10,8 @@ is served again but for a cause of a closed list that no agent can bring about:
     ours     on the closed list: the task is served again; a run has RETRIES of these, all its tasks together
     theirs   a fail
     unclear  nobody can say whose it was: a fail too, and counted for a person to look at
-    check    the same servers are woken in a fresh world without any call, while no other agent of the run is at work.
-             Where that breaks too the machinery is broken, which is ours; else it is unclear
+    check    each server that was called is woken in a fresh world of its own without any call, while no agent of the
+             run is at work. Where that breaks too the machinery is broken, which is ours; else it is unclear
     nobody   the predicate's word counts
 
 What is ours beyond the retries has an unknown verdict. It counts as failed, and its run is not ranked. `TABLE` is the

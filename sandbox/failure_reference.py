@@ -28,8 +28,9 @@ MEANINGS = {
     f"What was not served yet is made ready again, {PREPARATIONS} times in all. Beyond that the verdict is *unknown*.",
     "theirs": "A fail.",
     "unclear": "Nobody can say. A fail, and counted.",
-    "check": "The same servers are woken in a fresh world and frozen, without any call and while no agent of the run "
-    "is at work. Where that breaks, or does not end in time, the machinery is broken: *ours*. Else it is *unclear*.",
+    "check": "Each server that the agent called is woken in a fresh world of its own and frozen, without any call and "
+    "while no agent of the run is at work. Where that breaks, or does not end in time, the machinery is broken: *ours*. "
+    "Else it is *unclear*.",
     None: "The machinery held. The predicate's word counts.",
 }
 

@@ -1,7 +1,10 @@
-"""Checks whether the machinery works without any agent: the servers of a task are woken and frozen in a fresh world.
+"""Checks whether the machinery works without any agent: servers of a task are woken and frozen, each in a fresh world.
 
 It is asked where an agent's world broke. The agent may have broken it, so that alone is a fail; but what cannot even
 wake and freeze an untouched world, while no agent of the run is at work, is this machine.
+
+Each server has a world to itself: together they may be more than one world's memory bears, and it is the agent who
+chooses how many it wakes.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from dataclasses import replace
 from functools import partial
 
 from sandbox.errors import Lost, Malformed, Unavailable
-from sandbox.failure import Facts, Stage
+from sandbox.failure import Facts, Stage, classify
 from sandbox.meter import Meter
 from sandbox.scene import Scene, specify
+from sandbox.servers import Server
 from sandbox.terms import Job
 from sandbox.transcript import Transcript
 from sandbox.world import seed, servers_of, untouched
@@ -23,18 +27,28 @@ BROKEN = (Lost, Unavailable, OSError)
 
 
 def check(job: Job, transcript: Transcript) -> Facts:
-    """Wake the servers that an agent called (all, if it called none) in a fresh world, freeze it, and give the facts.
+    """Wake each server that an agent called (the task's own, if it called none) and freeze it, and give the facts.
 
-    It waits until no agent of the run is at work, and keeps others from beginning meanwhile.
+    They are those of the first that broke, or of the last. It waits until no agent of the run is at work, and keeps
+    others from beginning meanwhile.
     """
+    used = {call.tool.partition(".")[0] for call in transcript.calls if call.passed_on} or {job.task.server}
+    servers, facts = servers_of(job.task.document), Facts(Stage.NOTHING)
+    with job.turns.alone():
+        for server in [one for one in servers if one.name in used] or servers:
+            facts = _woken(job, server)
+            if classify(facts).blame is not None:
+                break
+    return facts
+
+
+def _woken(job: Job, server: Server) -> Facts:
     task, terms = job.task, job.terms
-    used = {call.tool.partition(".")[0] for call in transcript.calls if call.passed_on}
-    servers = [server for server in servers_of(task.document) if server.name in used or not used]
     wall, call = terms.agent.wall, terms.patience.call
-    spec = specify(task, alias=job.alias, wall=wall, servers=servers, script=(), call_seconds=call)
-    scene = Scene(job.box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
+    spec = specify(task, alias=job.alias, wall=wall, servers=[server], script=(), call_seconds=call)
+    scene = Scene(job.box, spec, [server], seed(task.document), terms.world, terms.patience, Meter(terms.clock))
     facts = Facts(Stage.NOTHING)
-    with job.turns.alone(), scene:
+    with scene:
         try:
             gateway = scene.open().gateway
             deadline = terms.clock() + terms.patience.ready

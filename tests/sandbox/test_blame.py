@@ -28,6 +28,7 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.errors import Lost, Malformed
 from sandbox.gateway import FORK_SERVER
+from sandbox.memory_box import MemoryBox
 from sandbox.outcome import TaskRun
 from sandbox.run import Terms, run_set
 from sandbox.runner import runner
@@ -86,6 +87,26 @@ def test_a_world_that_dies_of_a_call_is_a_fail():
         return ""
 
     assert told(played(Hands.look, sqlite__read_query=dying)) == (["unclear: world-died"], False)
+
+
+def test_who_wakes_more_servers_than_a_world_bears_has_broken_it(monkeypatch):
+    """A world's memory bears no ten servers at once, and not when an agent is away either."""
+    real, worlds = MemoryBox.world, []
+
+    def world(box, servers, state, limits):
+        worlds.append({server.name for server in servers})
+        if len(worlds) > 1 and len(servers) > 1:
+            raise Lost("its memory came to an end")
+        return real(box, servers, state, limits)
+
+    def story(hands):
+        hands.write()
+        hands.look()
+
+    monkeypatch.setattr(MemoryBox, "world", world)
+    outcome = played(story, sqlite__read_query=eating)
+    assert told(outcome) == (["unclear: server-lost"], False)
+    assert worlds[1:] == [{"filesystem"}, {"sqlite"}]
 
 
 def test_a_call_that_breaks_a_server_after_all_is_done_costs_nothing():
