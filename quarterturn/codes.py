@@ -30,7 +30,7 @@ CODES: Mapping[str, Code] = {
     "refused": Code(ours=False, hint="It may not be run: see what an image or an endpoint must not do."),
     "not-now": Code(ours=True, hint="Nothing was live to run it on: submit it again after the turn."),
     "turn": Code(ours=True, hint="The month turned before it was served a task: submit it again."),
-    "machine": Code(ours=True, hint="Our machine could not run it; what is unserved when the month turns is failed."),
+    "machine": Code(ours=True, hint="Our machine could not run it. Tell us its id before the month turns."),
     "interrupted": Code(ours=True, hint="It was cut short several times. Tell us its id before the month turns."),
     "mistake": Code(ours=True, hint="A mistake of ours ended it. Tell us its id before the month turns."),
 }

@@ -156,7 +156,8 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
     """Run the live set: the wall is checked first, and nothing but figures comes back, as `quarterturn.told` has them.
 
     Raises:
-        NotAllowed: nothing is live, or a turn is under way; or a worker goes on with the run that is to be resumed.
+        NotAllowed: nothing is live, or a turn is under way; or the run that is to be resumed has ended, or is one that
+            workers go on with.
         NotFound, Locked: the model is none of the settings, or its key was never entered.
         Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the same.
     """
@@ -199,7 +200,11 @@ def _theirs(house: House, hold: Hold) -> Iterator[None]:
 
 
 def _require_free(house: House, number: int) -> None:
-    """Refuse to take a run away from the workers, who would lose what they are playing of it."""
+    """Refuse a run that has ended, and to take one from the workers, who would lose what they are playing of it."""
+    if (record := house.runs.get(number)).state in ENDED:
+        raise NotAllowed(
+            f"run {number} has ended ({record.state}): nothing of it is left to play; a new run leaves --resume out"
+        )
     for one in house.submissions.unfinished():
         if one.run == number:
             raise NotAllowed(
@@ -292,7 +297,7 @@ def _stopped(house: House, run: OpenRun, hold: Hold, code: str | None, out: Prog
     if not hold.again:
         out.say(
             f"Run {number} stays open. Play what was not served yet with the same command and --resume {number}; "
-            "what is left when the month turns is failed."
+            "what is left when the month turns counts as failed."
         )
 
 

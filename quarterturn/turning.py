@@ -74,7 +74,7 @@ def coming(house: House) -> Coming:
         return Coming(month, due, begun=True, notes=tuple(_unapproved(house, month)))
     states = (RunState.QUEUED, RunState.RUNNING)
     running = sum(len(house.runs.list(month=str(month), state=state)) for state in states)
-    notes = (f"{running} runs are open; the turn ends what then still is, and refunds it.",) if running else ()
+    notes = (f"{running} runs are open; what they have not finished by the turn counts as failed.",) if running else ()
     lacks = tuple(_lacking(house, month))
     return Coming(month, due, begun=False, lacks=lacks, notes=(*notes, *_unapproved(house, month)))
 

@@ -29,8 +29,8 @@ MEANINGS = {
     "theirs": "A fail.",
     "unclear": "Nobody can say. A fail, and counted.",
     "check": "Each server that the agent called is woken in a fresh world of its own and frozen, without any call and "
-    "while no agent of the run is at work. Where that breaks, or does not end in time, the machinery is broken: *ours*. "
-    "Else it is *unclear*.",
+    "while no agent of the run is at work. Where that breaks, or does not end in time, the machinery is broken: "
+    "*ours*. Else it is *unclear*.",
     None: "The machinery held. The predicate's word counts.",
 }
 
@@ -47,6 +47,9 @@ served yet. When the month turns, or its owner takes it back, the run is closed 
 TAIL = f"""
 - **Served again** means: as far as the {RETRIES} servings of the run go; then it is a fail.
 - **Unknown** counts as failed in every figure and in both ends of its interval; a run with an unknown is not ranked.
+- A worker that cannot write down why it stopped, because the database stays away, counts as one that died.
+- Where what was submitted is gone, or is another by now, when a run is gone on with, that is its owner's affair: a cause
+  of the closed list that stopped the run before counts no more.
 - A party's first run of a track and month that was served a task is the one that counts, however it ends. Another one
   can be named to come first until one has begun.
 - A submission is refunded only where its run was served nothing.

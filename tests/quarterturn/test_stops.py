@@ -339,6 +339,14 @@ def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
         running.private(house, chosen, jobs.Silent(), Hold(1))
 
 
+def test_a_run_that_has_ended_is_not_resumed(house, played):
+    box, agent = played()
+    running.play(house, agent, box, jobs.Silent())
+    chosen = Choice(image="ada/agent:1", agent=None, submitter="ada", box=None)
+    with pytest.raises(NotTaken, match=r"run 1 has ended \(done\)"):
+        running.private(house, chosen, jobs.Silent(), Hold(1))
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
