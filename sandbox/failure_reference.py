@@ -48,8 +48,8 @@ TAIL = f"""
 - **Served again** means: as far as the {RETRIES} servings of the run go; then it is a fail.
 - **Unknown** counts as failed in every figure and in both ends of its interval; a run with an unknown is not ranked.
 - A worker that cannot write down why it stopped, because the database stays away, counts as one that died.
-- Where what was submitted is gone, or is another by now, when a run is gone on with, that is its owner's affair: a cause
-  of the closed list that stopped the run before counts no more.
+- Where what was submitted is gone, or is another by now, when a run is gone on with, that is its owner's affair: a
+  cause of the closed list that stopped the run before counts no more.
 - A party's first run of a track and month that was served a task is the one that counts, however it ends. Another one
   can be named to come first until one has begun.
 - A submission is refunded only where its run was served nothing.
