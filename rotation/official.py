@@ -181,8 +181,8 @@ class Official:
         same = (submission.digest, submission.submitter, box.name, track_of(submission, box, upstream).name)
         if (record.submission, record.submitter, record.box, record.track) != same:
             raise Refused(
-                f"run {number} was opened for another submission, box or track: give what it was begun with, or leave "
-                "it to the turn"
+                f"run {number} was opened for another submitter, submission, box or track: give what it was begun with "
+                "or leave it to the turn"
             )
         self._books.ledger.publish()  # the worker may have died before it could
         withdrawal.settle(self._books)

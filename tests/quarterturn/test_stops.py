@@ -350,8 +350,8 @@ def test_a_run_that_has_ended_is_not_resumed(house, played):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"submitter": "bob"}, "for another submission"),
-        ({"digest": "sha256:" + "0" * 64}, "for another submission"),
+        ({"submitter": "bob"}, "for another submitter, submission"),
+        ({"digest": "sha256:" + "0" * 64}, "for another submitter, submission"),
     ],
 )
 def test_a_run_is_not_resumed_with_anything_else(house, played, changes, sentence):
@@ -366,5 +366,5 @@ def test_a_run_is_not_resumed_in_another_track(house, played):
     box, agent = played()
     box.official, agent = True, replace(agent, kind="image")
     house.official.open(agent, box)
-    with pytest.raises(NotServed, match="another submission, box or track"):
+    with pytest.raises(NotServed, match="another submitter, submission, box or track"):
         house.official.resume(1, agent, box, "some-model")
