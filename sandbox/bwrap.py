@@ -12,12 +12,12 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sandbox import cgroup, policy, seccomp
 from sandbox.box import Limits
+from sandbox.copies import LINKED, Copy
 from sandbox.errors import Unavailable
 
 NEEDED = ("--args", "--as-pid-1", "--json-status-fd", "--perms", "--remount-ro", "--seccomp", "--size")
@@ -41,27 +41,21 @@ def tool(name: str) -> str:
     return found
 
 
-def python() -> str:
-    """The interpreter that places use: the one that our own environment is based on."""
-    programs = Path(sys.base_prefix).resolve() / "bin"
-    exact = programs / f"python{sys.version_info.major}.{sys.version_info.minor}"  # another one may be called python3
-    return str(exact if exact.exists() else programs / "python3")
-
-
 class Walls:
     """The arguments of one bwrap, and the descriptors that they name.
 
-    Every place has: namespaces of its own, the host's programs read-only, a small /etc that is not the host's, nothing
-    to write but a /tmp of a size, and the system-call filter.
+    Every place has: namespaces of its own, a copy of the programs that it needs, read-only, a small /etc that is not the
+    host's, nothing to write but a /tmp of a size, and the system-call filter.
 
     Args:
+        programs: the copy that its class of runs reads; the host's own files are in no place.
         uid: who the place runs as.
         tmpfs: the size of /tmp in bytes.
         network: whether the place gets an empty network of its own (else that of whoever starts bwrap).
     """
 
-    def __init__(self, *, uid: int, tmpfs: int, network: bool) -> None:
-        self.uid = uid
+    def __init__(self, programs: Copy, *, uid: int, tmpfs: int, network: bool) -> None:
+        self.programs, self.uid = programs, uid
         self.words: list[str] = []
         self.descriptors: list[int] = []
         self._namespaces(network=network)
@@ -70,7 +64,7 @@ class Walls:
         for name, content in policy.ETC.items():
             self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), f"/etc/{name}")
         for name in ("ld.so.cache", "alternatives"):
-            self.add("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+            self.add("--ro-bind-try", self.programs.at(f"/etc/{name}"), f"/etc/{name}")
         self.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place
         self.add("--seccomp", self.data(seccomp.program()))
@@ -130,16 +124,11 @@ class Walls:
             self.add("--unshare-user", "--uid", self.uid, "--gid", self.uid)
 
     def _programs(self) -> None:
-        self.add("--ro-bind", "/usr", "/usr")
-        for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-            place = Path("/") / name
+        for root in self.programs.roots:
+            self.bind(self.programs.at(root), root)
+        for place in (Path("/") / name for name in LINKED):
             if place.is_symlink():
                 self.add("--symlink", place.readlink(), place)
-            elif place.is_dir():
-                self.add("--ro-bind", place, place)
-        base = Path(sys.base_prefix).resolve()
-        if not base.is_relative_to("/usr"):
-            self.bind(base, base)
 
     def _limited(self, program: Sequence[str], limits: Limits, *, grouped: bool) -> list[str]:
         """Put before a program what runs inside first: the change of user (as root), and the rlimits."""

@@ -24,8 +24,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox import bwrap, policy, seccomp
+from sandbox import policy, seccomp
 from sandbox.box import Box
+from sandbox.copies import interpreter
 from sandbox.errors import Lost
 from sandbox.selfcheck import apart, wire
 from sandbox.selfcheck.catalogue import ROWS, Setting, Without
@@ -126,7 +127,7 @@ def _said(other: Lowered, made: Any, sockets: Path, *, wire_it: bool) -> dict[st
 def _outside(_: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
     """Make controls outside of any box, in namespaces of their own: no box can be had without these walls."""
     words = ["unshare", "--net", "--ipc", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "--"]
-    words += [bwrap.python(), "-m", "sandbox.probes", *wanted]
+    words += [interpreter(), "-m", "sandbox.probes", *wanted]
     environment = {**GOALS, "PROBE_CONTROL": document(wanted), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
     with _copied() as folder:
         environment["PYTHONPATH"] = str(folder.parents[1])

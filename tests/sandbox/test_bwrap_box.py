@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import bwrap
 from sandbox.box import Limits, Program
 from sandbox.bwrap_box import BwrapBox
+from sandbox.copies import interpreter
 from sandbox.errors import Refused, Unavailable
 from sandbox.servers import SERVERS
 from sandbox.servers.server import Server
@@ -105,7 +105,7 @@ def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
         kinds = ("net", "pid", "mnt", "ipc", "uts")
         spaces = {
             name: {kind: (Path(f"/proc/{pids[program]}/ns") / kind).readlink() for kind in kinds}
-            for name, program in (("relay", Path(bwrap.python()).name), ("agent", "sleep"))
+            for name, program in (("relay", Path(interpreter()).name), ("agent", "sleep"))
         }
         shared = {kind for kind in spaces["relay"] if spaces["relay"][kind] == spaces["agent"][kind]}
         assert shared == {"net"}
