@@ -44,7 +44,7 @@ def tool(name: str) -> str:
 class Walls:
     """The arguments of one bwrap, and the descriptors that they name.
 
-    Every place has: namespaces of its own, a copy of the programs that it needs, read-only, a small /etc that is not the
+    Every place has: namespaces of its own, a read-only copy of the programs that it needs, a small /etc that is not the
     host's, nothing to write but a /tmp of a size, and the system-call filter.
 
     Args:

@@ -268,8 +268,8 @@ class BwrapBox:
         programs = self._copy("world")
         walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
         walls.tmpfs(DATA, limits.tmpfs)
-        for place in (PROGRAMS, OURS, f"{FORGE}/sandbox/forge", INIT):
-            walls.bind(programs.at(place), place)
+        for path in (PROGRAMS, OURS, f"{FORGE}/sandbox/forge", INIT):
+            walls.bind(programs.at(path), path)
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)
         command = walls.command([interpreter(), "-I", "-S", INIT], limits, group)

@@ -37,89 +37,15 @@ from sandbox.errors import Unavailable
 
 WHERE = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")  # programs are looked up here
 LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")  # on most hosts links into /usr
-BASICS = [
-    "[",
-    "awk",
-    "base64",
-    "basename",
-    "bash",
-    "cat",
-    "chmod",
-    "cmp",
-    "comm",
-    "cp",
-    "cut",
-    "dash",
-    "date",
-    "dd",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "env",
-    "expr",
-    "false",
-    "fgrep",
-    "find",
-    "gawk",
-    "grep",
-    "gunzip",
-    "gzip",
-    "head",
-    "hostname",
-    "id",
-    "join",
-    "kill",
-    "ln",
-    "ls",
-    "mawk",
-    "md5sum",
-    "mkdir",
-    "mkfifo",
-    "mktemp",
-    "mv",
-    "nice",
-    "nl",
-    "nohup",
-    "nproc",
-    "od",
-    "paste",
-    "prlimit",
-    "printenv",
-    "printf",
-    "ps",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rm",
-    "rmdir",
-    "sed",
-    "seq",
-    "setpriv",
-    "sh",
-    "sha256sum",
-    "sleep",
-    "sort",
-    "split",
-    "stat",
-    "tail",
-    "tar",
-    "tee",
-    "test",
-    "timeout",
-    "touch",
-    "tr",
-    "true",
-    "uname",
-    "uniq",
-    "wc",
-    "which",
-    "xargs",
-    "yes",
-    "zcat",
-]
+BASICS = (
+    "[", "awk", "base64", "basename", "bash", "cat", "chmod", "cmp", "comm", "cp", "cut", "dash", "date", "dd",
+    "df", "diff", "dirname", "du", "echo", "egrep", "env", "expr", "false", "fgrep", "find", "gawk", "grep",
+    "gunzip", "gzip", "head", "hostname", "id", "join", "kill", "ln", "ls", "mawk", "md5sum", "mkdir", "mkfifo",
+    "mktemp", "mv", "nice", "nl", "nohup", "nproc", "od", "paste", "prlimit", "printenv", "printf", "ps", "pwd",
+    "readlink", "realpath", "rm", "rmdir", "sed", "seq", "setpriv", "sh", "sha256sum", "sleep", "sort", "split",
+    "stat", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true", "uname", "uniq", "wc", "which", "xargs",
+    "yes", "zcat",
+)  # fmt: skip
 SHARED = ("/etc/alternatives", "/etc/ld.so.cache", "/usr/lib/locale/C.utf8", "/usr/share/zoneinfo")
 NOT_STANDARD = ("site-packages", "dist-packages", "test", "idlelib", "turtledemo", "ensurepip", "config-*")  # of Python
 NOT_NEEDED = ("llvmjit.so", "bitcode")  # PostgreSQL's compiler, which takes LLVM with it
@@ -195,7 +121,7 @@ class Copy:
         roots += [f"/{name}" for name in LINKED if (self.folder / name).is_dir()]
         for place, source, *_ in self.entries:
             if place == source and not place.startswith("/etc/") and not _under(place, roots):
-                roots.append(os.path.dirname(place))
+                roots.append(str(Path(place).parent))
         return roots
 
 
@@ -321,7 +247,7 @@ def _entry(place: str, source: Path) -> Entry | None:
     if stat.S_ISLNK(status.st_mode):
         return place, str(source), "link", 0, 0, str(source.readlink())
     if stat.S_ISDIR(status.st_mode):
-        names = "/".join(sorted(name for name in os.listdir(source) if name != COMPILED))
+        names = "/".join(sorted(path.name for path in source.iterdir() if path.name != COMPILED))
         return place, str(source), "folder", 0, 0, hashlib.sha256(os.fsencode(names)).hexdigest()
     if stat.S_ISREG(status.st_mode):
         return place, str(source), "file", status.st_size, status.st_mtime_ns, ""
@@ -364,7 +290,7 @@ class _Gathered:
             below = os.path.relpath(folder, source)
             at = place if below == "." else f"{place}/{below}"
             self.sources[at] = Path(folder)
-            links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+            links = [name for name in folders if Path(folder, name).is_symlink()]
             for name in (*sorted(set(files) - set(NOT_NEEDED)), *links):
                 self.sources[f"{at}/{name}"] = Path(folder) / name
 
@@ -386,9 +312,9 @@ def _needed(programs: Sequence[str]) -> Iterator[Path]:
     )
     for line in said.stdout.splitlines():
         words = line.split()
-        path = words[2] if words[1:2] == ["=>"] and len(words) > 2 else words[0] if line[:1] == "\t" and words else ""
-        if path.startswith("/"):
-            yield Path(path)
+        found = words[2:3] if words[1:2] == ["=>"] else words[:1] if line.startswith("\t") else []
+        if found and found[0].startswith("/"):
+            yield Path(found[0])
 
 
 def _is_program(path: Path) -> bool:

@@ -5,7 +5,7 @@
     open        everything else: dev sets and checks tell all, a model's upstream and a hosted endpoint read the task
 
 Runs of two classes never take place on one machine at the same time (`sandbox.machine`), and what they read there are
-separate copies (`sandbox.copies`, `sandbox.docker.twins`). Machines of their own are better: a worker of one class
+separate copies (`sandbox.copies`, `sandbox.docker.copies`). Machines of their own are better: a worker of one class
 (`quarterturn worker --only`) never plays the other. Pure.
 """
 

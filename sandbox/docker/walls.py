@@ -18,7 +18,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sandbox import policy
@@ -62,11 +62,11 @@ class Walled:
     def document(self, runtime: str | None = None) -> dict[str, Any]:
         """Give the whole of it; `runtime` is another OCI runtime that the engine knows."""
         config: dict[str, Any] = {
-            "Image": self.image.id,
+            "Image": self.image.files or self.image.id,
             "Entrypoint": [LOCK, FILTER, "--"],
             "Cmd": list(self.words),
             "User": f"{self.uid}:{self.uid}",
-            "Env": [f"{name}={value}" for name, value in self.environment.items()],
+            "Env": self._variables(),
             "Healthcheck": {"Test": ["NONE"]},
             "Labels": {RUN_LABEL: secrets.token_hex(8), RUNNER_LABEL: runner()},
             "AttachStdin": self.stdin,
@@ -78,7 +78,13 @@ class Walled:
         }
         if self.network == ALONE:
             config |= {"NetworkDisabled": True, "Hostname": "agent"}
-        return config | ({"WorkingDir": self.folder} if self.folder else {})
+        folder = self.folder or self.image.folder
+        return config | ({"WorkingDir": str(PurePosixPath("/", folder))} if folder else {})
+
+    def _variables(self) -> list[str]:
+        """Give the image's variables and ours over them: a copy of an image has none."""
+        own = dict(line.partition("=")[::2] for line in self.image.environment if line.partition("=")[0])
+        return [f"{name}={value}" for name, value in (own | dict(self.environment)).items()]
 
     def _host(self, runtime: str | None) -> dict[str, Any]:
         limits, caps = self.limits, policy.rlimits(self.limits)

@@ -77,16 +77,15 @@ def lowered(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Lowered |
 def host_programs(walls: Walls) -> None:
     """Lay the host's own programs into a place, as they lie there, and what else is in its folders."""
     base = Path(sys.base_prefix).resolve()
-    places = ["/usr", *(f"/{name}" for name in LINKED if Path("/", name).is_dir() and not Path("/", name).is_symlink())]
-    for place in (*places, *([] if base.is_relative_to("/usr") else [base])):
-        walls.bind(Path(place), place)
-    for place in (Path("/", name) for name in LINKED):
+    for place in (Path("/usr"), *([] if base.is_relative_to("/usr") else [base]), *(Path("/", one) for one in LINKED)):
         if place.is_symlink():
             walls.add("--symlink", place.readlink(), place)
+        elif place.is_dir():
+            walls.bind(place, place)
 
 
 class OpenWalls(Walls):
-    """A bwrap that keeps some capabilities and its user, loads no filter, leaves its root writable, and sees the host."""
+    """A bwrap with some capabilities, its own user, no filter, a root that can be written, and the host's programs."""
 
     def add(self, *words: str | Path | int) -> None:
         """Append words, but for the filter and what makes things read-only in the end."""
