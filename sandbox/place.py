@@ -2,7 +2,8 @@
 
 A process of its own between the runner and two bubblewraps. The order is the safety property:
 
-1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace);
+1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace); its
+   own address is random, and it has no IPv6 (`random_address`);
 2. start the relay in it and wait until it says that its port listens, so that nobody else can have that port;
 3. start the agent's walls, which share that loopback with the relay and nothing more; a shell in them waits for a word
    before it becomes the agent, and gives up where its standard input ends without one;
@@ -35,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8913, 0x8914, 0x8916, 1
 READY, GO = b"ready\n", b"go\n"
 
 
@@ -54,10 +55,24 @@ def network() -> None:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    with contextlib.suppress(OSError):  # a kernel without IPv6
+        Path("/proc/sys/net/ipv6/conf/lo/disable_ipv6").write_text("1")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        own = struct.pack("16sHH4s16x", b"lo", socket.AF_INET, 0, random_address())
+        fcntl.ioctl(control, SIOCSIFADDR, own[:40])
         request = struct.pack("16sh22x", b"lo", 0)
         flags = struct.unpack_from("16xh", fcntl.ioctl(control, SIOCGIFFLAGS, request))[0]
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | IFF_UP))
+
+
+def random_address() -> bytes:
+    """Give a random address of 127.0.0.0/8, from which whoever names none connects; all of them are the loopback.
+
+    The kernel counts connections by their two addresses and the port, for all namespaces together, and gives ports by
+    these counts: between the same two addresses, a later run would read from its ports how often an earlier one
+    connected.
+    """
+    return b"\x7f" + os.urandom(2) + bytes([2 + os.urandom(1)[0] % 252])
 
 
 class Part:
