@@ -94,9 +94,10 @@ class Bells:
         with transaction(self._house.engine) as session:
             session.connection().execute(_LEFT)
             rung = set(session.connection().execute(_TODO).scalars())
-            for number, place in self._house.queue.claimable(session)[:AT_ONCE]:
-                if str(number) not in rung:
-                    _ring(session, number, place, self._house.queue.class_of(session, number))
+            for own in QUEUES:
+                for number, place in self._house.queue.claimable(session, own)[:AT_ONCE]:
+                    if str(number) not in rung:
+                        _ring(session, number, place, own)
         self._stopping.wait(REAP)
 
     def _listen(self) -> None:
