@@ -92,7 +92,6 @@ def queues(house) -> dict[int, str]:
 
 def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_way(house):
     house.settings = house.settings.model_copy(update={"service": Service(at_once=1, images=("",))})
-    del house.queue
     wishes = (WISH, Wish("private", image="agent:1"), Wish("private", image="agent:1", model="anthropic"))
     enqueue = Bells(house).enqueue
     numbers = [house.submissions.take("ada", one, month="2026-12", enqueue=enqueue)[0].number for one in wishes]
