@@ -39,6 +39,8 @@ MACHINES = tuple(AUDIT_ARCH)
 NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+SO_COOKIE, SO_NETNS_COOKIE = 57, 71  # counters of the whole machine, as the inode numbers of pidfds are
+IP_BIND_ADDRESS_NO_PORT = 24  # with it a program connects from an address that others know (`sandbox.place`)
 PERSONALITIES = (0x0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)  # as Docker's default profile
 
 
@@ -86,6 +88,7 @@ NUMBERS: dict[str, Numbers] = {
     "fspick": (433, 433),
     "get_kernel_syms": (177, None),
     "get_mempolicy": (239, 236),
+    "getsockopt": (55, 209),
     "init_module": (175, 105),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
@@ -115,6 +118,7 @@ NUMBERS: dict[str, Numbers] = {
     "perf_event_open": (298, 241),
     "personality": (135, 92),
     "pidfd_getfd": (438, 438),
+    "pidfd_open": (434, 434),
     "pivot_root": (155, 41),
     "process_madvise": (440, 440),
     "process_vm_readv": (310, 270),
@@ -128,6 +132,7 @@ NUMBERS: dict[str, Numbers] = {
     "set_mempolicy": (238, 237),
     "set_mempolicy_home_node": (450, 450),
     "setns": (308, 268),
+    "setsockopt": (54, 208),
     "settimeofday": (164, 170),
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -151,6 +156,9 @@ CONDITIONS = (
     Rule("clone3", error=errno.ENOSYS),
     Rule("personality", "unless", 0, PERSONALITIES),
     Rule("ioctl", "if", 1, (TIOCSTI, TIOCLINUX)),
+    Rule("getsockopt", "if", 2, (SO_COOKIE, SO_NETNS_COOKIE)),
+    Rule("setsockopt", "if", 2, (IP_BIND_ADDRESS_NO_PORT,)),
+    Rule("pidfd_open", error=errno.ENOSYS),
 )
 _CONDITIONAL = {rule.call for rule in CONDITIONS}
 RULES: tuple[Rule, ...] = (*CONDITIONS, *(Rule(name) for name in NUMBERS if name not in _CONDITIONAL))

@@ -90,7 +90,7 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
 
 
 SECONDS = 120  # of a run's processor time for one task
-PIPES, COOKIES, FORKS = 175_520, 118_220, 1_571  # a second, made by one agent in the bwrap box on two cores
+PIPES = 175_520  # a second, made by one agent in the bwrap box on two cores
 LEFT = 200 * (64 << 20)  # bytes that the worlds of a run may leave behind, which are sealed and kept for a while
 
 
@@ -132,12 +132,12 @@ def shared() -> list[Shared]:
         Shared("both at once: processor, caches, memory pressure", "the classes take turns (`sandbox.machine`)"),
         Shared(
             "port numbers, given by counts of connections between two addresses",
-            "each place connects from a random address of 127.0.0.0/8, and has no IPv6",
+            "each place connects from a random address of 127.0.0.0/8, has no IPv6, and may name no other",
             docker=False,
         ),
+        Shared("socket cookies, inode numbers of pidfds", "the filter refuses `SO_COOKIE` and `pidfd_open`"),
+        Shared("free memory, load, counters of the kernel", "the filter refuses `sysinfo`, and `/proc` is masked"),
         Shared("inode numbers of pipes and sockets", "time alone: one counter for all", PIPES * SECONDS, 1_000),
-        Shared("socket cookies (`SO_COOKIE`)", "time alone: one counter for all", COOKIES * SECONDS),
-        Shared("inode numbers of pidfds", "time alone: one counter for all", FORKS * SECONDS, 7),
         Shared("free space of the disk (`statfs`)", "caps on what a world leaves behind", LEFT, 1 << 20),
     ]
 

@@ -86,9 +86,39 @@ def test_the_kernels_count_of_connections_is_between_addresses_that_no_other_run
     assert sum(again) <= 2
 
 
-def looked():
+COUNT = textwrap.dedent("""
+    import errno, json, os, socket
+    def refused(do):
+        try:
+            do()
+        except OSError as error:
+            return errno.errorcode[error.errno]
+        return "got through"
+    caller = socket.socket()
+    print(json.dumps({
+        "cookie": refused(lambda: caller.getsockopt(socket.SOL_SOCKET, 57, 8)),
+        "cookie of the network": refused(lambda: caller.getsockopt(socket.SOL_SOCKET, 71, 8)),
+        "address without a port": refused(lambda: caller.setsockopt(socket.SOL_IP, 24, 1)),
+        "pidfd": refused(lambda: os.pidfd_open(os.getpid())),
+        "ordinary": refused(lambda: caller.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)),
+        "error": refused(lambda: caller.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)),
+    }))
+""")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("box", [BOXES[0], pytest.param(DockerBox, marks=pytest.mark.engine)])
+def test_counters_of_the_whole_machine_are_refused_and_ordinary_options_are_not(box):
+    said = looked(COUNT, box())
+    through = {name for name, ending in said.items() if ending == "got through"}
+    assert through == {"ordinary", "error"}
+    assert {said["cookie"], said["cookie of the network"], said["address without a port"]} == {"EPERM"}
+
+
+def looked(code=LOOK, box=None):
     with answering() as (sockets, _):
-        agent = BwrapBox().place(Program(command=("python3", "-I", "-c", LOOK)), sockets, Limits()).start()
+        program = Program(command=("python3", "-I", "-c", code))
+        agent = (box or BwrapBox()).place(program, sockets, Limits()).start()
         agent.wait(60)
         agent.kill()
     return json.loads(agent.output())
