@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sandbox import cgroup, policy, seccomp
+from sandbox import cgroup, filters, policy
 from sandbox.box import Limits
 from sandbox.errors import Unavailable
 
@@ -73,7 +73,7 @@ class Walls:
             self.add("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
         self.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place
-        self.add("--seccomp", self.data(seccomp.program()))
+        self.add("--seccomp", self.data(filters.filter_of(policy.KINDS[uid])))
 
     def add(self, *words: str | Path | int) -> None:
         """Append words."""

@@ -1,10 +1,10 @@
 """The walls that agent, relay and world have in common, as the document that an engine makes a container from.
 
 Each is read-only, has a tmpfs of a size, no capability, no new privileges, a user of its own, and caps on memory (with
-no swap beside it), processes and CPU. The engine's default system-call profile stays in force and `sandbox.seccomp` is
-stacked on it: `lock`, laid over the image, loads the filter and becomes the program. What a container prints goes to
-no log of the engine. Volumes that an image declares become tmpfs, since an engine's volume has no size. Labels of
-images, their health checks and exit codes mean nothing.
+no swap beside it), processes and CPU. The engine's default system-call profile stays in force and one of ours
+(`sandbox.filters`) is stacked on it: `lock`, laid over the image, loads the filter and becomes the program. What a
+container prints goes to no log of the engine. Volumes that an image declares become tmpfs, since an engine's volume has
+no size. Labels of images, their health checks and exit codes mean nothing.
 
 The engine sets up no network (`NetworkDisabled`): what is left is the kernel's own empty network namespace, with a
 loopback and nothing else, and neither a resolver's address nor a host's name is written into the container. It is also
@@ -26,7 +26,7 @@ from sandbox.box import Limits
 from sandbox.docker.images import Image
 from sandbox.runner import runner
 
-LOCK, FILTER = "/.lock", "/.filter"
+LOCK, FILTERS = "/.lock", "/.filters"
 RUN_LABEL, RUNNER_LABEL = "quarterturn.run", "quarterturn.runner"
 ALONE = "none"
 
@@ -63,7 +63,7 @@ class Walled:
         """Give the whole of it; `runtime` is another OCI runtime that the engine knows."""
         config: dict[str, Any] = {
             "Image": self.image.id,
-            "Entrypoint": [LOCK, FILTER, "--"],
+            "Entrypoint": [LOCK, f"{FILTERS}/{policy.KINDS[self.uid]}", "--"],
             "Cmd": list(self.words),
             "User": f"{self.uid}:{self.uid}",
             "Env": [f"{name}={value}" for name, value in self.environment.items()],

@@ -14,8 +14,8 @@ from sandbox.box import Limits, Program
 from sandbox.docker.walls import RUNNER_LABEL
 from sandbox.docker_box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
+from sandbox.filters import filter_of
 from sandbox.runner import runner, runner_lives
-from sandbox.seccomp import program
 from sandbox.servers.server import Server
 from verifiers.views import DIRECTORY, Tree
 
@@ -348,8 +348,8 @@ def lock(box, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lock")
     (folder / "lock").write_bytes(box.file_of(RELAY_IMAGE, "/lock"))
     (folder / "lock").chmod(0o755)
-    (folder / "filter").write_bytes(program())
-    (folder / "cut").write_bytes(program()[:-3])
+    (folder / "filter").write_bytes(filter_of("agent"))
+    (folder / "cut").write_bytes(filter_of("agent")[:-3])
     (folder / "wrong").write_bytes(bytes(64))
     (folder / "empty").write_bytes(b"")
 
