@@ -19,6 +19,7 @@ from pathlib import Path
 from sandbox import cgroup, filters, policy
 from sandbox.box import Limits
 from sandbox.errors import Unavailable
+from sandbox.masks import masks
 
 NEEDED = ("--args", "--as-pid-1", "--json-status-fd", "--perms", "--remount-ro", "--seccomp", "--size")
 TOOLS = ("bwrap", "setpriv", "prlimit")  # the last two are in util-linux
@@ -51,8 +52,8 @@ def python() -> str:
 class Walls:
     """The arguments of one bwrap, and the descriptors that they name.
 
-    Every place has: namespaces of its own, the host's programs read-only, a small /etc that is not the host's, nothing
-    to write but a /tmp of a size, and the system-call filter.
+    Every place has: namespaces of its own, the host's programs read-only, a small /etc that is not the host's, of /proc
+    its own processes, nothing to write but a /tmp of a size, and the system-call filter.
 
     Args:
         uid: who the place runs as.
@@ -71,7 +72,7 @@ class Walls:
             self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), f"/etc/{name}")
         for name in ("ld.so.cache", "alternatives"):
             self.add("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-        self.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
+        self.add("--proc", "/proc", "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place
         self.add("--seccomp", self.data(filters.filter_of(policy.KINDS[uid])))
 
@@ -109,6 +110,7 @@ class Walls:
 
     def command(self, program: Sequence[str], limits: Limits, group: cgroup.Group | None) -> list[str]:
         """Close the walls, and give what to execute with `descriptors` passed on."""
+        self._mask(limits.memory)
         self.add("--remount-ro", "/", "--remount-ro", "/dev")  # bwrap leaves these writable, and without a size
         words = "".join(f"{word}\0" for word in self.words).encode()
         bwrap = [tool("bwrap"), "--json-status-fd", STATUS, "--args", str(self.data(words)), "--"]
@@ -128,6 +130,16 @@ class Walls:
             self.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
         else:
             self.add("--unshare-user", "--uid", self.uid, "--gid", self.uid)
+
+    def _mask(self, memory: int) -> None:
+        """Cover all of /proc but the place's own processes."""
+        covered = masks(memory)
+        for path in covered.files:
+            self.add("--ro-bind", "/dev/null", path)  # without devices, so that not even nothing can be read
+        for path in covered.folders:
+            self.add("--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
+        for path, content in covered.stand_ins.items():
+            self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), path)
 
     def _programs(self) -> None:
         self.add("--ro-bind", "/usr", "/usr")

@@ -2,7 +2,8 @@
 
 A process of its own between the runner and two bubblewraps. The order is the safety property:
 
-1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace);
+1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace), in
+   which nobody but root reads what the kernel counts for the whole machine;
 2. start the relay in it and wait until it says that its port listens, so that nobody else can have that port;
 3. start the agent's walls, which share that loopback with the relay and nothing more; a shell in them waits for a word
    before it becomes the agent, and gives up where its standard input ends without one;
@@ -37,6 +38,11 @@ from typing import Any
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 READY, GO = b"ready\n", b"go\n"
+OF_A_NETWORK = (
+    *("arp", "dev", "fib_trie", "if_inet6", "icmp", "icmp6", "igmp", "igmp6", "ipv6_route"),
+    *("packet", "raw", "raw6", "route", "tcp", "tcp6", "udp", "udp6", "unix"),
+)
+"""Files in /proc/net that say nothing but what is in one network namespace; others count for the whole machine."""
 
 
 class Failed(Exception):
@@ -58,6 +64,19 @@ def network() -> None:
         request = struct.pack("16sh22x", b"lo", 0)
         flags = struct.unpack_from("16xh", fcntl.ioctl(control, SIOCGIFFLAGS, request))[0]
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | IFF_UP))
+    if user == 0:
+        close_counters()
+
+
+def close_counters() -> None:
+    """Take the right to read counters of the whole machine from everybody else in this network namespace.
+
+    The kernel's files of a network have modes of their own in each namespace, and belong to root. An ordinary user may
+    not change them.
+    """
+    for folder, _, names in os.walk("/proc/thread-self/net"):
+        for path in (Path(folder, name) for name in names if name not in OF_A_NETWORK):
+            path.chmod(0o400)
 
 
 class Part:

@@ -6,6 +6,8 @@ no swap beside it), processes and CPU. The engine's default system-call profile 
 container prints goes to no log of the engine. Volumes that an image declares become tmpfs, since an engine's volume has
 no size. Labels of images, their health checks and exit codes mean nothing.
 
+Of /proc it has its own processes and a few files that never change, of /sys nothing (`sandbox.masks`).
+
 The engine sets up no network (`NetworkDisabled`): what is left is the kernel's own empty network namespace, with a
 loopback and nothing else, and neither a resolver's address nor a host's name is written into the container. It is also
 what makes a start cheap. `none` stands beside it for an engine that does not know the first.
@@ -24,6 +26,7 @@ from typing import Any
 from sandbox import policy
 from sandbox.box import Limits
 from sandbox.docker.images import Image
+from sandbox.masks import masks
 from sandbox.runner import runner
 
 LOCK, FILTERS = "/.lock", "/.filters"
@@ -81,7 +84,7 @@ class Walled:
         return config | ({"WorkingDir": self.folder} if self.folder else {})
 
     def _host(self, runtime: str | None) -> dict[str, Any]:
-        limits, caps = self.limits, policy.rlimits(self.limits)
+        limits, caps, covered = self.limits, policy.rlimits(self.limits), masks(self.limits.memory)
         size = f"size={limits.tmpfs},mode=0700,uid={self.uid},gid={self.uid},nosuid,nodev"
         host: dict[str, Any] = {
             "NetworkMode": self.network,
@@ -97,6 +100,7 @@ class Walled:
             "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
             "LogConfig": {"Type": "none", "Config": {}},
             "Binds": [f"{source}:{place}:ro" for place, source in self.binds.items()],
+            "MaskedPaths": ["/sys", *covered.files, *covered.folders],
             "Tmpfs": dict.fromkeys(self.tmpfs, size),
         }
         if self.network == ALONE:

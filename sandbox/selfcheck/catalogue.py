@@ -269,6 +269,11 @@ FILES: dict[str, tuple[str, Without | str]] = {
     "sys-tree": ("/sys is read-only, or absent", _same("SYS", "/proc/self")),
     "control-groups": ("control groups are read-only, or absent", _same("CONTROL_GROUPS", "/proc/self")),
     "kernel-memory": (f"{NOT_ROOT}, and what could be read is masked", _same("KERNEL_MEMORY", "/proc/self/maps")),
+    "machine-state": ("/proc is covered by allow-list, and /sys is not there", Without("the kernel's own /proc")),
+    "network-counters": (
+        "root took the right to read them away",
+        Without(root=True, capabilities=("DAC_OVERRIDE",)),
+    ),
     "device-files": ("a /dev of our own", Without("one more device in it: a second /dev/null, as /dev/kvm")),
     "engine-socket": ("no engine's socket is ever mounted", Without("a socket of ours stands in its place")),
     "named-channels": (
@@ -341,6 +346,7 @@ SENTRY = {  # where gVisor stands between: what is got there is of its own kerne
     "cpu",  # as it counts itself; what counts is the control group around it
 }
 LONG = (
+    "network-counters",
     "proc-sys",
     "sys-tree",
     "set-user-id",

@@ -99,7 +99,7 @@ def _filter(without: Without) -> str:
         conditions += [Rule(call, error=OTHER_ERRNO) for call in named if call not in NUMBERS]
     else:
         conditions = [rule for rule in CONDITIONS if rule.call not in named]
-    return allowing(NUMBERS | named, conditions, refused=OTHER_ERRNO if without.unnamed else None).hex()
+    return allowing({**NUMBERS, **named}, conditions, refused=OTHER_ERRNO if without.unnamed else None).hex()
 
 
 def _lowered(box: Box, wanted: Mapping[str, Without]) -> dict[str, str]:

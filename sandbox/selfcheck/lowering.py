@@ -73,11 +73,13 @@ def lowered(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Lowered |
 
 
 class OpenWalls(Walls):
-    """A bwrap that keeps some capabilities and its user, loads no filter, and leaves its root writable."""
+    """A bwrap that keeps some capabilities and its user, loads no filter, and leaves root writable and /proc bare."""
 
     def add(self, *words: str | Path | int) -> None:
-        """Append words, but for the filter and what makes things read-only in the end."""
+        """Append words, but for the filter, what covers /proc and what makes things read-only in the end."""
         if {"--seccomp", "--remount-ro"} & set(words[:1]):
+            return
+        if words and str(words[-1]).startswith("/proc/"):
             return
         if words and str(words[-1]) == "/etc/resolv.conf":
             words = (*words[:-2], self.data(RESOLVER), words[-1])
