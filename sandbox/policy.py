@@ -56,6 +56,11 @@ def rlimits(limits: Limits, *, grouped: bool = True) -> dict[str, int]:
     return caps if grouped else caps | {"nproc": limits.pids, "data": limits.memory + RESERVED}
 
 
+def files(limits: Limits) -> int:
+    """Give how many files a folder in memory may hold: an empty one costs a kilobyte, so at most a quarter of the cap."""
+    return max(limits.memory // 4096, 1024)
+
+
 def agent_environment(program: Program) -> dict[str, str]:
     """Give the agent's variables: the submission's own, and ours over them.
 

@@ -85,7 +85,8 @@ class Walled:
 
     def _host(self, runtime: str | None) -> dict[str, Any]:
         limits, caps, covered = self.limits, policy.rlimits(self.limits), masks(self.limits.memory)
-        size = f"size={limits.tmpfs},mode=0700,uid={self.uid},gid={self.uid},nosuid,nodev"
+        size = f"size={limits.tmpfs},nr_inodes={policy.files(limits)},nosuid,nodev"
+        size += f",mode=0700,uid={self.uid},gid={self.uid}"
         host: dict[str, Any] = {
             "NetworkMode": self.network,
             "ReadonlyRootfs": True,
