@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,6 @@ from sandbox.masks import masks
 
 NEEDED = ("--args", "--as-pid-1", "--json-status-fd", "--perms", "--remount-ro", "--seccomp", "--size")
 TOOLS = ("bwrap", "setpriv", "prlimit")  # the last two are in util-linux
-STATUS = "STATUS"  # in a command: the descriptor on which bwrap names PID 1
 
 # A shell joins the control group before anything else exists, and then becomes bwrap.
 JOIN = 'for door in $1; do echo 0 >"$door" || exit 125; done; shift; exec "$@"'
@@ -113,7 +111,7 @@ class Walls:
         self._mask(limits.memory)
         self.add("--remount-ro", "/", "--remount-ro", "/dev")  # bwrap leaves these writable, and without a size
         words = "".join(f"{word}\0" for word in self.words).encode()
-        bwrap = [tool("bwrap"), "--json-status-fd", STATUS, "--args", str(self.data(words)), "--"]
+        bwrap = [tool("bwrap"), "--args", str(self.data(words)), "--"]
         inside = [*bwrap, *self._limited(program, limits, grouped=group is not None)]
         return ["/bin/sh", "-c", JOIN, "join", " ".join(group.doors), *inside] if group else inside
 
@@ -168,10 +166,11 @@ class Running:
 
     def __init__(self, walls: Walls, command: Sequence[str], *, stdin: int, stdout: int) -> None:
         reading, writing = os.pipe()
+        options = command.index("--args")
         self._status = os.fdopen(reading, "rb", buffering=0)
         try:
             self.process = subprocess.Popen(
-                [str(writing) if word == STATUS else word for word in command],
+                [*command[:options], "--json-status-fd", str(writing), *command[options:]],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=subprocess.DEVNULL,
@@ -192,11 +191,15 @@ class Running:
             self.process.wait(timeout)
         return self.process.returncode
 
+    def _is_ours(self, number: int) -> bool:
+        status = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
+        return int(status.rpartition(")")[2].split()[1]) == self.process.pid
+
     def kill(self) -> None:
         """Kill everything in it and wait until it is gone: the kernel ends a PID namespace with its PID 1."""
         if self.process.poll() is None:
-            with contextlib.suppress(ValueError, KeyError, TypeError, ProcessLookupError):
-                os.kill(int(json.loads(self._status.readline())["child-pid"]), signal.SIGKILL)
+            with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
+                cgroup.kill(int(json.loads(self._status.readline())["child-pid"]), self._is_ours)
             if self.wait(2) is None:
                 self.process.kill()
                 self.process.wait()

@@ -57,7 +57,7 @@ def rlimits(limits: Limits, *, grouped: bool = True) -> dict[str, int]:
 
 
 def files(limits: Limits) -> int:
-    """Give how many files a folder in memory may hold: an empty one costs a kilobyte, so at most a quarter of the cap."""
+    """Give how many files a folder in memory may hold; an empty one costs a kilobyte: together a quarter of the cap."""
     return max(limits.memory // 4096, 1024)
 
 
