@@ -29,6 +29,8 @@ _MNT_DETACH = 2
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 MAPPED = 2 * 1024**3
 """Bytes of address space beyond what may be written: programs, libraries, and stacks that threads reserve."""
+KILLED_FIRST = "500"
+"""Of a thousand: where memory runs out, a process that parses what strangers wrote ends before one that holds keys."""
 _CAPABILITY_VERSION = 0x20080522  # linux/capability.h, version 3
 _CAPABILITIES = 64  # more than any kernel has
 
@@ -95,6 +97,8 @@ def own_processes() -> None:
         os.waitpid(first, 0)
         os._exit(0)
     die_with_parent()
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST, encoding="ascii")
 
 
 def leave() -> frozenset[str]:
