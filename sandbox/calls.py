@@ -322,7 +322,8 @@ other versions of their libraries make in the same place."""
 
 RELAY = (
     # files
-    *("access", "chdir", "close", "close_range", "dup", "dup2", "dup3", "faccessat", "faccessat2", "fcntl", "fstat"),
+    *("access", "chdir", "chmod", "close", "close_range", "dup", "dup2", "dup3", "faccessat", "faccessat2", "fchmodat"),
+    *("fcntl", "fstat"),
     *("fstatfs", "getcwd", "getdents64", "ioctl", "lseek", "newfstatat", "openat", "open", "pipe2", "pread64"),
     *("read", "readlink", "readlinkat", "readv", "stat", "statfs", "statx", "umask", "write", "writev"),
     # sockets

@@ -191,7 +191,9 @@ class DockerBox:
         image = self._images.find(self._relay_image)
         words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
         binds = self._laid(policy.RELAY_LIMITS) | {SOCKETS: sockets.resolve()}
-        container = self._create(Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds), undo)
+        container = self._create(
+            Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo
+        )
         relay = Relay(container, container.attach(STDOUT))
         undo.callback(relay.close)
         relay.start(ended)

@@ -1,10 +1,11 @@
 """The walls that agent, relay and world have in common, as the document that an engine makes a container from.
 
 Each is read-only, has a tmpfs of a size, no capability, no new privileges, a user of its own, and caps on memory (with
-no swap beside it), processes and CPU. The engine's default system-call profile stays in force and one of ours
-(`sandbox.filters`) is stacked on it: `lock`, laid over the image, loads the filter and becomes the program. What a
-container prints goes to no log of the engine. Volumes that an image declares become tmpfs, since an engine's volume has
-no size. Labels of images, their health checks and exit codes mean nothing.
+no swap beside it), processes and CPU. The relay alone starts as root of its container, to close the network's counters
+to everybody in there, and becomes its user before it is ready. The engine's default system-call profile stays in force
+and one of ours (`sandbox.filters`) is stacked on it: `lock`, laid over the image, loads the filter and becomes the
+program. What a container prints goes to no log of the engine. Volumes that an image declares become tmpfs, since an
+engine's volume has no size. Labels of images, their health checks and exit codes mean nothing.
 
 Of /proc it has its own processes and a few files that never change, of /sys nothing (`sandbox.masks`).
 
@@ -49,6 +50,8 @@ class Walled:
         environment: its variables, over those of its image.
         folder: where it starts, or None for where its image says.
         stdin: whether we hold its standard input.
+        becomes: whether it starts as root of its container, without a capability but those to become its user, and does
+            so by itself.
     """
 
     image: Image
@@ -61,6 +64,7 @@ class Walled:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str | None = None
     stdin: bool = False
+    becomes: bool = False
 
     def document(self, runtime: str | None = None) -> dict[str, Any]:
         """Give the whole of it; `runtime` is another OCI runtime that the engine knows."""
@@ -68,7 +72,7 @@ class Walled:
             "Image": self.image.id,
             "Entrypoint": [LOCK, f"{FILTERS}/{policy.KINDS[self.uid]}", "--"],
             "Cmd": list(self.words),
-            "User": f"{self.uid}:{self.uid}",
+            "User": "0:0" if self.becomes else f"{self.uid}:{self.uid}",
             "Env": [f"{name}={value}" for name, value in self.environment.items()],
             "Healthcheck": {"Test": ["NONE"]},
             "Labels": {RUN_LABEL: secrets.token_hex(8), RUNNER_LABEL: runner()},
@@ -91,6 +95,7 @@ class Walled:
             "NetworkMode": self.network,
             "ReadonlyRootfs": True,
             "CapDrop": ["ALL"],
+            "CapAdd": ["SETUID", "SETGID"] if self.becomes else [],
             "SecurityOpt": ["no-new-privileges:true"],
             "IpcMode": "none",
             "Memory": limits.memory,

@@ -163,6 +163,7 @@ class LoweredDocker(DockerBox):
             "ReadonlyRootfs": False,
             "CapAdd": grantable(),
             "SecurityOpt": ["seccomp=unconfined"],
+            "MaskedPaths": [],
             "IpcMode": "private",
             "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
             "Devices": [{"PathOnHost": "/dev/null", "PathInContainer": DEVICE, "CgroupPermissions": "rw"}],
