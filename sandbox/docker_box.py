@@ -189,7 +189,7 @@ class DockerBox:
 
     def _relay(self, sockets: Path, ended: threading.Event, undo: contextlib.ExitStack) -> Relay:
         image = self._images.find(self._relay_image)
-        words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
+        words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}", str(policy.RELAY_UID)]
         binds = self._laid(policy.RELAY_LIMITS) | {SOCKETS: sockets.resolve()}
         container = self._create(
             Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo

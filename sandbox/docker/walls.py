@@ -95,7 +95,6 @@ class Walled:
             "NetworkMode": self.network,
             "ReadonlyRootfs": True,
             "CapDrop": ["ALL"],
-            "CapAdd": ["SETUID", "SETGID"] if self.becomes else [],
             "SecurityOpt": ["no-new-privileges:true"],
             "IpcMode": "none",
             "Memory": limits.memory,
@@ -109,6 +108,8 @@ class Walled:
             "MaskedPaths": ["/sys", *covered.files, *covered.folders],
             "Tmpfs": dict.fromkeys(self.tmpfs, size),
         }
+        if self.becomes:
+            host["CapAdd"] = ["SETUID", "SETGID"]
         if self.network == ALONE:
             host["Dns"] = ["127.0.0.1"]
         return host | ({"Runtime": runtime} if runtime else {})
