@@ -134,8 +134,8 @@ class DockerBox:
         """
         self._engine.await_restart()
         image = self._image(self._world_image)
-        tmpfs = (DATA, "/tmp")  # noqa: S108 - in there
-        walled = Walled(image, image.words(()), policy.WORLD_UID, limits, binds=self._laid, tmpfs=tmpfs, stdin=True)
+        tmpfs, laid = (DATA, "/tmp"), self._laid(limits)  # noqa: S108 - in there
+        walled = Walled(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
         with contextlib.ExitStack() as undo:
             container = self._create(walled, undo)
             channel = Channel(container.attach(STDOUT, stdin=True))
@@ -155,7 +155,7 @@ class DockerBox:
         """
         self._engine.await_restart()
         image = self._image(program.image or self._agent_image)
-        binds, folder = dict(self._laid), None
+        binds, folder = self._laid(limits), None
         if program.folder is not None:
             policy.must_be_readable(program.folder)
             folder = str(program.folder.absolute())
@@ -198,9 +198,11 @@ class DockerBox:
 
     def _relay(self, sockets: Path, ended: threading.Event, undo: contextlib.ExitStack) -> Relay:
         image = self._image(self._relay_image)
-        words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
-        binds = self._laid | {SOCKETS: sockets.resolve()}
-        container = self._create(Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds), undo)
+        words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}", str(policy.RELAY_UID)]
+        binds = self._laid(policy.RELAY_LIMITS) | {SOCKETS: sockets.resolve()}
+        container = self._create(
+            Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo
+        )
         relay = Relay(container, container.attach(STDOUT))
         undo.callback(relay.close)
         relay.start(ended)
@@ -209,7 +211,8 @@ class DockerBox:
     def _try(self, image: Image) -> None:
         """Start a program of ours in an image: its root can be mounted, the walls stand, and nothing of it runs."""
         with contextlib.ExitStack() as undo:
-            walled = Walled(image, [], policy.AGENT_UID, Limits(), binds=self._laid, tmpfs=("/tmp", *image.volumes))  # noqa: S108
+            tmpfs, laid = ("/tmp", *image.volumes), self._laid(Limits())  # noqa: S108 - in there
+            walled = Walled(image, [], policy.AGENT_UID, Limits(), binds=laid, tmpfs=tmpfs)
             self._create(walled, undo).start()
 
     def _image(self, name: str) -> Image:
@@ -226,10 +229,9 @@ class DockerBox:
         undo.callback(container.remove)
         return container
 
-    @property
-    def _laid(self) -> dict[str, Path]:
+    def _laid(self, limits: Limits) -> dict[str, Path]:
         with self._making:
-            return self._locks.binds
+            return self._locks.binds(limits.memory)
 
     @cached_property
     def _locks(self) -> Locks:

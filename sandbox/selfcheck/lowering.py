@@ -85,11 +85,16 @@ def host_programs(walls: Walls) -> None:
 
 
 class OpenWalls(Walls):
-    """A bwrap with some capabilities, its own user, no filter, a root that can be written, and the host's programs."""
+    """A bwrap with some capabilities, its own user, no filter, a root that can be written, and the host's programs.
+
+    What covers /proc is left out, too.
+    """
 
     def add(self, *words: str | Path | int) -> None:
-        """Append words, but for the filter and what makes things read-only in the end."""
+        """Append words, but for the filter, what covers /proc and what makes things read-only in the end."""
         if {"--seccomp", "--remount-ro"} & set(words[:1]):
+            return
+        if words and str(words[-1]).startswith("/proc/"):
             return
         if words and str(words[-1]) == "/etc/resolv.conf":
             words = (*words[:-2], self.data(RESOLVER), words[-1])
@@ -176,6 +181,7 @@ class LoweredDocker(DockerBox):
             "ReadonlyRootfs": False,
             "CapAdd": grantable(),
             "SecurityOpt": ["seccomp=unconfined"],
+            "MaskedPaths": [],
             "IpcMode": "private",
             "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
             "Devices": [{"PathOnHost": "/dev/null", "PathInContainer": DEVICE, "CgroupPermissions": "rw"}],

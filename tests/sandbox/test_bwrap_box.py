@@ -87,7 +87,11 @@ def test_an_image_is_refused_before_anything_starts(sockets):
 def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
     agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
     try:
-        relays = [pid for pid, line in below(agent._place._process.pid).items() if line.split()[1:2] == ["-I"]]
+        relays = [
+            pid
+            for pid, line in below(agent._place._process.pid).items()
+            if line.split()[1:4] == ["-I", "-S", "/relay.py"]
+        ]
         assert len(relays) == 1
         os.kill(relays[0], signal.SIGKILL)
         facts = agent.wait(PATIENCE)
@@ -166,6 +170,27 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
             runner.kill()
     until(lambda: not any(map(running, left)), "the end of all that it had started")
     BwrapBox().reap()
+
+
+UNWILLING = "import ctypes, time; ctypes.CDLL(None).prctl(1, 0); print('up', flush=True); time.sleep(600)"
+"""An agent that no longer wants to die with whoever started it."""
+
+
+@pytest.mark.parametrize("killed", ["place", "relay", "wall"])
+def test_whatever_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed):
+    program = Program(command=("python3", "-c", UNWILLING))
+    agent = BwrapBox().place(program, sockets, Limits()).start()
+    try:
+        until(lambda: "up" in agent.output(), "the agent")
+        found = below(agent._place.pid)
+        walls = [pid for pid, line in found.items() if line.split()[0].endswith("bwrap")]
+        relays = [pid for pid, line in found.items() if line.split()[1:4] == ["-I", "-S", "/relay.py"]]
+        victim = {"place": agent._place.pid, "relay": relays[-1], "wall": max(walls)}[killed]
+        os.kill(victim, signal.SIGKILL)
+        assert not agent.wait(PATIENCE).running
+        until(lambda: not any(map(running, found)), "the end of all that was in it")
+    finally:
+        agent.kill()
 
 
 def running(pid):
