@@ -38,13 +38,18 @@ from sandbox.errors import Unavailable
 WHERE = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")  # programs are looked up here
 LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")  # on most hosts links into /usr
 BASICS = (
-    "[", "awk", "base64", "basename", "bash", "cat", "chmod", "cmp", "comm", "cp", "cut", "dash", "date", "dd",
-    "df", "diff", "dirname", "du", "echo", "egrep", "env", "expr", "false", "fgrep", "find", "gawk", "grep",
-    "gunzip", "gzip", "head", "hostname", "id", "join", "kill", "ln", "ls", "mawk", "md5sum", "mkdir", "mkfifo",
-    "mktemp", "mv", "nice", "nl", "nohup", "nproc", "od", "paste", "prlimit", "printenv", "printf", "ps", "pwd",
-    "readlink", "realpath", "rm", "rmdir", "sed", "seq", "setpriv", "sh", "sha256sum", "sleep", "sort", "split",
-    "stat", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true", "uname", "uniq", "wc", "which", "xargs",
-    "yes", "zcat",
+    "[", "arch", "awk", "b2sum", "base32", "base64", "basename", "bash", "bc", "bzip2", "cal", "cat", "chgrp",
+    "chmod", "chown", "cksum", "cmp", "column", "comm", "cp", "csplit", "cut", "dash", "date", "dd", "df", "diff",
+    "diff3", "dir", "dirname", "du", "echo", "egrep", "env", "expand", "expr", "factor", "fallocate", "false",
+    "fgrep", "file", "find", "flock", "fmt", "fold", "gawk", "getopt", "grep", "gunzip", "gzip", "head", "hexdump",
+    "hostname", "id", "install", "ionice", "join", "jq", "kill", "less", "link", "ln", "ls", "lscpu", "mawk",
+    "md5sum", "mkdir", "mkfifo", "mknod", "mktemp", "more", "mv", "nice", "nl", "nohup", "nproc", "numfmt", "od",
+    "paste", "patch", "pathchk", "pgrep", "pkill", "pr", "printenv", "printf", "prlimit", "ps", "ptx", "pwd",
+    "readlink", "realpath", "rev", "rm", "rmdir", "sed", "seq", "setpriv", "setsid", "sh", "sha1sum", "sha256sum",
+    "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "stty", "sum", "sync", "tac", "tail",
+    "tar", "taskset", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "tsort", "tty", "uname",
+    "unexpand", "uniq", "unlink", "unzip", "vdir", "wc", "which", "whoami", "xargs", "xxd", "xz", "yes", "zcat",
+    "zip",
 )  # fmt: skip
 SHARED = ("/etc/alternatives", "/etc/ld.so.cache", "/usr/lib/locale/C.utf8", "/usr/share/zoneinfo")
 NOT_STANDARD = ("site-packages", "dist-packages", "test", "idlelib", "turtledemo", "ensurepip", "config-*")  # of Python
@@ -66,12 +71,14 @@ class Recipe:
         name: `agent` or `world`.
         programs: names of programs; one that this host has not is left out.
         folders: folders and files by where a place sees them; one that this host has not is left out.
+        links: more links, by where a place sees them; one that the host has as well is ours.
         library: the folder of Python's standard library, or None; what is not of the standard is left out of it.
     """
 
     name: str
     programs: Sequence[str] = ()
     folders: Mapping[str, Path] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
     library: Path | None = None
 
 
@@ -94,7 +101,8 @@ def recipe(name: str, folders: Mapping[str, Path], programs: Sequence[str] = (),
     python = Path(interpreter())
     kept = {place: Path(place) for place in (*SHARED, *own)}
     names = (str(python), str(python.parent / "python3"), *BASICS, *programs)
-    return Recipe(name, names, kept | dict(folders), Path(os.__file__).resolve().parent)
+    links = {} if python.is_relative_to("/usr") else {"/usr/bin/python3": str(python)}
+    return Recipe(name, names, kept | dict(folders), links, Path(os.__file__).resolve().parent)
 
 
 @dataclass(frozen=True)
@@ -190,20 +198,33 @@ def _current(folder: Path, wanted: Recipe) -> Copy | None:
 
 def _key(wanted: Recipe) -> str:
     folders = {place: [str(source), source.exists()] for place, source in wanted.folders.items()}
-    parts = [list(wanted.programs), folders, str(wanted.library), NOT_STANDARD, NOT_NEEDED, LOADED_LATER]
+    parts = [
+        list(wanted.programs),
+        folders,
+        dict(wanted.links),
+        str(wanted.library),
+        NOT_STANDARD,
+        NOT_NEEDED,
+        LOADED_LATER,
+    ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def _make(folder: Path, wanted: Recipe) -> Copy:
     for left in folder.glob("*.part"):  # of a process that was killed: the lock is ours
         shutil.rmtree(left, ignore_errors=True)
-    entries = [entry for place, source in _Gathered(wanted).sources.items() if (entry := _entry(place, source))]
+    sources = {place: one for place, one in _Gathered(wanted).sources.items() if place not in wanted.links}
+    entries = [entry for place, source in sources.items() if (entry := _entry(place, source))]
     text = json.dumps({"recipe": _key(wanted), "entries": entries})
     whole = folder / hashlib.sha256(text.encode()).hexdigest()[:32]
     part = folder / f"{secrets.token_hex(8)}.part"
     part.mkdir(mode=0o755)
     try:
         linked: dict[tuple[int, int], Path] = {}
+        for place, target in wanted.links.items():
+            link = part / place.lstrip("/")
+            link.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            link.symlink_to(target)
         for entry in entries:
             with contextlib.suppress(FileNotFoundError) if COMPILED in entry[0] else contextlib.nullcontext():
                 _write(part, entry, linked)

@@ -47,7 +47,7 @@ def offsets(path: str, count: int) -> list[int]:
     """Say where the page of each bit lies."""
     step = size(path) // mmap.PAGESIZE // count
     if step < APART:
-        raise SystemExit("no file is large enough")
+        raise ValueError("no file is large enough")
     return [place * step * mmap.PAGESIZE for place in range(count)]
 
 

@@ -14,6 +14,8 @@ from sandbox.docker.walls import Walled
 from sandbox.docker_box import RELAY_IMAGE, DockerBox
 from sandbox.selfcheck.probing import answering
 
+from ...patience import PATIENCE
+
 pytestmark = [pytest.mark.slow]
 NAME = "quarterturn-test-copies:latest"
 
@@ -75,7 +77,7 @@ def test_an_agent_of_a_sealed_run_has_the_variables_and_the_folder_of_its_image(
         box = DockerBox(run_class=run_class)
         with answering() as (sockets, _):
             agent = box.place(Program(command=("python3", "-c", code)), sockets, Limits()).start()
-            agent.wait(60)
+            agent.wait(PATIENCE)
             agent.kill()
         said.add(agent.output())
     assert said == {"/opt/packages /\n"}

@@ -14,6 +14,8 @@ from sandbox.selfcheck import between
 from sandbox.selfcheck.between import NAME, capacity
 from sandbox.selfcheck.probing import answering
 
+from ...patience import PATIENCE
+
 BOXES = [
     pytest.param(BwrapBox, marks=pytest.mark.box),
     pytest.param(DockerBox, marks=[pytest.mark.engine, pytest.mark.exhaustive]),
@@ -119,6 +121,6 @@ def looked(code=LOOK, box=None):
     with answering() as (sockets, _):
         program = Program(command=("python3", "-I", "-c", code))
         agent = (box or BwrapBox()).place(program, sockets, Limits()).start()
-        agent.wait(60)
+        agent.wait(PATIENCE)
         agent.kill()
     return json.loads(agent.output())
