@@ -44,7 +44,8 @@ class Walls:
     """The arguments of one bwrap, and the descriptors that they name.
 
     Every place has: namespaces of its own, a read-only copy of the programs that it needs, a small /etc that is not the
-    host's, of /proc its own processes, nothing to write but a /tmp of a size, and the system-call filter.
+    host's, of /proc its own processes (and nothing for a relay), nothing to write but a /tmp of a size, and the
+    system-call filter.
 
     Args:
         programs: the copy that its class of runs reads; the host's own files are in no place.
@@ -64,7 +65,7 @@ class Walls:
             self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), f"/etc/{name}")
         for name in ("ld.so.cache", "alternatives"):
             self.add("--ro-bind-try", self.programs.at(f"/etc/{name}"), f"/etc/{name}")
-        self.add("--proc", "/proc", "--dev", "/dev")
+        self.add(*(["--proc", "/proc"] if self._has_processes else []), "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place
         self.add("--seccomp", self.data(filters.filter_of(policy.KINDS[uid])))
 
@@ -102,7 +103,8 @@ class Walls:
 
     def command(self, program: Sequence[str], limits: Limits, group: cgroup.Group | None) -> list[str]:
         """Close the walls, and give what to execute with `descriptors` passed on."""
-        self._mask(limits.memory)
+        if self._has_processes:
+            self._mask(limits.memory)
         self.add("--remount-ro", "/", "--remount-ro", "/dev")  # bwrap leaves these writable, and without a size
         words = "".join(f"{word}\0" for word in self.words).encode()
         bwrap = [tool("bwrap"), "--args", str(self.data(words)), "--"]
@@ -113,6 +115,10 @@ class Walls:
         """Close our copies of the descriptors."""
         while self.descriptors:
             os.close(self.descriptors.pop())
+
+    @property
+    def _has_processes(self) -> bool:
+        return policy.KINDS[self.uid] != "relay"  # which does without, and each cover costs a mount
 
     def _namespaces(self, *, network: bool) -> None:
         self.add("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")

@@ -42,12 +42,13 @@ def test_the_files_that_stand_in_say_nothing_that_changes():
 
 
 def test_every_place_has_them():
-    for uid in (65532, 65533, 65534):
+    kernels = {f"/proc/{entry.name}" for entry in Path("/proc").iterdir() if not entry.name.isdigit()}
+    expected = kernels - {f"/proc/{name}" for name in OWN}
+    for uid, paths in ((65532, expected), (65533, set()), (65534, expected)):
         walls = Walls(uid=uid, tmpfs=0, network=True)
         try:
             walls.command(["/bin/true"], Limits(), None)
             covered = {word for word in walls.words if word.startswith("/proc/")}
         finally:
             walls.close()
-        kernels = {f"/proc/{entry.name}" for entry in Path("/proc").iterdir() if not entry.name.isdigit()}
-        assert covered == kernels - {f"/proc/{name}" for name in OWN}
+        assert covered == paths
