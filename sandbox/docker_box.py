@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ from sandbox.docker.world import DockerWorld
 from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.exits import RunClass
 from sandbox.frozen import Seed
+from sandbox.place import random_address
 from sandbox.runner import remove_old_folders, runner, runner_lives
 from sandbox.servers.server import DATA, Server
 
@@ -199,6 +201,7 @@ class DockerBox:
     def _relay(self, sockets: Path, ended: threading.Event, undo: contextlib.ExitStack) -> Relay:
         image = self._image(self._relay_image)
         words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}", str(policy.RELAY_UID)]
+        words.append(socket.inet_ntoa(random_address()))
         binds = self._laid(policy.RELAY_LIMITS) | {SOCKETS: sockets.resolve()}
         container = self._create(
             Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo

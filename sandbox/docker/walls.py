@@ -1,8 +1,8 @@
 """The walls that agent, relay and world have in common, as the document that an engine makes a container from.
 
 Each is read-only, has a tmpfs of a size, no capability, no new privileges, a user of its own, and caps on memory (with
-no swap beside it), processes and CPU. The relay alone starts as root of its container, to close the network's counters
-to everybody in there, and becomes its user before it is ready. The engine's default system-call profile stays in force
+no swap beside it), processes and CPU. The relay alone starts as root of its container, to give the loopback an address
+of its own and close the network's counters to everybody in there, and becomes its user before it is ready. The engine's default system-call profile stays in force
 and one of ours (`sandbox.filters`) is stacked on it: `lock`, laid over the image, loads the filter and becomes the
 program. What a container prints goes to no log of the engine. Volumes that an image declares become tmpfs, since an
 engine's volume has no size. Labels of images, their health checks and exit codes mean nothing.
@@ -50,8 +50,8 @@ class Walled:
         environment: its variables, over those of its image.
         folder: where it starts, or None for where its image says.
         stdin: whether we hold its standard input.
-        becomes: whether it starts as root of its container, without a capability but those to become its user, and does
-            so by itself.
+        becomes: whether it starts as root of its container, without a capability but those to address its network and to
+            become its user, and does so by itself.
     """
 
     image: Image
@@ -115,7 +115,7 @@ class Walled:
             "Tmpfs": dict.fromkeys(self.tmpfs, size),
         }
         if self.becomes:
-            host["CapAdd"] = ["SETUID", "SETGID"]
+            host["CapAdd"] = ["SETUID", "SETGID", "NET_ADMIN"]
         if self.network == ALONE:
             host["Dns"] = ["127.0.0.1"]
         return host | ({"Runtime": runtime} if runtime else {})

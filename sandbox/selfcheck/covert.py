@@ -103,14 +103,12 @@ class Shared:
         control: what bounds it where both classes are played on one machine.
         steps: how far one run moves it at most.
         noise: by how much it moves of itself between two runs.
-        docker: whether the same holds in the docker box; what does not is open there.
     """
 
     name: str
     control: str
     steps: int = 0
     noise: int = 1
-    docker: bool = True
 
     @property
     def bits(self) -> float:
@@ -133,7 +131,6 @@ def shared() -> list[Shared]:
         Shared(
             "port numbers, given by counts of connections between two addresses",
             "each place connects from a random address of 127.0.0.0/8, has no IPv6, and may name no other",
-            docker=False,
         ),
         Shared("socket cookies, inode numbers of pidfds", "the filter refuses `SO_COOKIE` and `pidfd_open`"),
         Shared("free memory, load, counters of the kernel", "the filter refuses `sysinfo`, and `/proc` is masked"),
@@ -144,12 +141,9 @@ def shared() -> list[Shared]:
 
 def shared_table(found: Sequence[Shared]) -> list[str]:
     """Write them as the rows of a Markdown table, with their sum."""
-    head = ["| on one machine | bits a run, bwrap box | docker box | what bounds it |", "|---|---|---|---|"]
-    rows = [
-        f"| {one.name} | {one.bits:.0f} | {f'{one.bits:.0f}' if one.docker else '**open**'} | {one.control} |"
-        for one in found
-    ]
-    return [*head, *rows, f"| **together** | **{sum(one.bits for one in found):.0f}** | **open** | |"]
+    head = ["| on one machine | bits a run | what bounds it |", "|---|---|---|"]
+    rows = [f"| {one.name} | {one.bits:.0f} | {one.control} |" for one in found]
+    return [*head, *rows, f"| **together** | **{sum(one.bits for one in found):.0f}** | |"]
 
 
 def _rough_bits(most: int) -> float:

@@ -20,6 +20,7 @@ BOXES = [
     pytest.param(BwrapBox, marks=pytest.mark.box),
     pytest.param(DockerBox, marks=[pytest.mark.engine, pytest.mark.exhaustive]),
 ]
+EACH = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
 
 
 @pytest.mark.slow
@@ -73,10 +74,10 @@ LOOK = textwrap.dedent("""
 
 
 @pytest.mark.slow
-@pytest.mark.box
-def test_the_kernels_count_of_connections_is_between_addresses_that_no_other_run_has():
+@pytest.mark.parametrize("box", EACH)
+def test_the_kernels_count_of_connections_is_between_addresses_that_no_other_run_has(box):
     """It gives ports by that count: in one place they go on from each other, in the next they begin elsewhere."""
-    first, second = looked(), looked()
+    first, second = looked(LOOK, box()), looked(LOOK, box())
     for seen in (first, second):
         assert len(seen["from"]) == 1
         assert seen["from"][0].startswith("127.")
@@ -109,7 +110,7 @@ COUNT = textwrap.dedent("""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("box", [BOXES[0], pytest.param(DockerBox, marks=pytest.mark.engine)])
+@pytest.mark.parametrize("box", EACH)
 def test_counters_of_the_whole_machine_are_refused_and_ordinary_options_are_not(box):
     said = looked(COUNT, box())
     through = {name for name, ending in said.items() if ending == "got through"}
@@ -117,10 +118,10 @@ def test_counters_of_the_whole_machine_are_refused_and_ordinary_options_are_not(
     assert {said["cookie"], said["cookie of the network"], said["address without a port"]} == {"EPERM"}
 
 
-def looked(code=LOOK, box=None):
+def looked(code, box):
     with answering() as (sockets, _):
         program = Program(command=("python3", "-I", "-c", code))
-        agent = (box or BwrapBox()).place(program, sockets, Limits()).start()
+        agent = box.place(program, sockets, Limits()).start()
         agent.wait(PATIENCE)
         agent.kill()
     return json.loads(agent.output())
