@@ -2,10 +2,11 @@
 
 Each is read-only, has a tmpfs of a size, no capability, no new privileges, a user of its own, and caps on memory (with
 no swap beside it), processes and CPU. The relay alone starts as root of its container, to give the loopback an address
-of its own and close the network's counters to everybody in there, and becomes its user before it is ready. The engine's default system-call profile stays in force
-and one of ours (`sandbox.filters`) is stacked on it: `lock`, laid over the image, loads the filter and becomes the
-program. What a container prints goes to no log of the engine. Volumes that an image declares become tmpfs, since an
-engine's volume has no size. Labels of images, their health checks and exit codes mean nothing.
+of its own and close the network's counters to everybody in there, and becomes its user before it is ready. The engine's
+default system-call profile stays in force and one of ours (`sandbox.filters`) is stacked on it: `lock`, laid over the
+image, loads the filter and becomes the program. What a container prints goes to no log of the engine. Volumes that an
+image declares become tmpfs, since an engine's volume has no size. Labels of images, their health checks and exit codes
+mean nothing.
 
 Of /proc it has its own processes and a few files that never change, of /sys nothing (`sandbox.masks`).
 
@@ -50,8 +51,8 @@ class Walled:
         environment: its variables, over those of its image.
         folder: where it starts, or None for where its image says.
         stdin: whether we hold its standard input.
-        becomes: whether it starts as root of its container, without a capability but those to address its network and to
-            become its user, and does so by itself.
+        becomes: whether it starts as root of its container, without a capability but those to address its network and
+            to become its user, and does so by itself.
     """
 
     image: Image

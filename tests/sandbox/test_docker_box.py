@@ -138,7 +138,7 @@ WALLS = {
     "devices": [],
     "health check": ["NONE"],
 }
-BECOMING = {"relay": ["SETUID", "SETGID"]}
+BECOMING = {"relay": ["SETUID", "SETGID", "NET_ADMIN"]}
 """What a relay has until it listens."""
 
 
