@@ -8,7 +8,8 @@ image, loads the filter and becomes the program. What a container prints goes to
 image declares become tmpfs, since an engine's volume has no size. Labels of images, their health checks and exit codes
 mean nothing.
 
-Of /proc it has its own processes and a few files that never change, of /sys nothing (`sandbox.masks`).
+Of /proc it has its own processes and a few files that never change, of /sys nothing (`sandbox.masks`), unless gVisor
+brings a kernel of its own.
 
 The engine sets up no network (`NetworkDisabled`): what is left is the kernel's own empty network namespace, with a
 loopback and nothing else, and neither a resolver's address nor a host's name is written into the container. It is also
@@ -96,6 +97,8 @@ class Walled:
 
     def _host(self, runtime: str | None) -> dict[str, Any]:
         limits, caps, covered = self.limits, policy.rlimits(self.limits), masks(self.limits.memory)
+        sentry = (runtime or "").startswith("runsc")
+        binds = {place: path for place, path in self.binds.items() if not (sentry and place.startswith("/proc/"))}
         size = f"size={limits.tmpfs},nr_inodes={policy.files(limits)},nosuid,nodev"
         size += f",mode=0700,uid={self.uid},gid={self.uid}"
         host: dict[str, Any] = {
@@ -111,10 +114,11 @@ class Walled:
             "NanoCpus": int(limits.cpus * 1_000_000_000),
             "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
             "LogConfig": {"Type": "none", "Config": {}},
-            "Binds": [f"{source}:{place}:ro" for place, source in self.binds.items()],
-            "MaskedPaths": ["/sys", *covered.files, *covered.folders],
+            "Binds": [f"{source}:{place}:ro" for place, source in binds.items()],
             "Tmpfs": dict.fromkeys(self.tmpfs, size),
         }
+        if not sentry:  # gVisor has a kernel of its own, of which this one's files say nothing
+            host["MaskedPaths"] = ["/sys", *covered.files, *covered.folders]
         if self.becomes:
             host["CapAdd"] = ["SETUID", "SETGID", "NET_ADMIN"]
         if self.network == ALONE:
