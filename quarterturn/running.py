@@ -18,9 +18,11 @@ from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
 from rotation.sets import DEMO, SetSpec
+from sandbox import machine
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits, Places
 from sandbox.endpoint import Sender
+from sandbox.exits import RunClass, run_class
 from sandbox.failure import STOPS
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.outcome import TaskRun
@@ -94,6 +96,11 @@ class Choice:
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
 
+    def run_class(self, *, private: bool) -> RunClass:
+        """Say which class a run of it has, on the private set or on public tasks."""
+        kind = "endpoint" if self.hosting is not None else "image" if self.image is not None else "command"
+        return run_class(private=private, kind=kind, model=self.model)
+
     def box_name(self, default: BoxName) -> BoxName:
         """Give the box to use; an image runs in the docker box only."""
         return "docker" if self.image is not None else self.box or default
@@ -135,12 +142,14 @@ def dev(
 
     With `first`, only so many of them are run.
     """
-    submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto")))
+    own = chosen.run_class(private=False)
+    submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto"), run_class=own))
     tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars(), spec)[:first]]
     label = f"{submitted.name} on the dev set"
-    with chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
+    stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
+    playing = machine.playing(own, stopped)
+    with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)
-        stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
         runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
     results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
     whole = score(results)
@@ -159,10 +168,16 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
         Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the same.
     """
     month = house.official.month()
-    submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box)))
+    own = chosen.run_class(private=True)
+    submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box), own))
     if chosen.hosting:
         chosen.hosting.require_official(box, house.spec.name)
-    with chosen.places(lambda: house.sender) as places, models.gateway(house, chosen.model, "private") as model:
+    playing = machine.playing(own, lambda: hold.standing() != "held")
+    with (
+        playing,
+        chosen.places(lambda: house.sender) as places,
+        models.gateway(house, chosen.model, "private") as model,
+    ):
         require_wall(box)
         opened, _ = play(house, submitted, box, out, places=places, model=model, hold=hold)
     learnt = told.figures(house, opened.record.number) or {}

@@ -34,7 +34,7 @@ class Stub:
 def there(monkeypatch):
     def put(docker=None, bwrap=None):
         monkeypatch.setattr(
-            boxes, "BOXES", {"docker": lambda: Stub("docker", docker), "bwrap": lambda: Stub("bwrap", bwrap)}
+            boxes, "BOXES", {"docker": lambda **_: Stub("docker", docker), "bwrap": lambda **_: Stub("bwrap", bwrap)}
         )
         monkeypatch.setattr(checkup, "BOXES", boxes.BOXES)
 

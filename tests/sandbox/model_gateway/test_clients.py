@@ -17,7 +17,7 @@ from sandbox.run import Terms, run_task
 from verifiers.language.verdict import Verdict
 
 from ...sampling import sample
-from ..builders import Hands, a_task, in_memory, run
+from ..builders import Hands, a_task, first_of, in_memory, run
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[2] / "examples" / "agents" / "llm"
@@ -151,7 +151,7 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
     upstream = stub(say=say)
     with ModelGateway(told.a_spec(upstream.url), key) as models:
         seen = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
-        model = models._process.pid
+        model = first_of(models._process)
     assert seen.transcript.model_calls[0].outcome == "ok"
     others = {pid for pid, has in found.items() if has}
     assert others == ({model} if os.geteuid() == 0 else set())  # who is not root may look into none of them
