@@ -18,7 +18,7 @@ from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
 from rotation.sets import DEMO, SetSpec
-from sandbox import machine
+from sandbox import machine_lock
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits, Places
 from sandbox.endpoint import Sender
@@ -147,7 +147,7 @@ def dev(
     tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars(), spec)[:first]]
     label = f"{submitted.name} on the dev set"
     stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
-    playing = machine.playing(own, stopped)
+    playing = machine_lock.playing(own, stopped)
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)
         runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
@@ -172,7 +172,7 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
     submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box), own))
     if chosen.hosting:
         chosen.hosting.require_official(box, house.spec.name)
-    playing = machine.playing(own, lambda: hold.standing() != "held")
+    playing = machine_lock.playing(own, lambda: hold.standing() != "held")
     with (
         playing,
         chosen.places(lambda: house.sender) as places,

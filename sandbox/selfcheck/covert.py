@@ -139,7 +139,7 @@ def shared() -> list[Shared]:
             "inode and device numbers of /tmp, mount and namespace numbers", "the lowest free one; an agent makes none"
         ),
         Shared("relay, gateway, world", "made for one run; the relay's address is random"),
-        Shared("both at once: processor, caches, memory pressure", "the classes take turns (`sandbox.machine`)"),
+        Shared("both at once: processor, caches, memory pressure", "the classes take turns (`sandbox.machine_lock`)"),
         Shared(
             "port numbers, given by counts of connections between two addresses",
             "each place connects from a random address of 127.0.0.0/8, has no IPv6, and may name no other",

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sandbox import machine
+from sandbox import machine_lock
 from sandbox.errors import NotAllowed, Unavailable
 
 from ..patience import PATIENCE, until
@@ -20,21 +20,21 @@ def never():
 
 
 def test_runs_of_one_class_are_played_together(tmp_path):
-    with machine.playing("sealed", never, tmp_path), machine.playing("sealed", never, tmp_path):
+    with machine_lock.playing("sealed", never, tmp_path), machine_lock.playing("sealed", never, tmp_path):
         pass
-    with machine.playing("open", never, tmp_path):
+    with machine_lock.playing("open", never, tmp_path):
         pass
 
 
 @pytest.mark.parametrize(("runs", "other"), [("sealed", "open"), ("open", "sealed"), ("sealed", "unofficial")])
 def test_nobody_of_another_class_comes_in_before_the_last_has_left(tmp_path, runs, other):
     with (
-        machine.playing(runs, never, tmp_path),
+        machine_lock.playing(runs, never, tmp_path),
         pytest.raises(NotAllowed, match="runs of another class"),
-        machine.playing(other, lambda: True, tmp_path),
+        machine_lock.playing(other, lambda: True, tmp_path),
     ):
         never()
-    with machine.playing(other, never, tmp_path):
+    with machine_lock.playing(other, never, tmp_path):
         pass
 
 
@@ -46,19 +46,19 @@ def test_whoever_waits_for_another_class_is_next(tmp_path):
         return False
 
     def wait_for_it():
-        with machine.playing("open", waiting, tmp_path):
+        with machine_lock.playing("open", waiting, tmp_path):
             order.append("open")
             inside.set()
 
     thread = threading.Thread(target=wait_for_it)
-    with machine.playing("sealed", never, tmp_path):
+    with machine_lock.playing("sealed", never, tmp_path):
         thread.start()
         assert asked.wait(PATIENCE)
-        with pytest.raises(NotAllowed), machine.playing("sealed", lambda: True, tmp_path):
+        with pytest.raises(NotAllowed), machine_lock.playing("sealed", lambda: True, tmp_path):
             never()  # of the class that runs, but behind somebody who waits
     assert inside.wait(PATIENCE)
     thread.join(PATIENCE)
-    with machine.playing("sealed", never, tmp_path):
+    with machine_lock.playing("sealed", never, tmp_path):
         order.append("sealed")
     assert order == ["open", "sealed"]
 
@@ -69,7 +69,7 @@ def test_a_lock_that_is_no_file_of_ours_is_named(tmp_path):
         (tmp_path / f"quarterturn-{machine.os.geteuid()}.{path}").symlink_to(tmp_path / "target")
     with (
         pytest.raises(Unavailable, match=r"the lock .*gate cannot be opened"),
-        machine.playing("open", never, tmp_path),
+        machine_lock.playing("open", never, tmp_path),
     ):
         never()
 
@@ -83,9 +83,9 @@ def test_what_was_waited_for_is_said(tmp_path, caplog):
         return len(asked) > 1
 
     with (
-        machine.playing("open", never, tmp_path),
+        machine_lock.playing("open", never, tmp_path),
         pytest.raises(NotAllowed),
-        machine.playing("sealed", twice, tmp_path),
+        machine_lock.playing("sealed", twice, tmp_path),
     ):
         never()
     until(lambda: "waiting until runs of another class have ended" in caplog.text, "the line")
