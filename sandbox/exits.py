@@ -4,8 +4,8 @@
     unofficial  a private run of a command: it has no exit either, and the walls around it are not the official ones
     open        everything else: dev sets and checks tell all, a model's upstream and a hosted endpoint read the task
 
-Runs of two classes never take place on one machine at the same time (`sandbox.machine_lock`), and what they read there are
-separate copies (`sandbox.copies`, `sandbox.docker.copies`). Machines of their own are better: a worker of one class
+Runs of two classes never take place on one machine at the same time (`sandbox.machine_lock`), and what they read there
+are separate copies (`sandbox.copies`, `sandbox.docker.copies`). Machines of their own are better: a worker of one class
 (`quarterturn worker --only`) never plays the other. Pure.
 """
 

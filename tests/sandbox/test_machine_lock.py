@@ -12,7 +12,7 @@ from ..patience import PATIENCE, until
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(machine, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(machine_lock, "LOOK_SECONDS", 0.001)
 
 
 def never():
@@ -66,7 +66,7 @@ def test_whoever_waits_for_another_class_is_next(tmp_path):
 def test_a_lock_that_is_no_file_of_ours_is_named(tmp_path):
     (tmp_path / "target").touch()
     for path in ("gate", "runs"):
-        (tmp_path / f"quarterturn-{machine.os.geteuid()}.{path}").symlink_to(tmp_path / "target")
+        (tmp_path / f"quarterturn-{machine_lock.os.geteuid()}.{path}").symlink_to(tmp_path / "target")
     with (
         pytest.raises(Unavailable, match=r"the lock .*gate cannot be opened"),
         machine_lock.playing("open", never, tmp_path),
