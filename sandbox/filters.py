@@ -50,6 +50,10 @@ PROCESS_OPTIONS = (
 )
 
 ADVICE = Rule("madvise", "if", 2, (MADV_COLD, MADV_PAGEOUT, MADV_MERGEABLE, MADV_HWPOISON, MADV_SOFT_OFFLINE))
+COOKIES = (
+    Rule("getsockopt", "if", 2, (SO_COOKIE, SO_NETNS_COOKIE)),
+    Rule("setsockopt", "if", 2, (IP_BIND_ADDRESS_NO_PORT,)),
+)
 CONDITIONS = (
     Rule("socket", "unless", 0, (AF_UNIX, AF_INET, AF_INET6)),
     Rule("socketpair", "unless", 0, (AF_UNIX,)),
@@ -58,8 +62,7 @@ CONDITIONS = (
     Rule("prctl", "unless", 0, PROCESS_OPTIONS),
     Rule("arch_prctl", "unless", 0, (ARCH_SET_GS, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS)),
     Rule("ioctl", "if", 1, (TIOCSTI, TIOCLINUX)),
-    Rule("getsockopt", "if", 2, (SO_COOKIE, SO_NETNS_COOKIE)),
-    Rule("setsockopt", "if", 2, (IP_BIND_ADDRESS_NO_PORT,)),
+    *COOKIES,
     Rule("preadv2", "bits", 5, (OTHER_THAN_PLAIN_FLAGS,)),
     Rule("pwritev2", "bits", 5, (OTHER_THAN_PLAIN_FLAGS,)),
     ADVICE,

@@ -14,7 +14,7 @@ from fcntl import F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL
 from socket import SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM
 
 from sandbox.calls import NUMBERS, Numbers
-from sandbox.filters import ADVICE, AF_UNIX
+from sandbox.filters import ADVICE, AF_UNIX, COOKIES
 from sandbox.seccomp import Rule, allowing
 
 PROT_EXEC = 4
@@ -50,6 +50,7 @@ CONDITIONS = (
     Rule("ioctl", "unless", 1, (FIONREAD, FIONBIO, FIOCLEX)),
     Rule("mmap", "bits", 2, (PROT_EXEC,)),
     Rule("mprotect", "bits", 2, (PROT_EXEC,)),
+    *COOKIES,
     ADVICE,
 )
 

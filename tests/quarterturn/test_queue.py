@@ -70,7 +70,7 @@ def test_what_runs_counts_as_the_beginning_of_ones_backlog(submit, queue):
 def of_classes(house):
     """Submit one run of each kind for each of two accounts; give their numbers by class."""
     house.settings = house.settings.model_copy(update={"service": Service(waiting=100, private_per_month=100)})
-    door = Submissions(house.engine, house.runs, house.settings.service, house.now)
+    door = Submissions(house.engine, house.exposures, house.settings.service, house.now)
     wishes = {
         "sealed": [Wish("private", image="agent:1")],
         "open": [

@@ -6,6 +6,7 @@ import pytest
 
 from sandbox.box import Limits
 from sandbox.bwrap import Walls
+from sandbox.copies import Copy
 from sandbox.masks import OWN, masks, stand_ins
 
 CPUINFO = (
@@ -45,7 +46,7 @@ def test_every_place_has_them():
     kernels = {f"/proc/{entry.name}" for entry in Path("/proc").iterdir() if not entry.name.isdigit()}
     expected = kernels - {f"/proc/{name}" for name in OWN}
     for uid, paths in ((65532, expected), (65533, set()), (65534, expected)):
-        walls = Walls(uid=uid, tmpfs=0, network=True)
+        walls = Walls(Copy(Path("/"), ()), uid=uid, tmpfs=0, network=True)
         try:
             walls.command(["/bin/true"], Limits(), None)
             covered = {word for word in walls.words if word.startswith("/proc/")}
