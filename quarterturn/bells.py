@@ -6,7 +6,8 @@
    So a bell that is lost, late, doubled or heard by two changes a moment and nothing else.
 3. Every REAP seconds each process reaps, and rings for what may be taken and has no bell. Two that do so at once ring
    once: both hold the writers' lock, and procrastinate's queueing lock is the row's number.
-4. Each worker is a thread with a loop and two connections of its own; one that loses the database begins anew.
+4. Runs of each class have a queue of their own (`sandbox.exits`), and a worker of one class listens to that one alone.
+5. Each worker is a thread with a loop and two connections of its own; one that loses the database begins anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from sqlalchemy import Connection, text
 from sqlmodel import Session
 
 from quarterturn import jobs
+from quarterturn.choices import WorkerClass
 from quarterturn.embedded import REAP, Embedded, Work, named, take
 from quarterturn.queue import Executor
 from quarterturn.steady import Steady
@@ -32,7 +35,8 @@ from vault.errors import Unavailable
 if TYPE_CHECKING:
     from procrastinate import App
 
-TASK = QUEUE = "look"
+TASK = "look"
+QUEUES: Mapping[WorkerClass, str] = {"sealed": "look-sealed", "open": "look-open"}
 POLL = 5.0  # seconds after which a bell is heard of which no word came
 AT_ONCE = 64  # bells that are rung together: each is answered until nothing may be taken
 
@@ -43,9 +47,10 @@ _LEFT = text(
 )
 
 
-def executor(house: House, workers: int) -> Executor:
+def executor(house: House, workers: int, only: WorkerClass | None = None) -> Executor:
     """Give the executor of a home: bells on PostgreSQL, else the embedded one."""
-    return Bells(house, workers) if house.engine.dialect.name == "postgresql" else Embedded(house, workers)
+    kind = Bells if house.engine.dialect.name == "postgresql" else Embedded
+    return kind(house, workers, only=only)
 
 
 class Bells:
@@ -55,10 +60,11 @@ class Bells:
         house: the home, open and unlocked; its stores are used by all threads.
         workers: how many jobs are worked on at a time; none, where others work and this process only takes jobs in.
         work: plays one job and ends it.
+        only: the class of runs that are worked on here; all of them by default.
     """
 
-    def __init__(self, house: House, workers: int = 1, work: Work = jobs.work) -> None:
-        self._house, self._work, self._count = house, work, workers
+    def __init__(self, house: House, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None) -> None:
+        self._house, self._work, self._count, self._only = house, work, workers, only
         self._stopping = threading.Event()
         self._steady = Steady(self._stopping)
         self._threads: list[threading.Thread] = []
@@ -67,7 +73,7 @@ class Bells:
 
     def enqueue(self, session: Session, number: int) -> None:
         """Ring for a row once its transaction is committed."""
-        _ring(session, number, self._house.queue.place(session, number))
+        _ring(session, number, self._house.queue.place(session, number), self._house.queue.class_of(session, number))
 
     def start(self) -> None:
         """Begin to listen."""
@@ -88,9 +94,10 @@ class Bells:
         with transaction(self._house.engine) as session:
             session.connection().execute(_LEFT)
             rung = set(session.connection().execute(_TODO).scalars())
-            for number, place in self._house.queue.claimable(session)[:AT_ONCE]:
-                if str(number) not in rung:
-                    _ring(session, number, place)
+            for own in QUEUES:
+                for number, place in self._house.queue.claimable(session, own)[:AT_ONCE]:
+                    if str(number) not in rung:
+                        _ring(session, number, place, own)
         self._stopping.wait(REAP)
 
     def _listen(self) -> None:
@@ -106,7 +113,7 @@ class Bells:
         async with app.open_async():
             hearing = asyncio.create_task(
                 app.run_worker_async(
-                    queues=[QUEUE],
+                    queues=[QUEUES[self._only]] if self._only else list(QUEUES.values()),
                     concurrency=1,
                     fetch_job_polling_interval=POLL,
                     delete_jobs="always",
@@ -126,20 +133,21 @@ class Bells:
 
         address, options = driver_address(self._house.engine)
         app = App(connector=PsycopgConnector(conninfo=address, kwargs=options, min_size=1, max_size=4))
-        app.task(name=TASK, queue=QUEUE)(self._answer)
+        app.task(name=TASK)(self._answer)
         return app
 
     def _answer(self, number: int) -> None:  # noqa: ARG002 - what comes first is taken, be it this row or another
         """Answer a bell; nothing that went wrong is told to procrastinate, which would quote it."""
         try:
-            take(self._house, f"{named()}/{threading.get_ident()}", self._work, self._stopping)
+            take(self._house, f"{named()}/{threading.get_ident()}", self._work, self._stopping, self._only)
         except Exception as error:
             self._steady.say(error)
 
 
-def _ring(session: Session, number: int, place: int) -> None:
+def _ring(session: Session, number: int, place: int, own: WorkerClass) -> None:
     job = _ringer().tasks[TASK]
-    ring = job.configure(priority=-place, queueing_lock=str(number), connection=_driver(session.connection()))
+    driver = _driver(session.connection())
+    ring = job.configure(queue=QUEUES[own], priority=-place, queueing_lock=str(number), connection=driver)
     ring.defer(number=number)
 
 
@@ -149,7 +157,7 @@ def _ringer() -> App:
     from procrastinate import App, SyncPsycopgConnector  # noqa: PLC0415 - an extra
 
     app = App(connector=SyncPsycopgConnector())
-    app.task(name=TASK, queue=QUEUE)(lambda number: None)  # noqa: ARG005 - answered by those who listen
+    app.task(name=TASK)(lambda number: None)  # noqa: ARG005 - answered by those who listen
     return app
 
 

@@ -8,35 +8,36 @@ from quarterturn.choices import BoxName
 from quarterturn.errors import Unavailable
 from sandbox.box import Box
 from sandbox.errors import Unavailable as NoBox
+from sandbox.exits import RunClass
 
 
-def docker(runtime: str = "") -> Box:
+def docker(runtime: str = "", run_class: RunClass = "open") -> Box:
     """Make the official box; its agents and worlds can be started by another OCI runtime of the engine's."""
     from sandbox.docker_box import DockerBox  # noqa: PLC0415 - the engine's SDK loads slowly, and few verbs need a box
 
-    return DockerBox(runtime=runtime or None)
+    return DockerBox(runtime=runtime or None, run_class=run_class)
 
 
-def bwrap() -> Box:
+def bwrap(runtime: str = "", run_class: RunClass = "open") -> Box:  # noqa: ARG001 - it has no runtimes
     """Make the box that needs no engine."""
     from sandbox.bwrap_box import BwrapBox  # noqa: PLC0415 - likewise
 
-    return BwrapBox()
+    return BwrapBox(run_class=run_class)
 
 
 BOXES: Mapping[str, Callable[..., Box]] = {"docker": docker, "bwrap": bwrap}
 """By name, in the order in which `auto` tries them: what is official comes first."""
 
 
-def choose_box(name: BoxName, runtime: str = "") -> Box:
-    """Give a box that works here; `auto` takes an engine where one answers, else bubblewrap (which has no runtimes).
+def choose_box(name: BoxName, runtime: str = "", run_class: RunClass = "open") -> Box:
+    """Give a box for a class of runs that works here; `auto` takes an engine where one answers, else bubblewrap.
 
     Raises:
         Unavailable: none can be had; the message says what each lacks.
     """
     lacks = []
     for one in list(BOXES) if name == "auto" else [name]:
-        box = BOXES[one](runtime=runtime) if runtime and one == "docker" else BOXES[one]()
+        box = BOXES[one](runtime=runtime, run_class=run_class)
         try:
             box.check()
         except NoBox as error:

@@ -14,6 +14,7 @@ Difficulty = Literal["easy", "medium", "hard"]
 State = Literal["draft", "admitted", "reviewed", "live", "retired", "published", "rejected", "withdrawn"]
 Reviewed = Literal["open", "explained", "confirmed"]
 Asked = Literal["dev", "private", "check"]
+WorkerClass = Literal["sealed", "open"]
 Role = Literal["maintainer", "reviewer", "runner", "auditor", "submitter"]
 
 LISTEN = "127.0.0.1:8701"

@@ -60,7 +60,7 @@ def play(home: Path | None, box_name: BoxName | None, out: Output) -> Played:
     Raises:
         Unavailable: no box can be had. No agent is ever run with a way out.
     """
-    box = choose_box(box_name or ("bwrap" if sys.platform == "linux" else "docker"))
+    box = choose_box(box_name or ("bwrap" if sys.platform == "linux" else "docker"), run_class="unofficial")
     with _folder(home) as folder:
         return _Play(folder, box, out, kept=home is not None).all()
 

@@ -17,6 +17,7 @@ from sqlalchemy import event
 from sqlmodel import Session
 
 from quarterturn import jobs
+from quarterturn.choices import WorkerClass
 from quarterturn.queue import Claim
 from quarterturn.steady import Steady
 from quarterturn.wiring import House
@@ -32,10 +33,11 @@ class Embedded:
         house: the home, open and unlocked; its stores are used by all threads.
         workers: how many jobs are worked on at a time; none, where others work and this process only takes jobs in.
         work: plays one job and ends it.
+        only: the class of runs that are worked on here; all of them by default.
     """
 
-    def __init__(self, house: House, workers: int = 1, work: Work = jobs.work) -> None:
-        self._house, self._work, self._count = house, work, workers
+    def __init__(self, house: House, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None) -> None:
+        self._house, self._work, self._count, self._only = house, work, workers, only
         self._name, self._reap_at = named(), 0.0
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
@@ -67,14 +69,14 @@ class Embedded:
         if place == 0 and time.monotonic() >= self._reap_at:
             self._reap_at = time.monotonic() + REAP
             self._house.queue.reap()
-        take(self._house, f"{self._name}/{place}", self._work, self._stopping)
+        take(self._house, f"{self._name}/{place}", self._work, self._stopping, self._only)
         self._wake.wait(POLL)
         self._wake.clear()
 
 
-def take(house: House, worker: str, work: Work, stopping: threading.Event) -> None:
-    """Take job after job and play them, until nothing may be taken or this worker stops."""
-    while not stopping.is_set() and (claim := house.queue.claim(worker)) is not None:
+def take(house: House, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None) -> None:
+    """Take job after job (of a class) and play them, until nothing may be taken or this worker stops."""
+    while not stopping.is_set() and (claim := house.queue.claim(worker, only)) is not None:
         work(house, claim, stopping)
 
 

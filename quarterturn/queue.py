@@ -7,7 +7,10 @@
    time (`pause`), and does not stand in the way of others meanwhile.
 4. It is fair between parties: what comes first is what has the fewest of its own party before it. Of one party's
    private ones those that were named to count come first, and the others wait until they have ended.
-5. An executor carries numbers of rows and nothing else; the row is the truth.
+5. A worker may be of one class, and then takes only runs of that class (`sandbox.exits`): runs without an exit share no
+   machine with runs that have one. What runs counts in its party's backlog whatever its class; what waits for a
+   worker of the other class stands in nobody's way.
+6. An executor carries numbers of rows and nothing else; the row is the truth.
 
 The embedded executor is this database alone: a job is there once its transaction is committed. On PostgreSQL bells are
 carried to other machines (`quarterturn.bells`), rung within the caller's transaction.
@@ -24,8 +27,10 @@ from sqlalchemy import ColumnElement, Engine, and_, exists, func, not_, or_, upd
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
+from quarterturn.choices import WorkerClass
 from quarterturn.submitting import UNFINISHED
 from quarterturn.tables import AccountRow, SubmissionRow
+from sandbox.exits import run_class
 from vault.db import joined, transaction
 
 LEASE = timedelta(seconds=90)
@@ -91,14 +96,25 @@ class Queue:
         )
         return session.exec(backlog).one()
 
-    def claimable(self, session: Session) -> list[tuple[int, int]]:
-        """Give what may be claimed now, as (number, place in its party's own backlog), the next one first."""
-        return list(self._order(session, self._at_once))
+    def claimable(self, session: Session, only: WorkerClass | None = None) -> list[tuple[int, int]]:
+        """Give what may be claimed now, as (number, place in its party's own backlog), the next one first.
 
-    def claim(self, worker: str) -> Claim | None:
-        """Take the next job, or None where nothing may be taken now (rules 1, 2 and 4)."""
+        Args:
+            session: the transaction.
+            only: the class of runs that are asked for; all of them by default.
+        """
+        return list(self._order(session, self._at_once, only))
+
+    def class_of(self, session: Session, number: int) -> WorkerClass:
+        """Say which class a job's run has."""
+        row = session.get_one(SubmissionRow, number)
+        own = run_class(private=row.tasks == "private", kind=row.kind, model=row.model)
+        return "sealed" if own == "sealed" else "open"
+
+    def claim(self, worker: str, only: WorkerClass | None = None) -> Claim | None:
+        """Take the next job (of a class), or None where nothing may be taken now (rules 1, 2, 4 and 5)."""
         with transaction(self._engine) as session:
-            for number, _ in self.claimable(session):
+            for number, _ in self.claimable(session, only):
                 row, now = session.get_one(SubmissionRow, number), self._now()
                 claim = Claim(number, row.id, row.attempt + 1)
                 taken = {
@@ -154,8 +170,10 @@ class Queue:
             back = session.exec(update(SubmissionRow).where(*silent).values(**again)).rowcount
         return int(dead + back)
 
-    def _order(self, session: Session, most: int | None = None) -> Sequence[tuple[int, int]]:
-        """Give what waits as (number, place in its party's own backlog), the next one first.
+    def _order(
+        self, session: Session, most: int | None = None, only: WorkerClass | None = None
+    ) -> Sequence[tuple[int, int]]:
+        """Give what waits (of a class) as (number, place in its party's own backlog), the next one first.
 
         Where places up to `most` are asked for, what is set aside has none.
         """
@@ -175,6 +193,8 @@ class Queue:
         if most is not None:
             later = col(SubmissionRow.not_before)
             unfinished = unfinished.where(or_(later.is_(None), later <= self._now()), not_(_waits_for_named()))
+        if only is not None:
+            unfinished = unfinished.where(or_(col(SubmissionRow.state) == "running", _is_of(only)))
         own = unfinished.subquery()
         query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
         if most is not None:
@@ -207,3 +227,10 @@ def _waits_for_named() -> ColumnElement[bool]:
         first,
     )
     return and_(col(SubmissionRow.tasks) == "private", col(SubmissionRow.state) == "queued", named)
+
+
+def _is_of(only: WorkerClass) -> ColumnElement[bool]:
+    """Say the same as `run_class` of what the service takes in, images and endpoints, in the database's words."""
+    row = SubmissionRow
+    sealed = and_(col(row.tasks) == "private", col(row.kind) != "endpoint", col(row.model).is_(None))
+    return sealed if only == "sealed" else not_(sealed)

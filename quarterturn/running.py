@@ -18,10 +18,12 @@ from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
 from rotation.sets import DEMO, SetSpec
+from sandbox import machine_lock
 from sandbox import submission as submissions
 from sandbox.box import Box, Limits, Places
 from sandbox.endpoint import Sender
 from sandbox.endpoint.address import Unresolved
+from sandbox.exits import RunClass, run_class
 from sandbox.failure import STOPS
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.outcome import TaskRun
@@ -96,6 +98,11 @@ class Choice:
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
 
+    def run_class(self, *, private: bool) -> RunClass:
+        """Say which class a run of it has, on the private set or on public tasks."""
+        kind = "endpoint" if self.hosting is not None else "image" if self.image is not None else "command"
+        return run_class(private=private, kind=kind, model=self.model)
+
     def box_name(self, default: BoxName) -> BoxName:
         """Give the box to use; an image runs in the docker box only."""
         return "docker" if self.image is not None else self.box or default
@@ -137,12 +144,14 @@ def dev(
 
     With `first`, only so many of them are run.
     """
-    submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto")))
+    own = chosen.run_class(private=False)
+    submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto"), run_class=own))
     tasks = [Task.parse(draft.task) for draft in devset.draw(shipped_grammars(), spec)[:first]]
     label = f"{submitted.name} on the dev set"
-    with chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
+    stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
+    playing = machine_lock.playing(own, stopped)
+    with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)
-        stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
         runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
     results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
     whole = score(results)
@@ -162,15 +171,17 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
         Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the same.
     """
     month = house.official.month()
+    own = chosen.run_class(private=True)
     if hold.resume is not None and not hold.again:
         _require_free(house, hold.resume)
     with _theirs(house, hold):
-        submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box)))
+        submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box), own))
         if hold.again and hold.resume is not None and house.runs.get(hold.resume).submission != submitted.digest:
             raise Refused(f"what run {hold.resume} was opened for goes by another digest now; it is not played on")
     if chosen.hosting:
         chosen.hosting.require_official(box, house.spec.name)
     with ExitStack() as stack:
+        stack.enter_context(machine_lock.playing(own, lambda: hold.standing() != "held"))
         with _theirs(house, hold):
             places = stack.enter_context(chosen.places(lambda: house.sender))
         model = stack.enter_context(models.gateway(house, chosen.model, "private"))

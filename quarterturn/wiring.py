@@ -35,6 +35,7 @@ from rotation.turn import Plan, Rotation
 from sandbox.again import JudgeAgain
 from sandbox.box import Box
 from sandbox.endpoint import Sender
+from sandbox.exits import RunClass
 from sandbox.servers import tool_table
 from sandbox.store import Runs
 from vault import signing
@@ -174,9 +175,9 @@ class House:
         """Runs and their sealed results."""
         return Runs(self.engine, self.vault, self.now)
 
-    def box(self, name: BoxName | None = None) -> Box:
-        """Give the box that was asked for, else the one that the settings name."""
-        return choose_box(name or self.settings.run.box, self.settings.run.runtime)
+    def box(self, name: BoxName | None = None, run_class: RunClass = "sealed") -> Box:
+        """Give the box that was asked for, else the one that the settings name, for a class of runs."""
+        return choose_box(name or self.settings.run.box, self.settings.run.runtime, run_class)
 
     @cached_property
     def sender(self) -> Sender:

@@ -10,19 +10,18 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sandbox import cgroup, policy, seccomp
+from sandbox import cgroup, filters, policy
 from sandbox.box import Limits
+from sandbox.copies import LINKED, Copy
 from sandbox.errors import Unavailable
+from sandbox.masks import masks
 
 NEEDED = ("--args", "--as-pid-1", "--json-status-fd", "--perms", "--remount-ro", "--seccomp", "--size")
 TOOLS = ("bwrap", "setpriv", "prlimit")  # the last two are in util-linux
-STATUS = "STATUS"  # in a command: the descriptor on which bwrap names PID 1
 
 # A shell joins the control group before anything else exists, and then becomes bwrap.
 JOIN = 'for door in $1; do echo 0 >"$door" || exit 125; done; shift; exec "$@"'
@@ -41,27 +40,22 @@ def tool(name: str) -> str:
     return found
 
 
-def python() -> str:
-    """The interpreter that places use: the one that our own environment is based on."""
-    programs = Path(sys.base_prefix).resolve() / "bin"
-    exact = programs / f"python{sys.version_info.major}.{sys.version_info.minor}"  # another one may be called python3
-    return str(exact if exact.exists() else programs / "python3")
-
-
 class Walls:
     """The arguments of one bwrap, and the descriptors that they name.
 
-    Every place has: namespaces of its own, the host's programs read-only, a small /etc that is not the host's, nothing
-    to write but a /tmp of a size, and the system-call filter.
+    Every place has: namespaces of its own, a read-only copy of the programs that it needs, a small /etc that is not the
+    host's, of /proc its own processes (and nothing for a relay), nothing to write but a /tmp of a size, and the
+    system-call filter.
 
     Args:
+        programs: the copy that its class of runs reads; the host's own files are in no place.
         uid: who the place runs as.
         tmpfs: the size of /tmp in bytes.
         network: whether the place gets an empty network of its own (else that of whoever starts bwrap).
     """
 
-    def __init__(self, *, uid: int, tmpfs: int, network: bool) -> None:
-        self.uid = uid
+    def __init__(self, programs: Copy, *, uid: int, tmpfs: int, network: bool) -> None:
+        self.programs, self.uid = programs, uid
         self.words: list[str] = []
         self.descriptors: list[int] = []
         self._namespaces(network=network)
@@ -70,10 +64,10 @@ class Walls:
         for name, content in policy.ETC.items():
             self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), f"/etc/{name}")
         for name in ("ld.so.cache", "alternatives"):
-            self.add("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-        self.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
+            self.add("--ro-bind-try", self.programs.at(f"/etc/{name}"), f"/etc/{name}")
+        self.add(*(["--proc", "/proc"] if self._has_processes else []), "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place
-        self.add("--seccomp", self.data(seccomp.program()))
+        self.add("--seccomp", self.data(filters.filter_of(policy.KINDS[uid])))
 
     def add(self, *words: str | Path | int) -> None:
         """Append words."""
@@ -109,9 +103,11 @@ class Walls:
 
     def command(self, program: Sequence[str], limits: Limits, group: cgroup.Group | None) -> list[str]:
         """Close the walls, and give what to execute with `descriptors` passed on."""
+        if self._has_processes:
+            self._mask(limits.memory)
         self.add("--remount-ro", "/", "--remount-ro", "/dev")  # bwrap leaves these writable, and without a size
         words = "".join(f"{word}\0" for word in self.words).encode()
-        bwrap = [tool("bwrap"), "--json-status-fd", STATUS, "--args", str(self.data(words)), "--"]
+        bwrap = [tool("bwrap"), "--args", str(self.data(words)), "--"]
         inside = [*bwrap, *self._limited(program, limits, grouped=group is not None)]
         return ["/bin/sh", "-c", JOIN, "join", " ".join(group.doors), *inside] if group else inside
 
@@ -119,6 +115,10 @@ class Walls:
         """Close our copies of the descriptors."""
         while self.descriptors:
             os.close(self.descriptors.pop())
+
+    @property
+    def _has_processes(self) -> bool:
+        return policy.KINDS[self.uid] != "relay"  # which does without, and each cover costs a mount
 
     def _namespaces(self, *, network: bool) -> None:
         self.add("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
@@ -129,17 +129,22 @@ class Walls:
         else:
             self.add("--unshare-user", "--uid", self.uid, "--gid", self.uid)
 
+    def _mask(self, memory: int) -> None:
+        """Cover all of /proc but the place's own processes."""
+        covered = masks(memory)
+        for path in covered.files:
+            self.add("--ro-bind", "/dev/null", path)  # without devices, so that not even nothing can be read
+        for path in covered.folders:
+            self.add("--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
+        for path, content in covered.stand_ins.items():
+            self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), path)
+
     def _programs(self) -> None:
-        self.add("--ro-bind", "/usr", "/usr")
-        for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-            place = Path("/") / name
+        for root in self.programs.roots:
+            self.bind(self.programs.at(root), root)
+        for place in (Path("/") / name for name in LINKED):
             if place.is_symlink():
                 self.add("--symlink", place.readlink(), place)
-            elif place.is_dir():
-                self.add("--ro-bind", place, place)
-        base = Path(sys.base_prefix).resolve()
-        if not base.is_relative_to("/usr"):
-            self.bind(base, base)
 
     def _limited(self, program: Sequence[str], limits: Limits, *, grouped: bool) -> list[str]:
         """Put before a program what runs inside first: the change of user (as root), and the rlimits."""
@@ -156,10 +161,11 @@ class Running:
 
     def __init__(self, walls: Walls, command: Sequence[str], *, stdin: int, stdout: int) -> None:
         reading, writing = os.pipe()
+        options = command.index("--args")
         self._status = os.fdopen(reading, "rb", buffering=0)
         try:
             self.process = subprocess.Popen(
-                [str(writing) if word == STATUS else word for word in command],
+                [*command[:options], "--json-status-fd", str(writing), *command[options:]],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=subprocess.DEVNULL,
@@ -180,11 +186,15 @@ class Running:
             self.process.wait(timeout)
         return self.process.returncode
 
+    def _is_ours(self, number: int) -> bool:
+        status = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
+        return int(status.rpartition(")")[2].split()[1]) == self.process.pid
+
     def kill(self) -> None:
         """Kill everything in it and wait until it is gone: the kernel ends a PID namespace with its PID 1."""
         if self.process.poll() is None:
-            with contextlib.suppress(ValueError, KeyError, TypeError, ProcessLookupError):
-                os.kill(int(json.loads(self._status.readline())["child-pid"]), signal.SIGKILL)
+            with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
+                cgroup.kill(int(json.loads(self._status.readline())["child-pid"]), self._is_ours)
             if self.wait(2) is None:
                 self.process.kill()
                 self.process.wait()

@@ -23,8 +23,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ from sandbox import bwrap, cgroup, place, policy
 from sandbox.box import PORT, SOCKET_NAME, Facts, Limits, Program
 from sandbox.bwrap import Running, Walls
 from sandbox.channel import Channel, Exit
+from sandbox.copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.errors import Lost, Refused, Unavailable
+from sandbox.exits import RunClass
 from sandbox.frozen import FrozenState, Seed
 from sandbox.output import Output
 from sandbox.runner import remove_old_folders
@@ -41,6 +44,10 @@ from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
 IMAGES = Path(__file__).parent / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
 START_SECONDS = 20.0
+WORLD_BACKENDS = ("git", "dovecot", "redis-server", "redis-check-rdb", "redis-cli")
+WORLD_FOLDERS = tuple(
+    f"/usr/{folder}/{name}" for name in ("git-core", "postgresql", "dovecot") for folder in ("lib", "libexec", "share")
+)
 WAITING = ("/bin/sh", "-c", 'read -r word && exec "$@" </dev/null', "place")  # until the word, and then the program
 
 
@@ -192,14 +199,19 @@ class BwrapBox:
 
     Args:
         environments: the folder that holds the installed environments `world` and `agents`; our own by default.
+        run_class: of the runs that are played in it. Those that have an exit read other copies than those that have
+            none; nothing that is official is played here, so `sealed` and `unofficial` are one.
     """
 
     name = "bwrap"
     official = False
     walls = Walls  # around an agent; a positive control of the self-check leaves one out
 
-    def __init__(self, environments: Path | None = None) -> None:
+    def __init__(self, environments: Path | None = None, run_class: RunClass = "open") -> None:
         self._environments = (environments or Path(sys.prefix)).resolve()
+        self._copies = Copies(usual_folders(self._environments), "open" if run_class == "open" else "sealed")
+        self._held: dict[str, Copy] = {}
+        self._copying = threading.Lock()
 
     def check(self) -> None:
         """Make sure that bubblewrap works here, by making a place and looking around in it.
@@ -218,6 +230,8 @@ class BwrapBox:
             if not (self._environments / name).is_dir():
                 raise Unavailable(f"{self._environments / name} is missing: run ./run setup")
         self.reap()
+        with self._copying:
+            self._held.clear()  # what is out of date is made anew
         self._look_around()
 
     def reap(self) -> int:
@@ -251,15 +265,14 @@ class BwrapBox:
             Unavailable: this machine lacks what one of the servers stands on.
         """
         self._must_have(servers)
-        walls = Walls(uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
+        programs = self._copy("world")
+        walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
         walls.tmpfs(DATA, limits.tmpfs)
-        walls.bind(self._environments / "world", PROGRAMS)
-        walls.bind(IMAGES / "world" / "ours", OURS)
-        walls.bind(IMAGES.parent / "forge", f"{FORGE}/sandbox/forge")
-        walls.add("--ro-bind", IMAGES / "world" / "init.py", INIT)
+        for path in (PROGRAMS, OURS, f"{FORGE}/sandbox/forge", INIT):
+            walls.bind(programs.at(path), path)
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)
-        command = walls.command([bwrap.python(), "-I", "-S", INIT], limits, group)
+        command = walls.command([interpreter(), "-I", "-S", INIT], limits, group)
         ours, theirs = socket.socketpair()
         with theirs:
             running = Running(walls, command, stdin=theirs.fileno(), stdout=theirs.fileno())
@@ -278,7 +291,7 @@ class BwrapBox:
         policy.let_relay_in(sockets)
         relay, agent = self._relay(sockets), self._agent(program, limits)
         groups = [group for group in (cgroup.make(limits), cgroup.make(policy.RELAY_LIMITS)) if group]
-        inside = [bwrap.python(), "-I", "-S", RELAY, str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
+        inside = [interpreter(), "-I", "-S", RELAY, str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
         document = {
             "relay": _part(relay, relay.command(inside, policy.RELAY_LIMITS, groups[1] if groups else None)),
             "agent": _part(agent, agent.command([*WAITING, *program.command], limits, groups[0] if groups else None)),
@@ -287,6 +300,13 @@ class BwrapBox:
         made = _place(document, [relay, agent], groups, limits.output)
         made.ready()
         return made
+
+    def _copy(self, name: str) -> Copy:
+        """Give the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""
+        with self._copying:
+            if name not in self._held:
+                self._held[name] = self._copies.get(recipes(self._environments)[name])
+            return self._held[name]
 
     def _must_have(self, servers: Sequence[Server]) -> None:
         programs = str(self._environments / "world")
@@ -299,14 +319,16 @@ class BwrapBox:
                     )
 
     def _relay(self, sockets: Path) -> Walls:
-        walls = Walls(uid=policy.RELAY_UID, tmpfs=0, network=False)
-        walls.add("--ro-bind", IMAGES / "relay" / "relay.py", RELAY)
+        programs = self._copy("agent")
+        walls = Walls(programs, uid=policy.RELAY_UID, tmpfs=0, network=False)
+        walls.bind(programs.at(RELAY), RELAY)
         walls.bind(sockets.resolve(), SOCKETS)
         return walls
 
     def _agent(self, program: Program, limits: Limits) -> Walls:
-        walls = self.walls(uid=policy.AGENT_UID, tmpfs=limits.tmpfs, network=False)
-        walls.bind(self._environments / "agents", AGENTS)
+        programs = self._copy("agent")
+        walls = self.walls(programs, uid=policy.AGENT_UID, tmpfs=limits.tmpfs, network=False)
+        walls.bind(programs.at(AGENTS), AGENTS)
         walls.environment({"PATH": policy.AGENT_PATH} | policy.agent_environment(program))
         if program.folder is not None:
             walls.bind(program.folder.resolve(), program.folder.absolute())
@@ -314,9 +336,10 @@ class BwrapBox:
         return walls
 
     def _look_around(self) -> None:
-        walls = Walls(uid=policy.AGENT_UID, tmpfs=0, network=True)
-        walls.bind(self._environments / "agents", AGENTS)
-        walls.bind(self._environments / "world", PROGRAMS)
+        programs, world = self._copy("agent"), self._copy("world")
+        walls = Walls(programs, uid=policy.AGENT_UID, tmpfs=0, network=True)
+        walls.bind(programs.at(AGENTS), AGENTS)
+        walls.bind(world.at(PROGRAMS), PROGRAMS)
         script = f"id -u && {AGENTS}/bin/python -c 'print(1)' && test -r {PROGRAMS}/node/bin/node"
         with tempfile.TemporaryFile() as out:
             command = walls.command(["/bin/sh", "-c", script], Limits(), None)
@@ -337,6 +360,17 @@ class BwrapBox:
             )
 
 
+def recipes(environments: Path) -> Mapping[str, Recipe]:
+    """Say what places of each kind read of this machine, `agent` (a relay too) and `world`."""
+    world = {PROGRAMS: environments / "world", OURS: IMAGES / "world" / "ours", INIT: IMAGES / "world" / "init.py"}
+    return {
+        "agent": recipe("agent", {AGENTS: environments / "agents", RELAY: IMAGES / "relay" / "relay.py"}),
+        "world": recipe(
+            "world", world | {f"{FORGE}/sandbox/forge": IMAGES.parent / "forge"}, WORLD_BACKENDS, WORLD_FOLDERS
+        ),
+    }
+
+
 def _part(walls: Walls, command: Sequence[str]) -> dict[str, Any]:
     return {"command": list(command), "descriptors": list(walls.descriptors)}
 
@@ -347,7 +381,7 @@ def _place(document: dict[str, Any], walls: Sequence[Walls], groups: Sequence[cg
     reading, writing = os.pipe()
     try:
         process = subprocess.Popen(
-            [bwrap.python(), "-I", "-S", place.__file__],
+            [interpreter(), "-I", "-S", place.__file__],
             stdin=theirs.fileno(),
             stdout=writing,
             stderr=writing,

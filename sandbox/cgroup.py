@@ -11,8 +11,9 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sandbox.box import Limits
@@ -48,10 +49,9 @@ class Group:
     def kill(self) -> None:
         """Kill every process in it."""
         for folder in self.folders:
-            with contextlib.suppress(OSError):
-                for pid in (folder / "cgroup.procs").read_text().split():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(int(pid), signal.SIGKILL)
+            for number in map(int, _words(folder / "cgroup.procs")):
+                with contextlib.suppress(OSError):
+                    kill(number, partial(_is_in, folder))
 
     def remove(self) -> None:
         """Remove it once everything in it has ended; what is still busy after a second is left for `reap`."""
@@ -65,6 +65,22 @@ class Group:
                     time.sleep(0.01)
                 else:
                     break
+
+
+def kill(number: int, is_it: Callable[[int], bool]) -> None:
+    """Kill a process of which somebody told us the number, and never one that got that number since.
+
+    What `is_it` says of the number holds for the process that is killed, since that was held before it was asked.
+
+    Raises:
+        OSError: it has ended.
+    """
+    held = os.pidfd_open(number)
+    try:
+        if is_it(number):
+            signal.pidfd_send_signal(held, signal.SIGKILL)
+    finally:
+        os.close(held)
 
 
 def make(limits: Limits) -> Group | None:
@@ -135,6 +151,10 @@ def _second(root: Path) -> Iterator[Path]:
     with contextlib.suppress(OSError):
         (root / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS))
         yield root
+
+
+def _is_in(folder: Path, number: int) -> bool:
+    return str(number) in _words(folder / "cgroup.procs")
 
 
 def _words(path: Path) -> list[str]:

@@ -11,8 +11,10 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from sandbox import policy
 from sandbox.attachment import STDOUT
 from sandbox.box import PORT, SOCKET_NAME, Limits, Program
 from sandbox.channel import Channel
+from sandbox.docker.copies import ImageCopies
 from sandbox.docker.engine import Container, Engine
 from sandbox.docker.images import Image, Images
 from sandbox.docker.locks import Locks
@@ -27,7 +30,9 @@ from sandbox.docker.place import DockerPlace, Relay
 from sandbox.docker.walls import RUNNER_LABEL, Walled
 from sandbox.docker.world import DockerWorld
 from sandbox.errors import NotFound, Refused, Unavailable
+from sandbox.exits import RunClass
 from sandbox.frozen import Seed
+from sandbox.place import random_address
 from sandbox.runner import remove_old_folders, runner, runner_lives
 from sandbox.servers.server import DATA, Server
 
@@ -44,6 +49,7 @@ class DockerBox:
         relay_image: the image that holds `relay` and `lock`.
         agent_image: the image in which a submission runs that is a command.
         runtime: another OCI runtime that the engine knows, or None for its default.
+        run_class: of the runs that are played in it; those without an exit run from copies of the images.
     """
 
     name = "docker"
@@ -55,11 +61,14 @@ class DockerBox:
         relay_image: str = RELAY_IMAGE,
         agent_image: str = AGENT_IMAGE,
         runtime: str | None = None,
+        run_class: RunClass = "open",
     ) -> None:
         self._world_image, self._relay_image, self._agent_image = world_image, relay_image, agent_image
         self.runtime = runtime
         self._engine = Engine()
         self._images = Images(self._engine)
+        self._copies = ImageCopies(self._engine, run_class)
+        self._seen: dict[str, str] = {}  # the copies by the id of their images
         self._making = threading.Lock()
 
     def check(self) -> None:
@@ -75,12 +84,14 @@ class DockerBox:
                 "daemon.json, and restart the engine"
             )
         self._images.forget()
+        self._seen.clear()
         for image in (self._world_image, self._relay_image, self._agent_image):
             try:
-                self._images.find(image)
+                self._image(image)
             except NotFound as error:
                 raise Unavailable(f"the engine has no image {image}: run ./run setup with Docker running") from error
         self.reap()
+        self._copies.remove_old()
         self.file_of(self._relay_image, "/lock")
 
     def digest(self, reference: str) -> str:
@@ -99,14 +110,14 @@ class DockerBox:
             Refused: it cannot be run behind this wall; the message says why.
             Unavailable: the engine cannot be asked.
         """
-        image = self._images.find(program.image or self._agent_image)
+        image = self._image(program.image or self._agent_image)
         image.words(tuple(program.command))
         if program.folder is not None:
             policy.must_be_readable(program.folder)
         try:
             self._try(image)
         except Unavailable as error:
-            self._try(self._images.find(self._agent_image))  # or is it the engine?
+            self._try(self._image(self._agent_image))  # or is it the engine?
             raise Refused(f"nothing can be started in the image {image.name}: {error}") from error
 
     def reap(self) -> int:
@@ -124,9 +135,9 @@ class DockerBox:
             Unavailable: the engine cannot be asked, or the image is missing.
         """
         self._engine.await_restart()
-        image = self._images.find(self._world_image)
-        tmpfs = (DATA, "/tmp")  # noqa: S108 - in there
-        walled = Walled(image, image.words(()), policy.WORLD_UID, limits, binds=self._laid, tmpfs=tmpfs, stdin=True)
+        image = self._image(self._world_image)
+        tmpfs, laid = (DATA, "/tmp"), self._laid(limits)  # noqa: S108 - in there
+        walled = Walled(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
         with contextlib.ExitStack() as undo:
             container = self._create(walled, undo)
             channel = Channel(container.attach(STDOUT, stdin=True))
@@ -145,8 +156,8 @@ class DockerBox:
             Lost: the relay did not come up.
         """
         self._engine.await_restart()
-        image = self._images.find(program.image or self._agent_image)
-        binds, folder = dict(self._laid), None
+        image = self._image(program.image or self._agent_image)
+        binds, folder = self._laid(limits), None
         if program.folder is not None:
             policy.must_be_readable(program.folder)
             folder = str(program.folder.absolute())
@@ -188,10 +199,13 @@ class DockerBox:
             container.remove()
 
     def _relay(self, sockets: Path, ended: threading.Event, undo: contextlib.ExitStack) -> Relay:
-        image = self._images.find(self._relay_image)
-        words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
-        binds = self._laid | {SOCKETS: sockets.resolve()}
-        container = self._create(Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds), undo)
+        image = self._image(self._relay_image)
+        words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}", str(policy.RELAY_UID)]
+        words.append(socket.inet_ntoa(random_address()))
+        binds = self._laid(policy.RELAY_LIMITS) | {SOCKETS: sockets.resolve()}
+        container = self._create(
+            Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo
+        )
         relay = Relay(container, container.attach(STDOUT))
         undo.callback(relay.close)
         relay.start(ended)
@@ -200,8 +214,17 @@ class DockerBox:
     def _try(self, image: Image) -> None:
         """Start a program of ours in an image: its root can be mounted, the walls stand, and nothing of it runs."""
         with contextlib.ExitStack() as undo:
-            walled = Walled(image, [], policy.AGENT_UID, Limits(), binds=self._laid, tmpfs=("/tmp", *image.volumes))  # noqa: S108
+            tmpfs, laid = ("/tmp", *image.volumes), self._laid(Limits())  # noqa: S108 - in there
+            walled = Walled(image, [], policy.AGENT_UID, Limits(), binds=laid, tmpfs=tmpfs)
             self._create(walled, undo).start()
+
+    def _image(self, name: str) -> Image:
+        """Give an image as runs of our class see it."""
+        image = self._images.find(name)
+        with self._making:
+            if image.id not in self._seen:
+                self._seen[image.id] = self._copies.of(image).files
+            return replace(image, files=self._seen[image.id])
 
     def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
         runtime = self.runtime if walled.uid != policy.RELAY_UID else None  # the relay is ours, and opens our socket
@@ -209,10 +232,9 @@ class DockerBox:
         undo.callback(container.remove)
         return container
 
-    @property
-    def _laid(self) -> dict[str, Path]:
+    def _laid(self, limits: Limits) -> dict[str, Path]:
         with self._making:
-            return self._locks.binds
+            return self._locks.binds(limits.memory)
 
     @cached_property
     def _locks(self) -> Locks:

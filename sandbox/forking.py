@@ -16,16 +16,19 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 
+from sandbox.confine import own_processes
+
 MAX_DESCRIPTORS = 8
 
 
 def serve(prepare: Callable[[], object], child: Callable[[Sequence[int]], object]) -> None:
-    """Prepare once, then fork a child for each message until the runner is gone.
+    """Go where no processes but ours are, prepare once, then fork a child for each message until the runner is gone.
 
     Args:
         prepare: loads what a child needs, and gives up for all children what can be given up once.
         child: what a child does with its descriptors; it never comes back from it.
     """
+    own_processes()
     control = socket.socket(fileno=os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a child; its pidfd tells

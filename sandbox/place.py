@@ -2,19 +2,22 @@
 
 A process of its own between the runner and two bubblewraps. The order is the safety property:
 
-1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace);
+1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace), in
+   which nobody but root reads what the kernel counts for the whole machine; and a PID namespace, whose first process
+   lives the rest of the place's life: the kernel ends all that is in there with it, whatever they think of that. Its
+   own address is random, and it has no IPv6 (`random_address`);
 2. start the relay in it and wait until it says that its port listens, so that nobody else can have that port;
 3. start the agent's walls, which share that loopback with the relay and nothing more; a shell in them waits for a word
    before it becomes the agent, and gives up where its standard input ends without one;
 4. pass the runner's word on;
-5. when either ends, kill the other; when the runner goes away, kill both.
+5. when either ends, kill the other; when the runner goes away, kill both. That first process dies with the one that
+   made it, which only waits.
 
 Standard library only, one thread. Standard input is a socket: one JSON line comes in, `{"relay": {"command",
 "descriptors"}, "agent": {…}, "patience": seconds}`, and out of it goes `{"ready": true}`; `go` comes in, and out go
-`{"started": true}`, then `{"ended": "relay" or "agent", "code"}`; or at any time `{"failed": sentence}`. In a command
-the word STATUS stands for the descriptor on which bwrap names the process that is PID 1 inside: with that one the
-kernel ends the rest. Standard output and error are the agent's. Nothing that relay or agent print is believed beyond
-the relay's "ready", which it says before any agent is.
+`{"started": true}`, then `{"ended": "relay" or "agent", "code"}`; or at any time `{"failed": sentence}`. Standard
+output and error are the agent's. Nothing that relay or agent print is believed beyond the relay's "ready", which it
+says before any agent is.
 """
 
 from __future__ import annotations
@@ -34,52 +37,84 @@ import time
 from pathlib import Path
 from typing import Any
 
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+PR_SET_PDEATHSIG = 1
+SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8913, 0x8914, 0x8916, 1
 READY, GO = b"ready\n", b"go\n"
+OF_A_NETWORK = (
+    *("arp", "dev", "fib_trie", "if_inet6", "icmp", "icmp6", "igmp", "igmp6", "ipv6_route"),
+    *("packet", "raw", "raw6", "route", "tcp", "tcp6", "udp", "udp6", "unix"),
+)
+"""Files in /proc/net that say nothing but what is in one network namespace; others count for the whole machine."""
+
+
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Failed(Exception):
     """The place cannot be had; the sentence says why."""
 
 
-def network() -> None:
-    """Move into a network namespace of our own, and bring its loopback up."""
+def namespaces() -> None:
+    """Move into a network of our own, bring its loopback up, and have our next child be the first of its processes."""
     user, group = os.geteuid(), os.getegid()
-    kinds = CLONE_NEWNET if user == 0 else CLONE_NEWNET | CLONE_NEWUSER
-    libc = ctypes.CDLL(None, use_errno=True)
+    kinds = CLONE_NEWNET | CLONE_NEWPID | (CLONE_NEWUSER if user != 0 else 0)
     if libc.unshare(kinds) != 0:
-        raise Failed(f"the kernel gives no network namespace: {os.strerror(ctypes.get_errno())}")
+        raise Failed(f"the kernel gives no network or process namespace: {os.strerror(ctypes.get_errno())}")
     if user != 0:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    with contextlib.suppress(OSError):  # a kernel without IPv6
+        Path("/proc/sys/net/ipv6/conf/lo/disable_ipv6").write_text("1")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        own = struct.pack("16sHH4s16x", b"lo", socket.AF_INET, 0, random_address())
+        fcntl.ioctl(control, SIOCSIFADDR, own[:40])
         request = struct.pack("16sh22x", b"lo", 0)
         flags = struct.unpack_from("16xh", fcntl.ioctl(control, SIOCGIFFLAGS, request))[0]
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | IFF_UP))
+    if user == 0:
+        close_counters()
+
+
+def close_counters() -> None:
+    """Take the right to read counters of the whole machine from everybody else in this network namespace.
+
+    The kernel's files of a network have modes of their own in each namespace, and belong to root. An ordinary user may
+    not change them.
+    """
+    for folder, _, names in os.walk("/proc/thread-self/net"):
+        for path in (Path(folder, name) for name in names if name not in OF_A_NETWORK):
+            path.chmod(0o400)
+
+
+def random_address() -> bytes:
+    """Give a random address of 127.0.0.0/8, from which whoever names none connects; all of them are the loopback.
+
+    The kernel counts connections by their two addresses and the port, for all namespaces together, and gives ports by
+    these counts: between the same two addresses, a later run would read from its ports how often an earlier one
+    connected.
+    """
+    return b"\x7f" + os.urandom(2) + bytes([2 + os.urandom(1)[0] % 252])
 
 
 class Part:
     """The relay or the agent: a bwrap, and the process that is PID 1 inside it."""
 
     def __init__(self, document: dict[str, Any], stdin: int, stdout: int | None) -> None:
-        reading, writing = os.pipe()
         descriptors = document["descriptors"]
         try:
             self.process = subprocess.Popen(
-                [str(writing) if word == "STATUS" else word for word in document["command"]],
+                document["command"],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=subprocess.DEVNULL if stdout == subprocess.PIPE else None,
-                pass_fds=[*descriptors, writing],
+                pass_fds=descriptors,
                 env={"PATH": "/usr/bin:/bin"},
             )
         finally:
-            os.close(writing)
             for descriptor in descriptors:
                 os.close(descriptor)
-        self.status = os.fdopen(reading, "rb", buffering=0)
 
     def go(self) -> None:
         """Give the word that it waits for."""
@@ -87,16 +122,17 @@ class Part:
         with contextlib.suppress(BrokenPipeError), self.process.stdin as word:
             word.write(GO)
 
-    def kill(self) -> None:
-        """Kill it with everything in it, and wait until it is gone."""
-        with contextlib.suppress(ValueError, KeyError, TypeError, ProcessLookupError):
-            os.kill(int(json.loads(self.status.readline())["child-pid"]), signal.SIGKILL)
-        if self.process.poll() is None:
-            try:
-                self.process.wait(2)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-        self.process.wait()
+
+def kill_all() -> None:
+    """Kill every process of this namespace but its first, which we are, and wait until all are gone.
+
+    A place inside is gone when its own first process is: that one becomes our child when its bwrap has ended.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 def wait_until_ready(relay: Part, runner: socket.socket, patience: float) -> None:
@@ -133,10 +169,9 @@ def wait_for_the_first(runner: socket.socket, parts: dict[str, Part]) -> dict[st
 
 
 def run(document: dict[str, Any], runner: socket.socket) -> dict[str, Any] | None:
-    """Live the place's whole life; what comes back is told to the runner once everything in it is gone."""
+    """Live the place's whole life as its first process; what comes back is told once everything in it is gone."""
     parts: dict[str, Part] = {}
     try:
-        network()
         relay = parts["relay"] = Part(document["relay"], subprocess.DEVNULL, subprocess.PIPE)
         wait_until_ready(relay, runner, document["patience"])
         agent = Part(document["agent"], subprocess.PIPE, None)
@@ -152,8 +187,7 @@ def run(document: dict[str, Any], runner: socket.socket) -> dict[str, Any] | Non
     except OSError as error:
         return {"failed": f"the place could not be made: {error.strerror}"}
     finally:
-        for part in parts.values():
-            part.kill()
+        kill_all()
 
 
 def main() -> int:
@@ -165,11 +199,26 @@ def main() -> int:
             if not data:
                 return 1
             line += data
+        try:
+            namespaces()
+        except (Failed, OSError) as error:
+            tell(runner, {"failed": f"the place could not be made: {error}"})
+            return 0
+        first = os.fork()
+        if first != 0:
+            os.waitpid(first, 0)
+            return 0
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         end = run(json.loads(line), runner)
         if end is not None:
-            with contextlib.suppress(OSError):
-                runner.send(json.dumps(end).encode() + b"\n")
+            tell(runner, end)
     return 0
+
+
+def tell(runner: socket.socket, end: dict[str, Any]) -> None:
+    """Say to the runner how it ended."""
+    with contextlib.suppress(OSError):
+        runner.send(json.dumps(end).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,11 @@ from typing import Any
 
 from sandbox.box import PORT, SOCKET_NAME, Limits, Program
 from sandbox.errors import Refused
+from sandbox.filters import Kind
 from sandbox.servers.server import DATA, Server
 
 WORLD_UID, RELAY_UID, AGENT_UID = 65532, 65533, 65534  # never root, and never the same: none may signal another
+KINDS: Mapping[int, Kind] = {WORLD_UID: "world", RELAY_UID: "relay", AGENT_UID: "agent"}
 
 URL = f"http://127.0.0.1:{PORT}"
 WORLD_PATH = "/opt/world/node/bin:/usr/local/bin:/usr/bin:/bin"
@@ -52,6 +54,11 @@ def rlimits(limits: Limits, *, grouped: bool = True) -> dict[str, int]:
     size = max(limits.tmpfs, 4096)
     caps = {"nofile": OPEN_FILES, "core": 0, "fsize": size, "memlock": 65536, "msgqueue": 0, "cpu": cpu}
     return caps if grouped else caps | {"nproc": limits.pids, "data": limits.memory + RESERVED}
+
+
+def files(limits: Limits) -> int:
+    """Give how many files a folder in memory may hold; an empty one costs a kilobyte: together a quarter of the cap."""
+    return max(limits.memory // 4096, 1024)
 
 
 def agent_environment(program: Program) -> dict[str, str]:

@@ -34,7 +34,7 @@ def runner_lives(label: str) -> bool:
 
 def own_folder(kind: str, *, in_memory: bool = False) -> Path:
     """Make a folder that only we can enter, with our name in it; in memory, if there is a place for that."""
-    parent = SHARED_MEMORY if in_memory and os.access(SHARED_MEMORY, os.W_OK) else None
+    parent = shared_folder() if in_memory else None
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-", dir=parent))
     try:
         (folder / NAMED).write_text(runner())
@@ -42,6 +42,11 @@ def own_folder(kind: str, *, in_memory: bool = False) -> Path:
         shutil.rmtree(folder, ignore_errors=True)  # without a name nobody would ever remove it
         raise
     return folder
+
+
+def shared_folder() -> Path:
+    """Give a folder that all processes of this machine see, in memory if there is a place for that."""
+    return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def remove_old_folders() -> None:

@@ -6,8 +6,15 @@ from typing import Annotated
 
 import typer
 
+from quarterturn.choices import WorkerClass
 from quarterturn.cli.options import HOME, Home
 
+Only = Annotated[
+    WorkerClass | None,
+    typer.Option(
+        help="Run only private runs without a language model (sealed), or only all others (open): a machine each."
+    ),
+]
 Workers = Annotated[int, typer.Option(min=0, max=16, help="How many submissions to run at a time.")]
 
 
@@ -23,6 +30,7 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any.")] = 8702,
     workers: Workers = 1,
+    only: Only = None,
     clock: Annotated[bool, typer.Option("--clock/--no-clock", help="Turn the month when it is due.")] = True,
     home: Home = HOME,
 ) -> None:
@@ -37,12 +45,13 @@ def serve(
     with open_house(home) as house:
         approvals.in_force(house)
         logs.configure()
-        works = executor(house, workers)
+        works = executor(house, workers, only)
+        _say_which(workers, only)
         works = Together(works, Clock(house)) if clock else works
         run(house, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", house.home, url))
 
 
-def worker(workers: Workers = 1, home: Home = HOME) -> None:
+def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     """Run what is submitted to a home, beside a service of its own, until interrupted."""
     import signal
     import threading
@@ -57,9 +66,23 @@ def worker(workers: Workers = 1, home: Home = HOME) -> None:
     with open_house(home) as house:
         approvals.in_force(house)
         logs.configure()
-        works = executor(house, workers)
+        works = executor(house, workers, only)
+        _say_which(workers, only)
         works.start()
         logs.log.info("working on %s", house.home)
         ended.wait()
         logs.log.info("stopping; what is being run is given back")
         works.stop()
+
+
+def _say_which(workers: int, only: WorkerClass | None) -> None:
+    """Say which runs are played here."""
+    from quarterturn import logs
+
+    if workers and only is None:
+        logs.log.info(
+            "runs of both classes are played on this machine, in turn and from separate copies; a machine for each "
+            "shares nothing: worker --only sealed, worker --only open"
+        )
+    elif workers:
+        logs.log.info("only %s runs are played here", only)

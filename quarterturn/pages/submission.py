@@ -25,7 +25,7 @@ SIGNS = {
     "cancelled": f"{NONE} cancelled",
 }
 WAITS = {
-    "next": "It is the next one: it begins as soon as a worker is free.",
+    "next": "It is the next one: it begins as soon as a worker is free that plays its class.",
     "before": "{} before it. What has the fewest of its own party before it comes first.",
     "again": "It could not be played, for a reason of ours; it is tried again within minutes.",
     "own": "Another one of yours runs: as many of one party run at a time as the house allows.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import secrets
 import socket
@@ -38,6 +39,7 @@ RESTART_SECONDS = 30.0
 REMOVAL_SECONDS = 30.0  # an engine that has just come back is slow to let go of what ran meanwhile
 POLL_SECONDS = 0.05
 EVENT_SECONDS = 20.0  # between two bytes of what it noted
+COPYING = 1800.0  # of an image, whose size is capped
 POOL = 64  # connections that are kept; each container that is attached to has one of its own
 FULL = "no space left on device"
 BROKEN = (DockerException, RequestException, OSError, Unavailable)
@@ -199,6 +201,40 @@ class Engine:
                     raise
                 raise Malformed(f"{reference!r} is no image's name; give NAME or NAME:TAG, in small letters") from error
         return document
+
+    def names(self, pattern: str) -> list[str]:
+        """Give the names of images that fit a pattern."""
+        with asked("looking for copies of images"):
+            found = self.api.images(filters={"reference": pattern})
+        return [name for one in found for name in one.get("RepoTags") or ()]
+
+    def remove_image(self, name: str) -> None:
+        """Take a name from an image, and remove it if it has no other and nothing runs from it; never raises."""
+        with contextlib.suppress(*BROKEN):
+            self.api.remove_image(name)
+
+    def flatten(self, container: Container, head: bytes, name: str) -> str:
+        """Make an image of the files of a container, in one layer, and give its id.
+
+        Args:
+            container: one that was not started.
+            head: the beginning of a tar, whose files come first.
+            name: the image's name.
+
+        Raises:
+            Unavailable: the engine could not.
+        """
+        repository, _, tag = name.rpartition(":")
+        wanted = {"fromSrc": "-", "repo": repository, "tag": tag}
+        with asked("copying an image"):
+            api = self.api  # its own `import_image` would read the whole of it into memory
+            files = itertools.chain([head], api.export(container.id))
+            headers = {"Content-Type": "application/tar"}
+            said = api._post(api._url("/images/create"), params=wanted, data=files, headers=headers, timeout=COPYING)
+            api._raise_for_status(said)
+            if "errorDetail" in said.text:
+                raise DockerException(said.text[-300:])
+        return str(self.image(name)["Id"])
 
     def create(self, config: Document) -> Container:
         """Create a container; `config` is the body of the Engine API's "Create a container".

@@ -30,6 +30,9 @@ class Image:
         volumes: the folders that it declares as volumes.
         platform: the kind of system and of processor that it is for; empty where it does not say.
         size: bytes of all its layers.
+        environment: its variables, as `NAME=value`.
+        folder: where it starts.
+        files: the id of the copy whose files a container sees, or empty where they are its own.
     """
 
     name: str
@@ -39,6 +42,9 @@ class Image:
     volumes: tuple[str, ...] = ()
     platform: tuple[str, str] = ("", "")
     size: int = 0
+    environment: tuple[str, ...] = ()
+    folder: str = ""
+    files: str = ""
 
     @classmethod
     def of(cls, name: str, document: Mapping[str, Any]) -> Image:
@@ -53,6 +59,8 @@ class Image:
             tuple(config.get("Volumes") or ()),
             (str(document.get("Os") or ""), str(document.get("Architecture") or "")),
             int(document.get("Size") or 0),
+            tuple(config.get("Env") or ()),
+            str(config.get("WorkingDir") or ""),
         )
 
     def words(self, command: tuple[str, ...]) -> list[str]:

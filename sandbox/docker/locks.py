@@ -1,4 +1,4 @@
-"""What is laid over every container: the lock and its filter, and names that lead nowhere. Nothing of it is secret.
+"""What is laid over every container: the lock and its filters, and names that lead nowhere. Nothing of it is secret.
 
 It lies in a folder of this machine that bears its runner's name, so that the next runner can tell whether it is still
 needed.
@@ -10,8 +10,10 @@ import shutil
 import weakref
 from pathlib import Path
 
-from sandbox import policy, seccomp
-from sandbox.docker.walls import FILTER, LOCK
+from sandbox import policy
+from sandbox.docker.walls import FILTERS, LOCK
+from sandbox.filters import filter_of
+from sandbox.masks import masks
 from sandbox.runner import own_folder
 
 NAMES = ("hosts", "resolv.conf")
@@ -28,16 +30,28 @@ class Locks:
         self.folder = own_folder("lock")
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.folder.chmod(0o755)
-        self._write("filter", seccomp.program(), 0o644)
+        self._made: set[int] = set()
+        (self.folder / "filters").mkdir()
+        (self.folder / "filters").chmod(0o755)
+        for kind in policy.KINDS.values():
+            self._write(f"filters/{kind}", filter_of(kind), 0o644)
         self._write("lock", lock, 0o755)
         for name in NAMES:
             self._write(name, policy.ETC[name].encode(), 0o644)
 
-    @property
-    def binds(self) -> dict[str, Path]:
-        """The files by where a container sees them."""
+    def binds(self, memory: int) -> dict[str, Path]:
+        """Give the files by where a container with so many bytes of memory sees them."""
         names = {f"/etc/{name}": self.folder / name for name in NAMES}
-        return {LOCK: self.folder / "lock", FILTER: self.folder / "filter"} | names
+        return {LOCK: self.folder / "lock", FILTERS: self.folder / "filters"} | names | self._stand_ins(memory)
+
+    def _stand_ins(self, memory: int) -> dict[str, Path]:
+        own = self.folder / "proc" / str(memory)
+        if memory not in self._made:
+            own.mkdir(parents=True)
+            for path, content in masks(memory).stand_ins.items():
+                self._write(f"proc/{memory}/{Path(path).name}", content.encode(), 0o644)
+            self._made.add(memory)
+        return {f"/proc/{path.name}": path for path in own.iterdir()}
 
     def _write(self, name: str, content: bytes, mode: int) -> None:
         (self.folder / name).write_bytes(content)

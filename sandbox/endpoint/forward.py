@@ -36,6 +36,7 @@ from typing import Any, ClassVar
 import h11
 
 from sandbox.box import PORT
+from sandbox.confine import leave, own_processes
 from sandbox.gateway.confine import confine
 from sandbox.gateway.listener import Connection, protocol
 
@@ -250,6 +251,7 @@ async def serve(control: socket.socket, listener: socket.socket) -> None:
 
     loop.add_reader(control, heard)
     server = await loop.create_server(protocol(forwarder, Caller), sock=listener, start_serving=False)
+    leave()
     confine(CPU_SECONDS, DESCRIPTORS)
     await server.start_serving()
     control.send(READY)
@@ -259,6 +261,7 @@ async def serve(control: socket.socket, listener: socket.socket) -> None:
 
 def main(control: int, listener: int) -> None:
     """Run on these descriptors."""
+    own_processes()
     logging.disable()  # a library's log line may quote what it was given
     asyncio.run(serve(socket.socket(fileno=control), socket.socket(fileno=listener)))
 

@@ -1,14 +1,13 @@
 """What a gateway process gives up before it hears a word from an agent.
 
-It keeps the sockets that it was handed, and loses other network interfaces (where it may make a namespace), its user,
-and all that `sandbox.confine` takes; its system calls are those of `sandbox.gateway.filter`.
+It keeps the sockets that it was handed, and loses its user and all that `sandbox.confine` takes. Its fork server has
+left networks, files and processes behind before (`sandbox.gateway.forkserver`); its system calls are those of
+`sandbox.gateway.filter`.
 """
 
 from __future__ import annotations
 
-import os
-
-from sandbox.confine import Bounds, give_up, leave_networks
+from sandbox.confine import Bounds, give_up
 from sandbox.gateway.filter import session_filter
 
 UNPRIVILEGED = 65531
@@ -22,6 +21,4 @@ def confine(cpu_seconds: int, descriptors: int = DESCRIPTORS) -> None:
     Raises:
         OSError: one of the promises cannot be kept.
     """
-    if os.geteuid() == 0:
-        leave_networks()  # a container may forbid it; then the user must do
     give_up(Bounds(UNPRIVILEGED, MEMORY, descriptors, cpu_seconds), session_filter())

@@ -1,6 +1,7 @@
 """The fork server of gateways: `python -I -m sandbox.gateway.forkserver`, started by `sandbox.forkserver`.
 
-It loads what a gateway needs by playing a session with nobody once (`warmup`), and forks a gateway for each request.
+It loads what a gateway needs by playing a session with nobody once (`warmup`), leaves the machine's processes, files
+and networks behind, and forks a gateway for each request.
 The descriptors of a request: specification, world channel, report, and maybe a listener and a
 link to the model process.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from sandbox.confine import leave
 from sandbox.forking import serve
 from sandbox.gateway import child
 from sandbox.gateway.warmup import warm_up
@@ -17,6 +19,7 @@ from sandbox.gateway.warmup import warm_up
 
 def _prepare() -> None:
     asyncio.run(warm_up())
+    leave()  # a container may forbid it; then the user and the system calls of each gateway must do
 
 
 def _gateway(descriptors: Sequence[int]) -> None:

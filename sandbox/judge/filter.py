@@ -3,20 +3,19 @@
 It reads the request that it was handed and writes one reply. It can open nothing, in no way; it makes no socket, no
 process, no timer and no memory that can be executed, and signals nobody. Everything that it imports was
 loaded by its fork server.
-
-The numbers are those of the gateway's table, of which these are a part (`sandbox.gateway.filter`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sandbox.gateway.filter import NEEDED as SESSION
+from sandbox.calls import NUMBERS, Numbers
+from sandbox.filters import ADVICE
 from sandbox.gateway.filter import PROT_EXEC
-from sandbox.seccomp import Numbers, Rule, allowing
+from sandbox.seccomp import Rule, allowing
 
 NEEDED: Mapping[str, Numbers] = {
-    name: SESSION[name]
+    name: NUMBERS[name]
     for name in (
         *("close", "lseek", "read", "write"),  # descriptors that are there
         *("clock_getres", "clock_gettime", "getrandom", "gettimeofday", "time"),
@@ -29,6 +28,7 @@ NEEDED: Mapping[str, Numbers] = {
 CONDITIONS = (
     Rule("mmap", "bits", 2, (PROT_EXEC,)),
     Rule("mprotect", "bits", 2, (PROT_EXEC,)),
+    ADVICE,
 )
 
 

@@ -1,8 +1,10 @@
 """What the model process gives up before it hears of any session.
 
-Unlike a gateway it keeps the network, which it is for, and threads, in which names are looked up. It loses its user
-(where it was root), new privileges, core dumps, being traced or read by others of its user, and files beyond a size of
-zero. It is not ended with the thread that started it but with its control socket.
+Unlike a gateway it keeps the network, which it is for, the right to look names up (files of the resolver, and threads
+in which that is done), and the machine's files as far as its user may read them: certificates, and what a library loads
+late. It loses its user (where it was root), capabilities, new privileges, core dumps, being traced or read by others of
+its user, files beyond a size of zero, and the system calls that start a program, signal somebody, or change a file. It
+is ended with its control socket, and with the process that was executed.
 """
 
 from __future__ import annotations
@@ -10,12 +12,29 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+from collections.abc import Mapping
 from contextlib import suppress
+
+from sandbox.calls import NUMBERS, WORLD, Numbers
+from sandbox.confine import die_with_parent, drop_bounding_set, drop_capabilities, load
+from sandbox.filters import CONDITIONS
+from sandbox.seccomp import Rule, allowing
 
 UNPRIVILEGED = 65530
 MEMORY = 2 * 1024 * 1024 * 1024
 DESCRIPTORS = 1024
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38  # linux/prctl.h
+_GIVEN_UP = frozenset(
+    (
+        *("chmod", "chown", "creat", "fallocate", "fchmod", "fchmodat", "fchown", "fchownat", "ftruncate", "lchown"),
+        *("link", "linkat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2", "rmdir"),
+        *("symlink", "symlinkat", "truncate", "unlink", "unlinkat", "utime", "utimensat", "utimes", "futimesat"),
+        *("execve", "fork", "vfork", "kill", "tkill", "pidfd_send_signal", "rt_sigqueueinfo"),
+        *("setgid", "setgroups", "setresgid", "setresuid", "setuid", "capset", "setpgid", "setsid"),
+        *("shmat", "shmctl", "shmdt", "shmget"),
+    )
+)
+NEEDED: Mapping[str, Numbers] = {name: NUMBERS[name] for name in WORLD if name not in _GIVEN_UP}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -26,11 +45,13 @@ def confine() -> None:
     Raises:
         OSError: one of the promises cannot be kept.
     """
+    drop_bounding_set()
     if os.geteuid() == 0:
         with suppress(PermissionError):
             os.setgroups([])
         os.setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
         os.setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
+    drop_capabilities()
     for limit, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_DATA, MEMORY),
@@ -41,3 +62,15 @@ def confine() -> None:
     for option, value in ((_PR_SET_NO_NEW_PRIVS, 1), (_PR_SET_DUMPABLE, 0)):
         if _libc.prctl(option, value, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), f"prctl {option} was refused")
+    die_with_parent()
+    load(model_filter())
+
+
+def model_filter(machine: str | None = None) -> bytes:
+    """Give the filter of this process for a machine (this one by default) as an array of `struct sock_filter`.
+
+    Raises:
+        Unavailable: there are no numbers for that architecture.
+    """
+    own = Rule("tgkill", "unless", 0, (os.getpid(),))
+    return allowing(NEEDED, (*CONDITIONS, own), machine)

@@ -25,6 +25,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from sandbox.confine import own_processes
 from sandbox.model_gateway.confine import confine
 from sandbox.model_gateway.link import pack
 from sandbox.model_gateway.session import Session
@@ -37,6 +38,7 @@ MAX_ORDER = 512
 
 def main(control: socket.socket) -> None:
     """Serve sessions until the runner is gone."""
+    own_processes()
     logging.disable()  # a library's log line may quote what it was given
     warnings.simplefilter("ignore")
     _, descriptors, _, _ = socket.recv_fds(control, MAX_ORDER, 1)

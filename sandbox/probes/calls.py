@@ -14,6 +14,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {  # x86_64, aarch64; None w
     "add_key": (248, 217),
     "adjtimex": (159, 171),
     "bpf": (321, 280),
+    "cachestat": (451, 451),
     "capset": (126, 91),
     "chroot": (161, 51),
     "clock_adjtime": (305, 266),
@@ -21,9 +22,14 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {  # x86_64, aarch64; None w
     "clone": (56, 220),
     "clone3": (435, 435),
     "delete_module": (176, 106),
+    "fadvise64": (221, 223),
     "fanotify_init": (300, 262),
+    "file_getattr": (468, 468),
+    "file_setattr": (469, 469),
     "fsopen": (430, 430),
     "init_module": (175, 105),
+    "inotify_init1": (294, 26),
+    "io_setup": (206, 0),
     "io_uring_setup": (425, 425),
     "ioctl": (16, 29),
     "iopl": (172, None),
@@ -31,6 +37,10 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {  # x86_64, aarch64; None w
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
     "listmount": (458, 458),
+    "lsm_list_modules": (461, 461),
+    "madvise": (28, 233),
+    "memfd_secret": (447, 447),
+    "mincore": (27, 232),
     "mlock": (149, 228),
     "modify_ldt": (154, None),
     "mount": (165, 40),
@@ -40,10 +50,13 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {  # x86_64, aarch64; None w
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
     "open_tree": (428, 428),
+    "openat2": (437, 437),
     "perf_event_open": (298, 241),
     "personality": (135, 92),
     "pidfd_getfd": (438, 438),
     "pivot_root": (155, 41),
+    "prctl": (157, 167),
+    "preadv2": (327, 286),
     "process_madvise": (440, 440),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -54,10 +67,14 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {  # x86_64, aarch64; None w
     "sethostname": (170, 161),
     "setns": (308, 268),
     "settimeofday": (164, 170),
+    "setxattrat": (463, 463),
     "shmat": (30, 196),
     "shmctl": (31, 195),
     "shmget": (29, 194),
+    "statmount": (457, 457),
     "swapon": (167, 224),
+    "syncfs": (306, 267),
+    "sysinfo": (99, 179),
     "syslog": (103, 116),
     "umount2": (166, 39),
     "unshare": (272, 97),
@@ -72,6 +89,11 @@ def raw(name: str, *arguments: Argument) -> tuple[int, int]:
     number = NUMBERS[name][FOREIGN]
     if number is None:
         return -1, 38  # ENOSYS
+    return numbered(number, *arguments)
+
+
+def numbered(number: int, *arguments: Argument) -> tuple[int, int]:
+    """Make a call by its number, and give what it returned and its errno; bytes are handed over as a buffer."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     ctypes.set_errno(0)

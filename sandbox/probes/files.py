@@ -15,6 +15,10 @@ DEVICES = {"console", "full", "null", "ptmx", "random", "tty", "urandom", "zero"
 ENGINES = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
 PRIVATE = ("/etc/shadow", "/etc/ssh", "/root", "/home", "/var/lib/docker", "/var/lib/containers", "/boot", "/mnt")
 VIRTUAL = {"proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2", "devtmpfs"}
+OF_A_NETWORK = (
+    *("arp", "dev", "fib_trie", "if_inet6", "icmp", "icmp6", "igmp", "igmp6", "ipv6_route"),
+    *("packet", "raw", "raw6", "route", "tcp", "tcp6", "udp", "udp6", "unix"),
+)
 HERE = Path(__file__).parent
 
 
@@ -99,6 +103,55 @@ def _none_can_be_written(*roots: str) -> Ending:
         if os.access(path, os.W_OK):
             return escaped(f"{path} can be written")
     return blocked(f"none of {seen} files")
+
+
+@attempt("machine-state")
+def _machine_state() -> Ending:
+    """Look for a file of the kernel's that tells of more than the place's own processes."""
+    kernels = Path("/proc").stat().st_dev
+    own = {"self", "thread-self", "net", "mounts"}
+    names = sorted(
+        entry.name for entry in Path("/proc").iterdir() if not entry.name.isdigit() and entry.name not in own
+    )
+    of_proc = itertools.chain.from_iterable(map(_at, (f"/proc/{name}" for name in names)))
+    seen = 0
+    for path in of_proc:
+        seen += 1
+        if _read_from(path) == kernels:
+            return escaped(f"{path} can be read")
+    for path in _files("/sys"):
+        seen += 1
+        if _read_from(path) is not None:
+            return escaped(f"{path} can be read")
+    return blocked(f"none of {seen} files")
+
+
+@attempt("network-counters")
+def _network_counters() -> Ending:
+    """Look for a file of the network that counts for the whole machine."""
+    for path in _files("/proc/self/net"):
+        if path.name not in OF_A_NETWORK and _read_from(path) is not None:
+            return escaped(f"{path} can be read")
+    return blocked("nothing but what is in one network")
+
+
+def _at(path: str) -> Iterator[Path]:
+    return _files(path) if Path(path).is_dir() else iter([Path(path)])
+
+
+def _read_from(path: Path) -> int | None:
+    """Read a byte of a file, and give the device that it is on, or None where it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        os.read(descriptor, 1)
+        return os.fstat(descriptor).st_dev
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 @attempt("kernel-memory")

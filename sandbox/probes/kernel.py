@@ -7,14 +7,15 @@ errno tells. Where the permission check comes last, the arguments are such that 
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import stat
 import subprocess
 from functools import partial
 from pathlib import Path
 
-from sandbox.probes.calls import Argument, call
-from sandbox.probes.ending import ATTEMPTS, Ending, attempt, blocked, escaped
+from sandbox.probes.calls import Argument, call, numbered
+from sandbox.probes.ending import ATTEMPTS, REFUSED, Ending, attempt, blocked, escaped, setting
 
 NEW_NAMESPACE = {"mount": 0x20000, "time": 0x80, "user": 0x10000000, "network": 0x40000000, "pid": 0x20000000}
 MONOTONIC = 1  # a clock that nobody can set
@@ -22,6 +23,10 @@ NOWHERE = b"/quarterturn/nowhere"
 ADDR_NO_RANDOMIZE = 0x0040000
 TIOCSTI = 0x5412
 DESCRIPTORS, ROOT = -100, b"/"
+RWF_NOWAIT, POSIX_FADV_DONTNEED, MADV_MERGEABLE, PR_GET_TSC = 8, 4, 12, 25
+NUMBERS = range(1024)  # more than any kernel has: the newest are below 500
+UPROBES = {335, 336} if platform.machine() == "x86_64" else set()
+"""Calls that the kernel lets through every filter and kills for, wherever it did not write them itself (Linux 6.14)."""
 
 CALLS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     "io-uring": ("io_uring_setup", 1, 0),
@@ -72,8 +77,36 @@ CALLS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     "accounting": ("acct", NOWHERE),
     "kernel-log": ("syslog", 10, None, 0),
     "io-ports": ("iopl", 3),
+    "secret-memory": ("memfd_secret", 0),
+    "file-attributes": ("file_getattr", DESCRIPTORS, ROOT, bytes(64), 64, 0),
+    "set-file-attributes": ("file_setattr", DESCRIPTORS, NOWHERE, bytes(64), 64, 0),
+    "set-extended-attributes": ("setxattrat", DESCRIPTORS, NOWHERE, 0, b"user.x", None, 0),
+    "security-modules": ("lsm_list_modules", None, None, 0),
+    "mount-facts": ("statmount", None, None, 0, 0),
+    "cached-pages": ("mincore", 0, 0, None),
+    "cached-range": ("cachestat", -1, None, None, 0),
+    "cached-read": ("preadv2", -1, None, 0, 0, 0, RWF_NOWAIT),
+    "cached-name": ("openat2", DESCRIPTORS, ROOT, None, 0),
+    "asynchronous-read": ("io_setup", 0, None),
+    "evict-pages": ("fadvise64", -1, 0, 0, POSIX_FADV_DONTNEED),
+    "merge-memory": ("madvise", 0, 0, MADV_MERGEABLE),
+    "machine-load": ("sysinfo", bytes(128)),
+    "file-events": ("inotify_init1", 0),
+    "flush-disks": ("syncfs", -1),
+    "process-options": ("prctl", PR_GET_TSC, None, 0, 0, 0),
 }
 ATTEMPTS |= {name: partial(call, *words) for name, words in CALLS.items()}
+
+
+@attempt("unnamed-calls")
+def _unnamed_calls() -> Ending:
+    """Make every call that the filter does not name, with arguments that no call can use."""
+    named = {int(number) for number in setting("NAMED", "").split()}
+    if not named:
+        return escaped("nobody said which calls are named")
+    answers = {number: numbered(number, *[-1] * 6) for number in NUMBERS if number not in named | UPROBES}
+    through = [f"{number}: {os.strerror(said)}" for number, (_, said) in answers.items() if said not in REFUSED]
+    return escaped(f"{len(through)}: {through[0]}") if through else blocked(f"{len(answers)} of them")
 
 
 @attempt("setns")

@@ -25,8 +25,9 @@ class Without:
 
     Attributes:
         given: in words, what its place has or lacks; empty where the other fields say it.
-        calls: rules of the filter that are left out.
-        other_errno: the rules stay, with another errno.
+        calls: calls that the filter lets through, whatever their arguments.
+        other_errno: they stay refused, with another errno.
+        unnamed: every call that the filter does not name stays refused, with another errno.
         filtered: whether there is a filter at all.
         capabilities: those that are kept.
         root: whether it runs as root.
@@ -40,6 +41,7 @@ class Without:
     given: str = ""
     calls: tuple[str, ...] = ()
     other_errno: bool = False
+    unnamed: bool = False
     filtered: bool = True
     capabilities: tuple[str, ...] = ()
     root: bool = False
@@ -52,8 +54,10 @@ class Without:
         """Say it in a phrase."""
         parts = [self.given] if self.given else []
         if self.calls:
-            how = "gives another errno for" if self.other_errno else "is without"
+            how = "gives another errno for" if self.other_errno else "allows"
             parts.append(f"the filter {how} {', '.join(self.calls)}")
+        if self.unnamed:
+            parts.append("the filter gives another errno for all that it does not name")
         if not self.filtered:
             parts.append("no filter")
         if self.capabilities:
@@ -93,6 +97,11 @@ def _filter(*calls: str, with_: tuple[str, ...] = ()) -> tuple[str, Without]:
 
 def _never(call: str) -> tuple[str, Without]:
     return "seccomp, no capability", Without(calls=(call,), other_errno=True)
+
+
+def _other(call: str) -> tuple[str, Without]:
+    """Give the row of a call that an older kernel lacks."""
+    return "seccomp", Without(calls=(call,), other_errno=True)
 
 
 def _same(name: str, stand_in: str) -> Without:
@@ -181,7 +190,7 @@ KERNEL: dict[str, tuple[str, Without | str]] = {
     "clone-namespace": ("seccomp looks at clone's flags", Without(calls=("clone",))),
     "clone3": ("seccomp: clone3 is not implemented", Without(calls=("clone3",))),
     "setns": _filter("setns", with_=("SYS_ADMIN",)),
-    "set-host-name": ("no CAP_SYS_ADMIN", Without(capabilities=("SYS_ADMIN",))),
+    "set-host-name": _filter("sethostname", with_=("SYS_ADMIN",)),
     "device-node": ("no CAP_MKNOD", Without(capabilities=("MKNOD",))),
     "ptrace": _filter("ptrace"),
     "process-memory": _filter("process_vm_readv"),
@@ -214,6 +223,24 @@ KERNEL: dict[str, tuple[str, Without | str]] = {
     "accounting": _never("acct"),
     "kernel-log": _never("syslog"),
     "io-ports": _never("iopl"),
+    "unnamed-calls": ("seccomp refuses what its list does not name", Without(unnamed=True)),
+    "secret-memory": _other("memfd_secret"),
+    "file-attributes": _other("file_getattr"),
+    "set-file-attributes": _other("file_setattr"),
+    "set-extended-attributes": _other("setxattrat"),
+    "security-modules": _other("lsm_list_modules"),
+    "mount-facts": _other("statmount"),
+    "cached-pages": _filter("mincore"),
+    "cached-range": _other("cachestat"),
+    "cached-read": ("seccomp looks at the flags", Without(calls=("preadv2",))),
+    "cached-name": _other("openat2"),
+    "asynchronous-read": _filter("io_setup"),
+    "evict-pages": ("seccomp looks at the advice", Without(calls=("fadvise64",))),
+    "merge-memory": ("seccomp looks at the advice", Without(calls=("madvise",))),
+    "machine-load": _filter("sysinfo"),
+    "file-events": _filter("inotify_init1"),
+    "flush-disks": _filter("syncfs"),
+    "process-options": ("seccomp looks at the option", Without(calls=("prctl",))),
     "become-root": ("no CAP_SETUID", Without(capabilities=("SETUID",))),
     "new-privileges": ("no_new_privs", Without("no_new_privs is left unset", privileges=True, setting="outside")),
     "set-user-id": ("no_new_privs", Without("no_new_privs is left unset", privileges=True, setting="outside")),
@@ -242,6 +269,11 @@ FILES: dict[str, tuple[str, Without | str]] = {
     "sys-tree": ("/sys is read-only, or absent", _same("SYS", "/proc/self")),
     "control-groups": ("control groups are read-only, or absent", _same("CONTROL_GROUPS", "/proc/self")),
     "kernel-memory": (f"{NOT_ROOT}, and what could be read is masked", _same("KERNEL_MEMORY", "/proc/self/maps")),
+    "machine-state": ("/proc is covered by allow-list, and /sys is not there", Without("the kernel's own /proc")),
+    "network-counters": (
+        "root took the right to read them away",
+        Without(root=True, capabilities=("DAC_OVERRIDE",)),
+    ),
     "device-files": ("a /dev of our own", Without("one more device in it: a second /dev/null, as /dev/kvm")),
     "engine-socket": ("no engine's socket is ever mounted", Without("a socket of ours stands in its place")),
     "named-channels": (
@@ -299,6 +331,8 @@ HOGS = (
     "threads",
 )
 SENTRY = {  # where gVisor stands between: what is got there is of its own kernel, and ends with the place
+    "machine-state",
+    "network-counters",
     "transparent-socket",
     "32-bit-call",
     "device-node",
@@ -314,6 +348,7 @@ SENTRY = {  # where gVisor stands between: what is got there is of its own kerne
     "cpu",  # as it counts itself; what counts is the control group around it
 }
 LONG = (
+    "network-counters",
     "proc-sys",
     "sys-tree",
     "set-user-id",

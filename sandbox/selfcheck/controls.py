@@ -24,9 +24,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox import bwrap, policy, seccomp
+from sandbox import policy
 from sandbox.box import Box
+from sandbox.calls import NUMBERS
+from sandbox.copies import interpreter
 from sandbox.errors import Lost
+from sandbox.filters import CONDITIONS
+from sandbox.probes import calls
+from sandbox.seccomp import Rule, allowing
 from sandbox.selfcheck import apart, wire
 from sandbox.selfcheck.catalogue import ROWS, Setting, Without
 from sandbox.selfcheck.lowering import CAPABILITIES, Lowered, grantable, lowered
@@ -89,11 +94,13 @@ def document(wanted: Mapping[str, Without]) -> str:
 def _filter(without: Without) -> str:
     if not without.filtered:
         return ""
+    named = {call: NUMBERS.get(call) or calls.NUMBERS[call] for call in without.calls}
     if without.other_errno:
-        rules = [replace(r, error=OTHER_ERRNO) if r.call in without.calls else r for r in seccomp.RULES]
+        conditions = [replace(rule, error=OTHER_ERRNO) if rule.call in named else rule for rule in CONDITIONS]
+        conditions += [Rule(call, error=OTHER_ERRNO) for call in named if call not in NUMBERS]
     else:
-        rules = [rule for rule in seccomp.RULES if rule.call not in without.calls]
-    return seccomp.program(rules=rules).hex()
+        conditions = [rule for rule in CONDITIONS if rule.call not in named]
+    return allowing({**NUMBERS, **named}, conditions, refused=OTHER_ERRNO if without.unnamed else None).hex()
 
 
 def _lowered(box: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
@@ -126,7 +133,7 @@ def _said(other: Lowered, made: Any, sockets: Path, *, wire_it: bool) -> dict[st
 def _outside(_: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
     """Make controls outside of any box, in namespaces of their own: no box can be had without these walls."""
     words = ["unshare", "--net", "--ipc", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "--"]
-    words += [bwrap.python(), "-m", "sandbox.probes", *wanted]
+    words += [interpreter(), "-m", "sandbox.probes", *wanted]
     environment = {**GOALS, "PROBE_CONTROL": document(wanted), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
     with _copied() as folder:
         environment["PYTHONPATH"] = str(folder.parents[1])

@@ -1,4 +1,4 @@
-"""What still gets out, and how much of it at most: the covert exits, counted in bits a month.
+"""What still gets out, and how much of it at most: the covert exits, counted in bits a month, and from run to run.
 
 A wall bounds an agent's exits; those that are made of what we say ourselves it cannot close. Each channel below is one
 such thing. Its ceiling is the logarithm of the number of different things that could be said, as if an agent chose
@@ -99,6 +99,63 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
         Channel("image labels", "never shown; no engine is within an agent's reach", 0.0, "whisper-labels"),
         Channel("the public record", "commitments are salted by us; nothing in them can be chosen", 0.0),
     ]
+
+
+SECONDS = 120  # of a run's processor time for one task
+PIPES = 175_520  # a second, made by one agent in the bwrap box on two cores
+LEFT = 200 * (64 << 20)  # bytes that the worlds of a run may leave behind, which are sealed and kept for a while
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Something that one kernel keeps for everybody, and that a run finds as an earlier run of another class left it.
+
+    Attributes:
+        name: what carries the bits.
+        control: what bounds it where both classes are played on one machine.
+        steps: how far one run moves it at most.
+        noise: by how much it moves of itself between two runs.
+    """
+
+    name: str
+    control: str
+    steps: int = 0
+    noise: int = 1
+
+    @property
+    def bits(self) -> float:
+        """How much one run tells the next."""
+        return math.log2(1 + self.steps / self.noise)
+
+
+def shared() -> list[Shared]:
+    """Give what was tried between two runs on one machine, as it was measured there; on two machines all are closed."""
+    return [
+        Shared("pages of programs in memory", "separate copies: other inodes, in an engine other layers"),
+        Shared("what is left in /tmp, /dev/shm, the agent's folder", "made for one run, and gone with it"),
+        Shared("process numbers, System V IPC, message queues, abstract sockets", "namespaces of one run"),
+        Shared("keyrings", "the filter refuses `add_key`, `keyctl` and `request_key`"),
+        Shared(
+            "inode and device numbers of /tmp, mount and namespace numbers", "the lowest free one; an agent makes none"
+        ),
+        Shared("relay, gateway, world", "made for one run; the relay's address is random"),
+        Shared("both at once: processor, caches, memory pressure", "the classes take turns (`sandbox.machine_lock`)"),
+        Shared(
+            "port numbers, given by counts of connections between two addresses",
+            "each place connects from a random address of 127.0.0.0/8, has no IPv6, and may name no other",
+        ),
+        Shared("socket cookies, inode numbers of pidfds", "the filter refuses `SO_COOKIE` and `pidfd_open`"),
+        Shared("free memory, load, counters of the kernel", "the filter refuses `sysinfo`, and `/proc` is masked"),
+        Shared("inode numbers of pipes and sockets", "time alone: one counter for all", PIPES * SECONDS, 1_000),
+        Shared("free space of the disk (`statfs`)", "caps on what a world leaves behind", LEFT, 1 << 20),
+    ]
+
+
+def shared_table(found: Sequence[Shared]) -> list[str]:
+    """Write them as the rows of a Markdown table, with their sum."""
+    head = ["| on one machine | bits a run | what bounds it |", "|---|---|---|"]
+    rows = [f"| {one.name} | {one.bits:.0f} | {one.control} |" for one in found]
+    return [*head, *rows, f"| **together** | **{sum(one.bits for one in found):.0f}** | |"]
 
 
 def _rough_bits(most: int) -> float:

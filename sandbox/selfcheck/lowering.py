@@ -6,6 +6,7 @@ What stays: the namespaces, the relay, the box's way of starting and ending a pl
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ from sandbox import policy
 from sandbox.box import Box, Limits, Place, Program
 from sandbox.bwrap import Walls
 from sandbox.bwrap_box import BwrapBox, BwrapPlace
+from sandbox.copies import LINKED
 from sandbox.docker.engine import Container
 from sandbox.docker.place import DockerPlace
 from sandbox.docker.walls import Walled
@@ -72,18 +74,36 @@ def lowered(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Lowered |
     return LoweredBwrap(sockets, folder, shared=shared) if isinstance(box, BwrapBox) else None
 
 
+def host_programs(walls: Walls) -> None:
+    """Lay the host's own programs into a place, as they lie there, and what else is in its folders."""
+    base = Path(sys.base_prefix).resolve()
+    for place in (Path("/usr"), *([] if base.is_relative_to("/usr") else [base]), *(Path("/", one) for one in LINKED)):
+        if place.is_symlink():
+            walls.add("--symlink", place.readlink(), place)
+        elif place.is_dir():
+            walls.bind(place, place)
+
+
 class OpenWalls(Walls):
-    """A bwrap that keeps some capabilities and its user, loads no filter, and leaves its root writable."""
+    """A bwrap with some capabilities, its own user, no filter, a root that can be written, and the host's programs.
+
+    What covers /proc is left out, too.
+    """
 
     def add(self, *words: str | Path | int) -> None:
-        """Append words, but for the filter and what makes things read-only in the end."""
+        """Append words, but for the filter, what covers /proc and what makes things read-only in the end."""
         if {"--seccomp", "--remount-ro"} & set(words[:1]):
+            return
+        if words and str(words[-1]).startswith("/proc/"):
             return
         if words and str(words[-1]) == "/etc/resolv.conf":
             words = (*words[:-2], self.data(RESOLVER), words[-1])
         super().add(
             *("--bind-data" if word == "--ro-bind-data" else "0644" if word == "0444" else word for word in words)
         )
+
+    def _programs(self) -> None:
+        host_programs(self)
 
     def _limited(self, program: Sequence[str], limits: Limits, *, grouped: bool) -> list[str]:
         caps = policy.rlimits(limits, grouped=grouped) | LIFTED
@@ -161,6 +181,7 @@ class LoweredDocker(DockerBox):
             "ReadonlyRootfs": False,
             "CapAdd": grantable(),
             "SecurityOpt": ["seccomp=unconfined"],
+            "MaskedPaths": [],
             "IpcMode": "private",
             "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
             "Devices": [{"PathOnHost": "/dev/null", "PathInContainer": DEVICE, "CgroupPermissions": "rw"}],

@@ -14,7 +14,9 @@ from typing import Any
 
 from sandbox import policy
 from sandbox.box import SOCKET_NAME, Limits, Places, Program
+from sandbox.calls import NUMBERS
 from sandbox.scene import socket_folder
+from sandbox.seccomp import numbers_of
 
 PROBES = Path(__file__).parents[1] / "probes"
 MIB = 1 << 20
@@ -24,6 +26,7 @@ GOALS = {  # how much is asked for: more than any box gives, and less than ten t
     "PROBE_SOCKETS": str(2 * LIMITS.memory),
     "PROBE_PIDS": str(4 * LIMITS.pids),
     "PROBE_TMPFS": str(4 * LIMITS.tmpfs),
+    "PROBE_NAMED": " ".join(map(str, numbers_of(NUMBERS).values())),
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 

@@ -32,8 +32,9 @@ Under gVisor (`DockerBox(runtime="runsc")`, with `--network=host` among that run
 stack in the place's own namespace) a kernel of its own stands between. What is got from that kernel is `bounded`, for
 it ends with the place. Controls are made in the two other boxes.
 
-In the `bwrap` box of an ordinary user there are no control groups: what *a control group* alone stops is reported there
-as an escape, and scores made in that box are unofficial.
+In the `bwrap` box of an ordinary user there are no control groups, and nobody who may close a file of the kernel's:
+what *a control group* alone stops, and `network-counters`, are reported there as an escape, and scores made in that box
+are unofficial.
 """
 
 GROUPS = {

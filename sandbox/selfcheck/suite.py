@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from sandbox.box import Box
 from sandbox.errors import Lost
-from sandbox.selfcheck import drills, inside, left, taken
+from sandbox.selfcheck import between, drills, inside, left, taken
 from sandbox.selfcheck.attempt import Attempt, Part, Spec
 
-PARTS: tuple[Part, ...] = (inside, drills, taken, left)
+PARTS: tuple[Part, ...] = (inside, drills, taken, between, left)
 
 
 def attempts() -> Mapping[str, Spec]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sandbox import bwrap
+from sandbox.copies import interpreter
 from sandbox.errors import Lost, Unavailable
 from sandbox.probes.wires import WIRE
 
@@ -70,7 +70,7 @@ def wired(place: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _peer(document: dict[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
-    words = [bwrap.python(), "-I", "-S", str(PEER), json.dumps(document)]
+    words = [interpreter(), "-I", "-S", str(PEER), json.dumps(document)]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     with process:
         try:

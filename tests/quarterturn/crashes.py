@@ -94,7 +94,10 @@ TABLE: dict[str, tuple[Step, ...]] = {
     "turn run": (
         Step("begin: the rows", "the turn is under way, and no run of its month is opened any more", "nothing"),
         Step("stop: the rows", "step 1 is done"),
-        Step("close: the rows", "step 2: runs that were open are aborted by a leaf, and refunded"),
+        Step(
+            "close: the rows",
+            "step 2: runs that were open are closed, or aborted where nothing was served",
+        ),
         Step("check: the access log", "it says that the seed of the spot check, and what it chose, were opened"),
         Step("check: the rows", "step 3: what was chosen is judged again, and how many differ is fixed"),
         Step("retire: the access log", "it says that a retiring task was opened for the manifest"),

@@ -84,6 +84,33 @@ def test_what_has_no_bell_is_rung_for_once_however_many_tend(house):
     assert rung(house) == [(numbers[0], -1), (numbers[1], -2)], "no more of one party may be taken at once"
 
 
+def queues(house) -> dict[int, str]:
+    with house.engine.connect() as connection:
+        rows = connection.exec_driver_sql("SELECT queueing_lock, queue_name FROM procrastinate_jobs")
+        return {int(number): name for number, name in rows}
+
+
+def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_way(house):
+    house.settings = house.settings.model_copy(update={"service": Service(at_once=1, images=("",))})
+    wishes = (WISH, Wish("private", image="agent:1"), Wish("private", image="agent:1", model="anthropic"))
+    enqueue = Bells(house).enqueue
+    numbers = [house.submissions.take("ada", one, month="2026-12", enqueue=enqueue)[0].number for one in wishes]
+    own = dict(zip(numbers, ("look-open", "look-sealed", "look-open"), strict=True))
+    assert queues(house) == own
+    sql(house, "DELETE FROM procrastinate_jobs")
+    tend(house)
+    assert queues(house) == {number: own[number] for number in numbers[:2]}, "the first of the party in each class"
+
+
+@pytest.mark.parametrize(("only", "heard"), [("sealed", 1), ("open", 0)])
+def test_a_worker_of_one_class_answers_with_that_class_alone(house, only, heard):
+    numbers = [submit(house), house.submissions.take("bob", Wish("private", image="a:1"), month="2026-12")[0].number]
+    taken = []
+    work = lambda house, claim, _: taken.append(claim.number) or house.queue.finish(claim, None)  # noqa: E731
+    Bells(house, 1, work, only)._answer(numbers[0])
+    assert taken == [numbers[heard]]
+
+
 def test_a_bell_that_a_dead_worker_had_is_taken_away_and_rung_again(house):
     number = submit(house)
     sql(house, "UPDATE procrastinate_jobs SET status = 'doing'")

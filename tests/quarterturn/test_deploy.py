@@ -16,7 +16,8 @@ from quarterturn.cli import run
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "quarterturn" / "deploy"
-SERVICES = ("web", "worker")
+WORKERS = ("worker-sealed", "worker-open")
+SERVICES = ("web", *WORKERS)
 
 
 def composed(tmp_path: Path) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def test_the_group_of_the_engines_socket_must_be_named():
     command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config", "--quiet"]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 1
-    assert "the number of the group that owns /var/run/docker.sock" in said.stderr
+    assert "the number of the group that owns the socket of the engine" in said.stderr
 
 
 @pytest.mark.slow
@@ -54,13 +55,24 @@ def test_the_services_may_do_little_and_write_nowhere_else(composition):
 
 
 def test_only_workers_may_ask_the_engine_and_only_the_web_is_reached(composition):
-    web, worker, database = (composition["services"][name] for name in ("web", "worker", "database"))
+    web, database = (composition["services"][name] for name in ("web", "database"))
     assert not any("docker.sock" in str(volume) for volume in (*web["volumes"], *database["volumes"]))
-    assert any("docker.sock" in str(volume) for volume in worker["volumes"])
-    assert (worker.get("ports", []), "ports" in database) == ([], False)
+    assert "ports" not in database
     assert all("127.0.0.1" in str(port) for port in web["ports"])
     assert composition["networks"]["inside"]["internal"] is True
-    assert list(worker["networks"]) == list(database["networks"]) or set(worker["networks"]) == {"inside"}
+    for worker in (composition["services"][name] for name in WORKERS):
+        assert any("docker.sock" in str(volume) for volume in worker["volumes"])
+        assert worker.get("ports", []) == []
+        assert list(worker["networks"]) == list(database["networks"]) or set(worker["networks"]) == {"inside"}
+
+
+def test_each_class_of_runs_has_a_worker_and_both_see_the_machines_lock(composition):
+    commands = {name: composition["services"][name]["command"] for name in WORKERS}
+    assert {name: words[1:3] for name, words in commands.items()} == {
+        "worker-sealed": ["--only", "sealed"],
+        "worker-open": ["--only", "open"],
+    }
+    assert all(any("/dev/shm" in str(one) for one in composition["services"][name]["volumes"]) for name in WORKERS)
 
 
 def test_no_password_stands_in_what_is_composed(composition):
@@ -105,3 +117,16 @@ def test_systemd_understands_the_unit_and_finds_it_hardened(tmp_path):
     service = parsed["Service"]
     assert (service["NoNewPrivileges"], service["ProtectSystem"], service["User"]) == ("yes", "strict", "quarterturn")
     assert service["ExecStart"].split()[1:] == ["serve"]
+
+
+@pytest.mark.parametrize("only", ["sealed", "open"])
+def test_systemd_understands_the_unit_of_a_worker_of_one_class(tmp_path, only):
+    unit, more = tmp_path / "quarterturn.service", tmp_path / "quarterturn.service.d"
+    more.mkdir()
+    for source, target in (("quarterturn.service", unit), ("worker.conf", more / "worker.conf")):
+        text = (DEPLOY / source).read_text(encoding="utf-8")
+        target.write_text(text.replace("/opt/quarterturn/.venv/bin/quarterturn", "/bin/true").replace("sealed", only))
+    said = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stderr) == (0, "")
+    [last] = re.findall(r"^ExecStart=(/.*)$", (DEPLOY / "worker.conf").read_text(encoding="utf-8"), re.MULTILINE)
+    assert last.split()[1:] == ["worker", "--only", "${QUARTERTURN_CLASS}"]

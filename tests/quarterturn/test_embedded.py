@@ -146,7 +146,7 @@ def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, cap
     monkeypatch.setattr("quarterturn.bells.POLL", 0.02)
     monkeypatch.setattr("quarterturn.bells.REAP", 3600.0)  # who reaps meets no trouble, and ends none
 
-    def fails(_worker):
+    def fails(_worker, _only=None):
         tries.release()
         raise Unavailable("The database is away.")
 

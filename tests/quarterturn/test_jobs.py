@@ -61,7 +61,7 @@ class NoWorld:
 def house(small, clock, monkeypatch):
     house = House(small, None, clock)
     house.accounts.create("ada", "submitter")
-    monkeypatch.setattr(house, "box", lambda _name: NoWorld())
+    monkeypatch.setattr(house, "box", lambda *_: NoWorld())
     monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
     yield house
     house.close()
@@ -337,7 +337,7 @@ def test_a_turn_before_anything_was_served_is_said_and_refunded(house):
 def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_never_a_word(
     house, clock, monkeypatch, caplog
 ):
-    def fails(_name):
+    def fails(*_):
         raise Unavailable("a word of a task")
 
     monkeypatch.setattr(house, "box", fails)

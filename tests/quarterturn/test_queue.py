@@ -12,6 +12,7 @@ from quarterturn.queue import LEASE, TRIES, Claim, Queue, pause
 from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
+from vault.db import transaction
 
 both = pytest.mark.both_databases
 
@@ -64,6 +65,50 @@ def test_what_runs_counts_as_the_beginning_of_ones_backlog(submit, queue):
     queue.claim("w")
     other = submit("bob").number
     assert queue.waiting() == [other, second]
+
+
+def of_classes(house):
+    """Submit one run of each kind for each of two accounts; give their numbers by class."""
+    house.settings = house.settings.model_copy(update={"service": Service(waiting=100, private_per_month=100)})
+    door = Submissions(house.engine, house.exposures, house.settings.service, house.now)
+    wishes = {
+        "sealed": [Wish("private", image="agent:1")],
+        "open": [
+            Wish("dev", image="agent:1"),
+            Wish("check", image="agent:1"),
+            Wish("private", image="agent:1", model="anthropic"),
+            Wish("private", endpoint="https://agent.example/run"),
+        ],
+    }
+    return {
+        name: {door.take(account, wish, month=MONTH)[0].number for account in ("ada", "bob") for wish in own}
+        for name, own in wishes.items()
+    }
+
+
+@both
+def test_a_worker_of_one_class_takes_that_class_alone_and_all_of_it(house, queue):
+    made = of_classes(house)
+    with transaction(house.engine) as session:
+        assert {number: queue.class_of(session, number) for number in queue.waiting()} == {
+            number: name for name, numbers in made.items() for number in numbers
+        }
+    for name, numbers in made.items():
+        taken = set()
+        while claim := queue.claim("w", name):
+            taken.add(claim.number)
+        assert taken == numbers
+    assert queue.claim("w") is None
+
+
+def test_what_waits_for_another_class_stands_in_nobodys_way_but_what_runs_counts(house, clock):
+    made = of_classes(house)
+    queue = Queue(house.engine, clock, at_once=1)
+    first, second = queue.claim("w", "sealed"), queue.claim("w", "sealed")
+    assert {first.number, second.number} == made["sealed"], "though others of the same party came before"
+    assert queue.claim("w", "open") is None, "one of each party runs"
+    assert queue.finish(first, None)
+    assert queue.claim("w", "open").number in made["open"]
 
 
 @both

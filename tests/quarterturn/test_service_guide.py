@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.box, pytest.mark.slow]
 
 
 def test_the_guide_to_the_service_works_line_by_line(tmp_path, say, monkeypatch, stock, postgres):
-    begin, serve, tokens, backup, restore, moved = blocks("run-the-service.md")
+    begin, serve, tokens, backup, restore, moved, classes = blocks("run-the-service.md")
     desk = Desk(tmp_path, say, monkeypatch, {PASSPHRASE: PHRASE})
     for command in begin.splitlines():
         said = desk.type(command)
@@ -38,5 +38,6 @@ def test_the_guide_to_the_service_works_line_by_line(tmp_path, say, monkeypatch,
         put, work = (command.replace(EXAMPLE, url) for command in moved.splitlines())
         assert "is as it was on" in desk.type(put)
         assert not (tmp_path / "moved" / "quarterturn.db").exists()
-        with desk.kept(work, "working on"):
-            pass
+        for command in (work, *(one.replace(EXAMPLE, url) for one in classes.splitlines())):
+            with desk.kept(command, "working on"):
+                pass

@@ -291,3 +291,9 @@ def unpack(tar: bytes, folder: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)
         archive.extractall(folder)
+
+
+def first_of(process):
+    """The first process of the namespace that a started process made: what it was started for."""
+    (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return int(first)

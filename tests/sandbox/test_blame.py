@@ -258,8 +258,10 @@ def test_only_an_engine_that_is_lost_serves_an_agent_again(facts, codes, passed)
 
 def test_a_gateway_that_is_killed_is_a_fail():
     def deed(*_):
-        children = Path(f"/proc/{FORK_SERVER.pid}/task/{FORK_SERVER.pid}/children").read_text().split()
-        os.kill(int(children[-1]), signal.SIGKILL)
+        youngest = str(FORK_SERVER.pid)
+        while children := Path(f"/proc/{youngest}/task/{youngest}/children").read_text().split():
+            youngest = children[-1]
+        os.kill(int(youngest), signal.SIGKILL)
 
     outcome = played(Hands.look, deed)
     assert told(outcome) == (["unclear: gateway-lost"], False)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import bwrap
 from sandbox.box import Limits, Program
 from sandbox.bwrap_box import BwrapBox
+from sandbox.copies import interpreter
 from sandbox.errors import Refused, Unavailable
 from sandbox.servers import SERVERS
 from sandbox.servers.server import Server
@@ -87,7 +87,11 @@ def test_an_image_is_refused_before_anything_starts(sockets):
 def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
     agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
     try:
-        relays = [pid for pid, line in below(agent._place._process.pid).items() if line.split()[1:2] == ["-I"]]
+        relays = [
+            pid
+            for pid, line in below(agent._place._process.pid).items()
+            if line.split()[1:4] == ["-I", "-S", "/relay.py"]
+        ]
         assert len(relays) == 1
         os.kill(relays[0], signal.SIGKILL)
         facts = agent.wait(PATIENCE)
@@ -105,7 +109,7 @@ def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
         kinds = ("net", "pid", "mnt", "ipc", "uts")
         spaces = {
             name: {kind: (Path(f"/proc/{pids[program]}/ns") / kind).readlink() for kind in kinds}
-            for name, program in (("relay", Path(bwrap.python()).name), ("agent", "sleep"))
+            for name, program in (("relay", Path(interpreter()).name), ("agent", "sleep"))
         }
         shared = {kind for kind in spaces["relay"] if spaces["relay"][kind] == spaces["agent"][kind]}
         assert shared == {"net"}
@@ -166,6 +170,27 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
             runner.kill()
     until(lambda: not any(map(running, left)), "the end of all that it had started")
     BwrapBox().reap()
+
+
+UNWILLING = "import ctypes, time; ctypes.CDLL(None).prctl(1, 0); print('up', flush=True); time.sleep(600)"
+"""An agent that no longer wants to die with whoever started it."""
+
+
+@pytest.mark.parametrize("killed", ["place", "relay", "wall"])
+def test_whatever_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed):
+    program = Program(command=("python3", "-c", UNWILLING))
+    agent = BwrapBox().place(program, sockets, Limits()).start()
+    try:
+        until(lambda: "up" in agent.output(), "the agent")
+        found = below(agent._place.pid)
+        walls = [pid for pid, line in found.items() if line.split()[0].endswith("bwrap")]
+        relays = [pid for pid, line in found.items() if line.split()[1:4] == ["-I", "-S", "/relay.py"]]
+        victim = {"place": agent._place.pid, "relay": relays[-1], "wall": max(walls)}[killed]
+        os.kill(victim, signal.SIGKILL)
+        assert not agent.wait(PATIENCE).running
+        until(lambda: not any(map(running, found)), "the end of all that was in it")
+    finally:
+        agent.kill()
 
 
 def running(pid):

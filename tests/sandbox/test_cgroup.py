@@ -82,3 +82,13 @@ def test_a_version_2_count_of_kills_is_read(tmp_path: Path):
     assert not cgroup.Group((tmp_path,)).out_of_memory()
     (tmp_path / "memory.events").write_text("low 0\nhigh 0\nmax 4\noom 1\noom_kill 1\n")
     assert cgroup.Group((tmp_path,)).out_of_memory()
+
+
+def test_a_number_that_is_somebody_elses_by_now_is_left_alone():
+    with subprocess.Popen(["/bin/sleep", "600"]) as process:
+        cgroup.kill(process.pid, lambda number: number != process.pid)
+        assert process.poll() is None
+        cgroup.kill(process.pid, lambda number: number == process.pid)
+        assert process.wait(PATIENCE) == -9
+    with pytest.raises(OSError, match="No such process"):
+        cgroup.kill(process.pid, lambda _: True)

@@ -14,8 +14,8 @@ from sandbox.box import Limits, Program
 from sandbox.docker.walls import RUNNER_LABEL
 from sandbox.docker_box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
+from sandbox.filters import filter_of
 from sandbox.runner import runner, runner_lives
-from sandbox.seccomp import program
 from sandbox.servers.server import Server
 from verifiers.views import DIRECTORY, Tree
 
@@ -137,8 +137,9 @@ WALLS = {
     "ports": {},
     "devices": [],
     "health check": ["NONE"],
-    "locked": ["/.lock", "/.filter", "--"],
 }
+BECOMING = {"relay": ["SETUID", "SETGID", "NET_ADMIN"]}
+"""What a relay has until it listens."""
 
 
 def test_agent_relay_and_world_stand_behind_the_same_walls(box, engine, sockets):
@@ -147,20 +148,31 @@ def test_agent_relay_and_world_stand_behind_the_same_walls(box, engine, sockets)
         with world.channel(), running(box, SLEEP, sockets) as agent:
             three = {"world": world._container, "relay": agent._place.relay.container, "agent": agent._place.agent}
             three = {name: engine.containers.get(container.id) for name, container in three.items()}
-            assert {name: walls(container) for name, container in three.items()} == dict.fromkeys(three, WALLS)
+            assert {name: walls(container) for name, container in three.items()} == {
+                name: WALLS
+                | {"locked": ["/.lock", f"/.filters/{name}", "--"], "capabilities added": BECOMING.get(name)}
+                for name in three
+            }
+            relay = Path(f"/proc/{agent._place.relay.container.pid()}/status").read_text()
             hosts = {name: container.attrs["HostConfig"] for name, container in three.items()}
             users = {name: container.attrs["Config"]["User"] for name, container in three.items()}
     finally:
         world.close()
-    assert users == {"world": "65532:65532", "relay": "65533:65533", "agent": "65534:65534"}
+    assert users == {"world": "65532:65532", "relay": "0:0", "agent": "65534:65534"}
+    assert "Uid:\t65533\t65533\t65533\t65533\n" in relay, "it became nobody before it was ready"
+    assert all(f"{name}:\t0000000000000000\n" in relay for name in ("CapPrm", "CapEff", "CapAmb"))
+    for host in hosts.values():
+        assert {"/sys", "/proc/sys", "/proc/vmstat", "/proc/kallsyms"} < set(host["MaskedPaths"])
+        assert all(f"nr_inodes={host['Memory'] // 4096}" in options for options in host.get("Tmpfs", {}).values())
     assert hosts["world"]["NetworkMode"] == hosts["relay"]["NetworkMode"] == "none"
     assert hosts["relay"]["Dns"] == hosts["world"]["Dns"] == ["127.0.0.1"]
     assert hosts["agent"]["NetworkMode"] == f"container:{three['relay'].id}"
     for name in ("world", "agent"):
         assert (hosts[name]["Memory"], hosts[name]["PidsLimit"], hosts[name]["NanoCpus"]) == (96 * MIB, 40, 500_000_000)
     assert [three[name].attrs["Config"].get("NetworkDisabled", False) for name in three] == [True, True, False]
-    laid = ["/.lock", "/.filter", "/etc/hosts", "/etc/resolv.conf"]
-    assert [bind.split(":")[1] for bind in hosts["agent"]["Binds"]] == laid
+    laid = {"/.lock", "/.filters", "/etc/hosts", "/etc/resolv.conf"}
+    laid |= {f"/proc/{name}" for name in ("cpuinfo", "loadavg", "meminfo", "stat", "uptime")}
+    assert {bind.split(":")[1] for bind in hosts["agent"]["Binds"]} == laid
     assert all(bind.endswith(":ro") for host in hosts.values() for bind in host["Binds"])
 
 
@@ -348,8 +360,8 @@ def lock(box, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lock")
     (folder / "lock").write_bytes(box.file_of(RELAY_IMAGE, "/lock"))
     (folder / "lock").chmod(0o755)
-    (folder / "filter").write_bytes(program())
-    (folder / "cut").write_bytes(program()[:-3])
+    (folder / "filter").write_bytes(filter_of("agent"))
+    (folder / "cut").write_bytes(filter_of("agent")[:-3])
     (folder / "wrong").write_bytes(bytes(64))
     (folder / "empty").write_bytes(b"")
 
@@ -383,7 +395,7 @@ def test_the_box_holds_nothing_once_it_is_gone(sockets):
     made = DockerBox()
     with running(made, SLEEP, sockets):
         folder = made._locks.folder
-        assert {path.name for path in folder.iterdir()} == {"lock", "filter", "runner", "hosts", "resolv.conf"}
+        assert {path.name for path in folder.iterdir()} == {"lock", "filters", "proc", "runner", "hosts", "resolv.conf"}
         assert folder.stat().st_mode & 0o777 == 0o755
     gone = weakref.ref(made)
     del made

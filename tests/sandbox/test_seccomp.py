@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from sandbox import seccomp
+from sandbox.calls import NUMBERS
 from sandbox.errors import Unavailable
-from sandbox.seccomp import ALLOW, AUDIT_ARCH, ERRNO, KILL, MACHINES, NUMBERS, program
+from sandbox.filters import CONDITIONS, LISTS, filter_of
+from sandbox.gateway.filter import NEEDED as GATEWAY
+from sandbox.gateway.filter import session_filter
+from sandbox.judge.filter import NEEDED as READER
+from sandbox.judge.filter import reading_filter
+from sandbox.probes import calls
+from sandbox.seccomp import ALLOW, AUDIT_ARCH, ERRNO, KILL, MACHINES, SHARED_NUMBERS, allowing, numbers_of
 
 from ..patience import PATIENCE
 
@@ -32,17 +39,22 @@ def decide(code: bytes, nr: int, *args: int, arch: int) -> int:
         elif operation == 0x06:
             return k
         else:
-            test = {0x15: accumulator == k, 0x35: accumulator >= k, 0x45: bool(accumulator & k)}[operation]
+            test = {
+                0x15: accumulator == k,
+                0x25: accumulator > k,
+                0x35: accumulator >= k,
+                0x45: bool(accumulator & k),
+            }[operation]
             at += then if test else otherwise
 
 
 @pytest.fixture(params=MACHINES)
 def judge(request):
     """Ask the filter of one machine about a call by name."""
-    code, place = program(request.param), MACHINES.index(request.param)
+    code, place = filter_of("agent", request.param), MACHINES.index(request.param)
 
     def ask(name: str, *args: int) -> int:
-        number = NUMBERS[name][place]
+        number = (NUMBERS.get(name) or calls.NUMBERS[name])[place]
         assert number is not None
         return decide(code, number, *args, arch=AUDIT_ARCH[request.param])
 
@@ -92,39 +104,84 @@ def test_only_plain_personalities_are_open(judge):
     assert judge("personality", 0x0040000) == DENIED  # ADDR_NO_RANDOMIZE
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_what_is_named_is_denied_whatever_the_arguments(machine):
-    code, place = program(machine), MACHINES.index(machine)
-    for rule in seccomp.RULES:
-        number = NUMBERS[rule.call][place]
-        if rule.when == "always" and number is not None:
-            for args in ((), (1,) * 6, (0xFFFFFFFFFFFFFFFF,) * 6):
-                assert decide(code, number, *args, arch=AUDIT_ARCH[machine]) == ERRNO | rule.error, rule.call
+def test_nothing_asks_what_the_page_cache_holds(judge):
+    nowait, append = 0x8, 0x10
+    assert judge("preadv2", 3, 0, 0, 0, 0, nowait) == DENIED
+    assert judge("preadv2", 3, 0, 0, 0, 0, 0x80) == DENIED  # RWF_DONTCACHE, and whatever else is new
+    assert judge("preadv2", 3, 0, 0, 0, 0, 0) == judge("pwritev2", 3, 0, 0, 0, 0, append) == ALLOW
+    assert judge("fadvise64", 3, 0, 0, 4) == DENIED
+    assert judge("fadvise64", 3, 0, 0, 3) == ALLOW
+    assert judge("madvise", 0, 0, 12) == judge("madvise", 0, 0, 21) == DENIED
+    assert judge("madvise", 0, 0, 4) == ALLOW  # MADV_DONTNEED, which every allocator says
+    assert judge("mincore") == DENIED
+    assert judge("cachestat") == judge("openat2") == ERRNO | errno.ENOSYS
+
+
+def test_options_of_a_process_are_allowed_by_name(judge):
+    assert judge("prctl", 15) == judge("prctl", 38) == ALLOW
+    assert judge("prctl", 25) == judge("prctl", 67) == DENIED  # PR_GET_TSC; PR_SET_MEMORY_MERGE
+
+
+FILTERS = [
+    *((kind, LISTS[kind]) for kind in LISTS),
+    ("gateway", GATEWAY),
+    ("reader and judge", READER),
+]
+
+
+def code_of(kind: str, machine: str) -> bytes:
+    if kind in LISTS:
+        return filter_of(kind, machine)
+    return session_filter(machine) if kind == "gateway" else reading_filter(machine)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_what_is_not_named_is_allowed(machine):
-    place = MACHINES.index(machine)
-    named = {numbers[place] for numbers in NUMBERS.values()}
-    code = program(machine)
-    for number in set(range(500)) - named:
-        assert decide(code, number, arch=AUDIT_ARCH[machine]) == ALLOW
+@pytest.mark.parametrize(("kind", "named"), FILTERS, ids=[kind for kind, _ in FILTERS])
+@pytest.mark.parametrize("arguments", [(), (1,) * 6, (0xFFFFFFFFFFFFFFFF,) * 6], ids=["none", "ones", "all bits"])
+def test_what_is_not_named_is_refused_whatever_the_arguments(kind, named, machine, arguments):
+    code, allowed = code_of(kind, machine), set(numbers_of(named, machine).values())
+    refused = {number: decide(code, number, *arguments, arch=AUDIT_ARCH[machine]) for number in range(1024)}
+    for number in set(range(1024)) - allowed:
+        expected = errno.ENOSYS if number >= SHARED_NUMBERS else errno.EPERM
+        assert refused[number] == ERRNO | expected, number
+    assert ALLOW in refused.values()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_is_named_without_a_condition_is_allowed(machine):
+    conditional = {rule.call for rule in CONDITIONS}
+    for kind, named in LISTS.items():
+        code = filter_of(kind, machine)
+        for name, number in numbers_of(named, machine).items():
+            if name not in conditional:
+                assert decide(code, number, *[0xFFFFFFFFFFFFFFFF] * 6, arch=AUDIT_ARCH[machine]) == ALLOW, name
+
+
+def test_one_number_alone_and_one_at_either_end_are_ranges_too():
+    code = allowing({"read": (0, 63), "write": (1, 64), "close": (3, 57)}, machine="x86_64")
+    answers = [decide(code, number, arch=AUDIT_ARCH["x86_64"]) for number in range(5)]
+    assert answers == [ALLOW, ALLOW, DENIED, ALLOW, DENIED]
+
+
+def test_a_world_and_a_relay_may_make_no_more_than_an_agent():
+    assert LISTS["relay"].keys() < LISTS["world"].keys() < LISTS["agent"].keys()
+    assert not LISTS["relay"].keys() & {"clone", "fork", "vfork", "unlink", "rename", "mkdir", "memfd_create"}
 
 
 def test_another_abi_is_killed_before_its_numbers_are_looked_at():
     for machine in MACHINES:
         for other in {I386, *AUDIT_ARCH.values()} - {AUDIT_ARCH[machine]}:
-            assert decide(program(machine), 102, arch=other) == KILL
+            assert decide(filter_of("agent", machine), 102, arch=other) == KILL
 
 
 def test_x32_numbers_are_denied_on_x86_64():
-    assert decide(program("x86_64"), 0x40000000 | 41, 40, arch=AUDIT_ARCH["x86_64"]) == DENIED
-    assert decide(program("x86_64"), 0x40000000, arch=AUDIT_ARCH["x86_64"]) == DENIED
+    assert decide(filter_of("agent", "x86_64"), 0x40000000 | 41, 40, arch=AUDIT_ARCH["x86_64"]) == DENIED
+    assert decide(filter_of("agent", "x86_64"), 0x40000000, arch=AUDIT_ARCH["x86_64"]) == DENIED
 
 
 def test_a_machine_with_no_numbers_is_named():
     with pytest.raises(Unavailable, match="riscv64"):
-        program("riscv64")
+        filter_of("agent", "riscv64")
 
 
 def test_the_numbers_are_the_kernels_own():
@@ -137,9 +194,10 @@ def test_the_numbers_are_the_kernels_own():
         if len(words := line.split()) == 3 and words[0] == "#define" and words[2].isdigit()
     }
     place = MACHINES.index(platform.machine())
-    checked = {name for name in NUMBERS if name in defined}
-    assert len(checked) > 60
-    assert {name: NUMBERS[name][place] for name in checked} == {name: defined[name] for name in checked}
+    every = {**calls.NUMBERS, **NUMBERS}
+    checked = {name for name in every if name in defined}
+    assert len(checked) > 280
+    assert {name: every[name][place] for name in checked} == {name: defined[name] for name in checked}
 
 
 # Loads the filter for good and then makes real calls; numbers printed are errno, or 0.
@@ -158,7 +216,7 @@ def call(number, *args):
 
 
 def under_filter(body: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-c", LOADER + body, program().hex()]
+    argv = [sys.executable, "-c", LOADER + body, filter_of("agent").hex()]
     return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
@@ -179,9 +237,10 @@ def under_filter(body: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_the_real_kernel_denies_the_real_call(name, arguments):
-    number = NUMBERS[name][MACHINES.index(platform.machine())]
+    number = (NUMBERS.get(name) or calls.NUMBERS[name])[MACHINES.index(platform.machine())]
     done = under_filter(f"print(call({number}, *{arguments}))")
-    assert done.stdout.strip() == str(errno.EPERM), done.stderr
+    refused = errno.EPERM if number < SHARED_NUMBERS else errno.ENOSYS
+    assert done.stdout.strip() == str(refused), done.stderr
 
 
 def test_ordinary_programs_live_on_under_the_filter():

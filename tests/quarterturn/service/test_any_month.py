@@ -112,7 +112,7 @@ class Months(RuleBasedStateMachine):
         limits = {"private_per_month": MINE, "requests_per_minute": 10**9}
         self.site = self.kept.enter_context(served(next(self.homes), now=lambda: self.now, limits=limits))
         self.house = self.site.house
-        self.house.box = lambda _name: NoBox()
+        self.house.box = lambda *_: NoBox()
         for account in OF:
             self.site.account(account)
         self.house.accounts.link("eve", "ada")

@@ -207,8 +207,16 @@ def test_what_the_process_gave_up(begin):
     if os.geteuid() == 0:
         assert set(status["Uid"].split()) == {str(UNPRIVILEGED)}
         assert set(status["Gid"].split()) == {str(UNPRIVILEGED)}
-        assert status["CapEff"].strip("0") == ""
-        assert Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
+        for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert int(status[capabilities], 16) == 0, capabilities
+        for namespace in ("ipc", "mnt", "net", "pid", "uts"):
+            own = Path(f"/proc/{pid}/ns/{namespace}").readlink()
+            assert own != Path(f"/proc/self/ns/{namespace}").readlink(), namespace
+        assert not list(Path(f"/proc/{pid}/root").iterdir()), "its root holds nothing"
+        assert (
+            len(status["NSpid"].split())
+            == len(Path("/proc/self/status").read_text().split("NSpid:")[1].split("\n")[0].split()) + 1
+        )
     lines = Path(f"/proc/{pid}/limits").read_text(encoding="ascii").splitlines()
     limits = {line[:26].strip(): line[26:].split()[:2] for line in lines}
     assert limits["Max processes"] == limits["Max file size"] == limits["Max core file size"] == ["0", "0"]

@@ -24,6 +24,7 @@ from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_ke
 from sandbox.model_gateway.upstream import MAX_ANSWER
 
 from ...patience import PATIENCE
+from ..builders import first_of
 from . import stub as stubs
 
 pytestmark = pytest.mark.slow
@@ -178,9 +179,11 @@ def test_an_upstream_cannot_write_a_header_or_another_event(desk, stub, told):
 
 def processes_of(task):
     """Find the fork server, the gateways that it has given birth to, and the model process of a session."""
-    fork_server = FORK_SERVER._process.pid
+    fork_server = first_of(FORK_SERVER._process)
     children = Path(f"/proc/{fork_server}/task/{fork_server}/children").read_text().split()
-    return [Path("/proc", str(pid)) for pid in (fork_server, *children)], Path("/proc", str(task.models._process.pid))
+    return [Path("/proc", str(pid)) for pid in (fork_server, *children)], Path(
+        "/proc", str(first_of(task.models._process))
+    )
 
 
 def holds(folder, secret):
@@ -221,7 +224,11 @@ def test_the_model_process_is_nobody_and_knows_no_task(desk, stub, told):
     status = dict(line.split(":\t", 1) for line in (model / "status").read_text().splitlines() if ":\t" in line)
     if os.geteuid() == 0:
         assert set(status["Uid"].split()) == {"65530"}
-    assert status["NoNewPrivs"].strip() == "1"
+        for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert int(status[capabilities], 16) == 0, capabilities
+        for namespace in ("ipc", "pid", "uts"):
+            assert (model / "ns" / namespace).readlink() != Path("/proc/self/ns", namespace).readlink(), namespace
+    assert (status["NoNewPrivs"].strip(), status["Seccomp"].strip()) == ("1", "2")
     assert b"PATH" in (model / "environ").read_bytes()
     assert (model / "environ").read_bytes().count(b"=") == 2
 

@@ -12,12 +12,13 @@ import pytest
 from sandbox import submission
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
+from sandbox.failure import RETRIES
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.run import Terms, run_task
 from verifiers.language.verdict import Verdict
 
 from ...sampling import sample
-from ..builders import Hands, a_task, in_memory, run
+from ..builders import Hands, a_task, first_of, in_memory, run
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[2] / "examples" / "agents" / "llm"
@@ -151,7 +152,7 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
     upstream = stub(say=say)
     with ModelGateway(told.a_spec(upstream.url), key) as models:
         seen = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
-        model = models._process.pid
+        model = first_of(models._process)
     assert seen.transcript.model_calls[0].outcome == "ok"
     others = {pid for pid, has in found.items() if has}
     assert others == ({model} if os.geteuid() == 0 else set())  # who is not root may look into none of them
@@ -168,12 +169,12 @@ def asking(agent):
 @pytest.mark.parametrize(
     ("fault", "ruling", "outcome"),
     [
-        ("status:503*", ("ours", "upstream-down", 3, Verdict.UNKNOWN), "down"),
+        ("status:503*", ("ours", "upstream-down", RETRIES + 1, Verdict.UNKNOWN), "down"),
         ("status:400", (None, "finished", 1, Verdict.FALSE), "refused"),
     ],
 )
 def test_whose_failure_it_is_and_each_try_is_in_the_log(stub, told, fault, ruling, outcome):
-    upstream = stub(*[{"fault": fault}] * 3)
+    upstream = stub(*[{"fault": fault}] * (RETRIES + 1))
     box, agent = in_memory(asking)
     with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
         played_run = run(a_task(), agent, box, terms=Terms(models=models))

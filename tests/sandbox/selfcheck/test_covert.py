@@ -6,7 +6,7 @@ import pytest
 from quarterturn.settings import Service
 from sandbox.failure import CODES
 from sandbox.selfcheck import drills
-from sandbox.selfcheck.covert import GOAL, RUNS, TASKS, bits_of, ceiling, table, total
+from sandbox.selfcheck.covert import GOAL, RUNS, TASKS, Shared, bits_of, ceiling, shared, shared_table, table, total
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "covert-channels.md"
 
@@ -14,6 +14,16 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "covert-channels.md"
 def test_the_page_says_what_the_code_says():
     text = PAGE.read_text()
     assert "\n".join(table(ceiling())) in text
+
+
+def test_the_page_says_what_was_measured_between_runs():
+    assert "\n".join(shared_table(shared())) in PAGE.read_text()
+
+
+def test_what_nobody_can_move_tells_nothing_and_the_rest_by_its_steps_over_its_noise():
+    closed, moved = Shared("a", "b"), Shared("a", "b", steps=7000, noise=1000)
+    assert (closed.bits, moved.bits) == (0, 3)
+    assert Shared("a", "b", steps=7000, noise=7000).bits == 1
 
 
 def test_every_drill_of_a_covert_exit_has_its_channel_and_every_such_channel_its_drill():
