@@ -33,6 +33,10 @@ class Unavailable(HallError):
     kind: ClassVar[Kind] = "unavailable"
 
 
+class UpstreamDown(Unavailable):
+    """The upstream of a model answers nobody: what was not served yet waits until it does."""
+
+
 class Refused(HallError):
     """Doing it would overwrite or break something: nothing was done."""
 

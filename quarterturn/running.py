@@ -12,7 +12,7 @@ from sqlmodel import Session
 from quarterturn import devset, marks, models, publicview, scores, standings, told, watching
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
-from quarterturn.errors import Malformed, NotAllowed, Refused
+from quarterturn.errors import Malformed, NotAllowed, Refused, UpstreamDown
 from quarterturn.hosting import Hosting, ephemeral
 from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
@@ -263,6 +263,7 @@ def play(
         def done(run: TaskRun) -> None:
             house.official.record(opened, run)
             advance(1)
+            _require_upstream(run, upstream)
 
         def cancelled() -> bool:
             try:
@@ -319,12 +320,20 @@ def taken_back(house: House, number: int) -> None:
         publicview.after(house)
 
 
+def _require_upstream(run: TaskRun, upstream: str | None) -> None:
+    """Play nothing more while the upstream of a model answers nobody."""
+    if run.code == "upstream-down":
+        raise UpstreamDown(f"the upstream '{upstream}' answers nobody; what was not served yet waits for it")
+
+
 def _stop(standing: Standing, error: BaseException) -> str | None:
     """Give the code of what stopped a run; None where another worker has it."""
     if standing in ("lost", "cancelled"):
         return "cancelled" if standing == "cancelled" else None
     if standing == "stopped" or isinstance(error, KeyboardInterrupt):
         return "worker-stopped"
+    if isinstance(error, UpstreamDown):
+        return "upstream-down"
     return "machine" if getattr(error, "kind", "") == "unavailable" else "mistake"
 
 

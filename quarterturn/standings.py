@@ -98,7 +98,7 @@ def counting(made: Sequence[RunRecord], served: Sequence[int], parties: Mapping[
 
 def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[Line]:
     """Make the lines of runs whose figures are known."""
-    ranked = [of["whole"] if _reads(record) else of["sealed"] for record, of in scored]
+    ranked = [_ranked(of, reads=_reads(record)) for record, of in scored]
     ranks = _ranks([record for record, _ in scored], ranked)
     made = [
         Line(
@@ -128,6 +128,11 @@ def table(board: Sequence[Line]) -> list[str]:
         return ["no run of this month is finished"]
     head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'efficiency':<22} {'hallucinated':<22} {'recovery':<22}"
     return [head, *(_row(line) for line in board)]
+
+
+def _ranked(of: Scores, *, reads: bool) -> Score:
+    """Give the part that is ranked; an unknown verdict anywhere leaves the run without a rank."""
+    return of["whole"] if reads else replace(of["sealed"], ranked=of["sealed"].ranked and of["whole"].ranked)
 
 
 def _ranks(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[int | None]:

@@ -143,8 +143,11 @@ TABLE: tuple[Row, ...] = (
     Row("the world did not give its state", _unreadable, Ruling("check", "not-frozen")),
     Row("a server was lost, or did not answer in time", _server_missed, Ruling("check", "server-lost")),
     Row("the relay is gone", _relay_died, Ruling("unclear", "relay-lost")),
+    # Requests may crash an upstream, or use its quota up.
     Row(
-        "the model's upstream was down", lambda f: f.upstream == "down" and _undone(f), Ruling("ours", "upstream-down")
+        "the model's upstream was down",
+        lambda f: f.upstream == "down" and _undone(f),
+        Ruling("unclear", "upstream-down"),
     ),
     Row(
         "the model's upstream broke on a request, once",
@@ -194,6 +197,7 @@ STOPS: Mapping[str, Stop] = {
     "cancelled": Stop("its owner took it back", closed_list=False, goes_on=False),
     "worker-stopped": Stop("the operator stopped the worker, or the command", closed_list=True),
     "machine": Stop("the box, the database or the disk of the log could not be had", closed_list=True),
+    "upstream-down": Stop("the upstream of its model answered nobody", closed_list=False),
     "turn": Stop("the month turned", closed_list=False, goes_on=False),
 }
 """What stops a run, by its code."""

@@ -124,7 +124,10 @@ def _explained(error: BaseException) -> tuple[str, int]:
     if isinstance(error, typer.TyperException):
         return _usage(error), EXITS["malformed"]
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "interrupted; nothing half-done is kept, and the same command goes on from here", INTERRUPTED
+        return (
+            "interrupted; nothing half-done is kept; the same command goes on from here, unless another is named above",
+            INTERRUPTED,
+        )
     if (code := exit_code(error)) is not None:
         return " ".join(str(error).split()), code
     if isinstance(error, OSError):

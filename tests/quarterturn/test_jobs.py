@@ -166,7 +166,7 @@ def test_who_was_thought_dead_writes_nothing_into_the_run(house):
 def test_a_run_is_not_gone_on_with_another_submission(house):
     opened = house.official.open(AGENT, NoWorld())
     other = submissions.command("false", submitter="ada", name="other")
-    with pytest.raises(Refused, match="another submission"):
+    with pytest.raises(Refused, match="another submitter, submission"):
         house.official.resume(opened.record.number, other, NoWorld())
 
 

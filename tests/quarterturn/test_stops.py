@@ -21,6 +21,7 @@ from rotation.errors import Refused as NotServed
 from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.store import RunState
+from verifiers.language.verdict import Verdict
 
 from ..sandbox.builders import Hands, in_memory
 
@@ -368,3 +369,31 @@ def test_a_run_is_not_resumed_in_another_track(house, played):
     house.official.open(agent, box)
     with pytest.raises(NotServed, match="another submitter, submission, box or track"):
         house.official.resume(1, agent, box, "some-model")
+
+
+def test_an_upstream_that_answers_nobody_fails_what_met_it_and_the_rest_waits(house, played, clock, monkeypatch):
+    """An agent may have brought it about, so nothing is served again; but whoever did not ask it loses nothing."""
+    played()
+    made = submitted(house)
+    attempt, first = running.run_set, threading.Lock()
+
+    def down(*args, on_done, **how):
+        def told(outcome):
+            lost = first.acquire(blocking=False)
+            on_done(unplayed_of(outcome) if lost else outcome)
+
+        return attempt(*args, on_done=told, **how)
+
+    def unplayed_of(outcome):
+        return replace(outcome, verdict=Verdict.FALSE, failure="unclear", code="upstream-down")
+
+    monkeypatch.setattr(running, "run_set", down)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert (house.submissions.get(made.id).state, house.runs.get(1).cause) == ("queued", None)
+    clock.now += pause(1)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    found = came_to(house)
+    assert found["false upstream-down"] == 1
+    assert set(found) <= {"true finished", "false upstream-down", "false worker-lost"}
+    assert set(times(house)) == {1}

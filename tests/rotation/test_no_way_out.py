@@ -169,7 +169,7 @@ class Month:
         facts = replace(facts, verdict=verdict) if facts.verdict is None and facts.stage is Stage.VERDICT else facts
         ruling = classify(facts, check)
         failure, worker.playing = ruling.failure, [one for one in worker.playing if one != task]
-        assert failure != "ours" or kind in ("broken machine", "engine", "upstream")
+        assert failure != "ours" or kind in ("broken machine", "engine")
         if failure == "ours" and self.official.again(worker.run, task, ruling.code):
             assert ruling.code not in UNSERVED
             del self.counts[number, task]  # the next draw counts

@@ -234,7 +234,7 @@ def test_what_an_earlier_serving_left_is_not_judged_in_the_place_of_the_next_one
     task = run.tasks[0]
     home.official.serve(run, task)
     home.official.seal(run, Left(task, FrozenState(b""), LEFT, Transcript((), None, "answered")))
-    assert home.official.again(run, task, "upstream-down")
+    assert home.official.again(run, task, "engine-lost")
     home.official.serve(run, task)
     again = home.official.resume(1, submission("careful"), NamedBox())
     assert (again.sealed, verdicts(home, 1)) == (frozenset(), {task: "false worker-lost"})

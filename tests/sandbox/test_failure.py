@@ -39,7 +39,7 @@ CASES = [
     ("the world did not give its state", replace(DONE, stage=Stage.SESSION), "check", "not-frozen"),
     ("a server was lost, or did not answer in time", replace(DONE, servers_missed=1), "check", "server-lost"),
     ("the relay is gone", replace(DONE, agent=CUT_OFF), "unclear", "relay-lost"),
-    ("the model's upstream was down", replace(DONE, upstream="down"), "ours", "upstream-down"),
+    ("the model's upstream was down", replace(DONE, upstream="down"), "unclear", "upstream-down"),
     ("the model's upstream broke on a request, once", replace(DONE, upstream="broke"), "unclear", "upstream-broke"),
     ("it made a call too many", replace(DONE, ended="steps-exceeded"), "theirs", "steps-exceeded"),
     ("its time ran out", replace(DONE, ended="time-exceeded"), "theirs", "time-exceeded"),
@@ -63,7 +63,6 @@ CLOSED_LIST = {
     "gateway-not-ready",
     "place-not-ready",
     "engine-lost",
-    "upstream-down",
 }
 """What is ours without a check: whoever adds to it has to say why no agent can bring it about."""
 
@@ -173,7 +172,6 @@ def test_an_upstream_that_says_no_to_a_request_is_the_requests_own_affair():
 def test_a_budget_that_ran_out_over_a_fault_of_ours_is_not_held_against_anybody():
     for ended in ("steps-exceeded", "time-exceeded"):
         assert classify(replace(DONE, ended=ended, world=LOST)).blame == "ours"
-        assert classify(replace(DONE, ended=ended, upstream="down")).blame == "ours"
 
 
 def test_the_reference_page_is_written_from_the_tables():

@@ -12,7 +12,6 @@ import pytest
 from sandbox import submission
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
-from sandbox.failure import RETRIES
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.run import Terms, run_task
 from verifiers.language.verdict import Verdict
@@ -169,12 +168,12 @@ def asking(agent):
 @pytest.mark.parametrize(
     ("fault", "ruling", "outcome"),
     [
-        ("status:503*", ("ours", "upstream-down", RETRIES + 1, Verdict.UNKNOWN), "down"),
+        ("status:503*", ("unclear", "upstream-down", 1, Verdict.FALSE), "down"),
         ("status:400", (None, "finished", 1, Verdict.FALSE), "refused"),
     ],
 )
 def test_whose_failure_it_is_and_each_try_is_in_the_log(stub, told, fault, ruling, outcome):
-    upstream = stub(*[{"fault": fault}] * (RETRIES + 1))
+    upstream = stub({"fault": fault})
     box, agent = in_memory(asking)
     with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
         played_run = run(a_task(), agent, box, terms=Terms(models=models))
