@@ -44,7 +44,7 @@ from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
 IMAGES = Path(__file__).parent / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
 START_SECONDS = 20.0
-WORLD_BACKENDS = ("git", "dovecot", "redis-server", "redis-check-rdb", "redis-cli")
+WORLD_BACKENDS = ("git", "dovecot", "doveconf", "redis-server", "redis-check-rdb", "redis-cli")
 WORLD_FOLDERS = tuple(
     f"/usr/{folder}/{name}" for name in ("git-core", "postgresql", "dovecot") for folder in ("lib", "libexec", "share")
 )

@@ -54,15 +54,15 @@ def serve(
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     """Run what is submitted to a home, beside a service of its own, until interrupted."""
     import signal
-    import threading
+    from queue import SimpleQueue
 
     from quarterturn import approvals, logs
     from quarterturn.bells import executor
     from quarterturn.cli.secrets import open_house
 
-    ended = threading.Event()
+    ended = SimpleQueue[int]()  # a handler may come in the middle of `get`; in the middle of an event's `wait` it hangs
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda number, _: ended.put(number))
     with open_house(home) as house:
         approvals.in_force(house)
         logs.configure()
@@ -70,7 +70,7 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
         _say_which(workers, only)
         works.start()
         logs.log.info("working on %s", house.home)
-        ended.wait()
+        ended.get()
         logs.log.info("stopping; what is being run is given back")
         works.stop()
 

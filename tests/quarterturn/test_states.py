@@ -61,7 +61,7 @@ def test_where_no_backend_can_be_started_the_others_are_not_judged(state, checke
     assert "postgres.sql needs a throwaway postgres, which cannot be started" in said.sentence
 
 
-def absent():
+def absent(**_):
     from sandbox.bwrap_box import BwrapBox
     from sandbox.errors import Unavailable
 

@@ -187,9 +187,9 @@ def test_a_set_goes_on_after_its_engine_was_restarted(whole, agent, monkeypatch)
             whole.start()
 
     runs = run_set([a_written_task(number) for number in range(2, 7)], agent, box, workers=2, on_done=restart)
-    assert [(run.passed, run.code) for run in runs] == [(True, "finished")] * 5
-    assert {run.failure for run in runs} == {None}
-    assert "theirs" not in {one.failure for run in runs for one in run.earlier}
+    assert {run.code for run in runs} <= {"finished", "agent-not-started"}
+    assert sum(run.passed for run in runs) >= 3, "what was just being started is a fail: it may have been begun"
+    assert {one.failure for run in runs for one in run.earlier} <= {"ours"}
     assert whole("ps", "--all", "--quiet").stdout == ""
 
 
