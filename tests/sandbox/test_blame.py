@@ -185,27 +185,45 @@ def test_a_bomb_with_a_clock_buys_nothing():
 
 
 def test_the_machinery_is_checked_while_no_other_agent_is_at_work():
-    """Two agents at a time: the world that is woken for a check is made when neither of them runs."""
-    at_work, seen = set(), []
-
-    def eat(world, query):
-        world.lose("sqlite")
-        return ""
+    """One agent breaks its world, and another is at work for as long as no world is woken for a check, or two seconds."""
+    at_work, seen, woken = set(), [], threading.Event()
 
     def story(made):
         at_work.add(made)
-        Hands(made).look()
+        if made is box.agents[0]:
+            Hands(made).look()
+        else:
+            woken.wait(2)
         at_work.discard(made)
 
     def counted(servers, state, limits):
-        checks = len(box.worlds) >= 2  # one is made for each agent first
-        seen.extend([len(at_work)] if checks else [])
+        if len(box.worlds) >= 2:  # one is made for each agent first
+            seen.append(len(at_work))
+            woken.set()
         return make(servers, state, limits)
 
-    box, agent = in_memory(story, sqlite__read_query=eat)
+    box, agent = in_memory(story, sqlite__read_query=eating)
     make, box.world = box.world, counted
     run_set([an_sqlite_task(number)[0] for number in (2, 3)], agent, box, workers=2)
-    assert seen == [0, 0]
+    assert seen == [0]
+
+
+class Jumping:
+    """A monotonic clock that leaps ahead once."""
+
+    ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+def test_an_agent_whose_time_runs_out_by_our_own_clock_has_failed():
+    def deed(_, agent):
+        clock.ahead = 3600.0
+        agent.hang()
+
+    clock = Jumping()
+    assert told(played(Hands.look, deed, terms=Terms(clock=clock))) == (["theirs: time-exceeded"], False)
 
 
 # -- what stands around an agent, broken by us ------------------------------------------------------------------------
