@@ -185,11 +185,12 @@ def test_a_bomb_with_a_clock_buys_nothing():
 
 
 def test_the_machinery_is_checked_while_no_other_agent_is_at_work():
-    """One agent breaks its world, and another is at work for as long as no world is woken for a check, or two seconds."""
-    at_work, seen, woken = set(), [], threading.Event()
+    """One agent breaks its world; the other is at work until a world is woken for a check, or for two seconds."""
+    at_work, seen, woken, both = set(), [], threading.Event(), threading.Barrier(2)
 
     def story(made):
         at_work.add(made)
+        both.wait(PATIENCE)
         if made is box.agents[0]:
             Hands(made).look()
         else:
@@ -197,7 +198,7 @@ def test_the_machinery_is_checked_while_no_other_agent_is_at_work():
         at_work.discard(made)
 
     def counted(servers, state, limits):
-        if len(box.worlds) >= 2:  # one is made for each agent first
+        if len(box.worlds) >= 2:  # those of the agents are there by then
             seen.append(len(at_work))
             woken.set()
         return make(servers, state, limits)
