@@ -174,7 +174,7 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
     own = chosen.run_class(private=True)
     if hold.resume is not None and not hold.again:
         _require_free(house, hold.resume)
-    with _theirs(house, hold):
+    with _owner_at_fault(house, hold):
         submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box), own))
         if hold.again and hold.resume is not None and house.runs.get(hold.resume).submission != submitted.digest:
             raise Refused(f"what run {hold.resume} was opened for goes by another digest now; it is not played on")
@@ -182,7 +182,7 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
         chosen.hosting.require_official(box, house.spec.name)
     with ExitStack() as stack:
         stack.enter_context(machine_lock.playing(own, lambda: hold.standing() != "held"))
-        with _theirs(house, hold):
+        with _owner_at_fault(house, hold):
             places = stack.enter_context(chosen.places(lambda: house.sender))
         model = stack.enter_context(models.gateway(house, chosen.model, "private"))
         require_wall(box)
@@ -196,8 +196,8 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
 
 
 @contextmanager
-def _theirs(house: House, hold: Hold) -> Iterator[None]:
-    """Take what is lacking of what was submitted for its owner's affair: no cause of the closed list stands behind it.
+def _owner_at_fault(house: House, hold: Hold) -> Iterator[None]:
+    """Hold it against its owner where what was submitted is gone: that is no cause of the closed list.
 
     An image may be taken away, a tag moved and a name left without an address, by whoever saw a run go badly.
     """
@@ -206,7 +206,7 @@ def _theirs(house: House, hold: Hold) -> Iterator[None]:
     except Exception as error:
         ours = getattr(error, "kind", "unavailable") == "unavailable" and not isinstance(error, Unresolved)
         if hold.again and hold.resume is not None and not ours:
-            house.official.blame(hold.resume)
+            house.official.forget_cause(hold.resume)
         raise
 
 
@@ -289,14 +289,14 @@ def play(
         results = house.official.close(opened)
     except BaseException as error:
         with suppress(Exception):  # what went wrong first is what is said
-            _stopped(house, opened, hold, _stop(hold.standing(), error), out)
+            _after_stop(house, opened, hold, _stop_code(hold.standing(), error), out)
         raise
     watching.after(house, f"results of run {number}")
     publicview.after(house)
     return opened, results
 
 
-def _stopped(house: House, run: OpenRun, hold: Hold, code: str | None, out: Progress) -> None:
+def _after_stop(house: House, run: OpenRun, hold: Hold, code: str | None, out: Progress) -> None:
     """Write down with a run why it stopped, or end it where nobody goes on with it."""
     number = run.record.number
     if code is None or not house.runs.held(number, run.attempt):
@@ -326,7 +326,7 @@ def _require_upstream(run: TaskRun, upstream: str | None) -> None:
         raise UpstreamDown(f"the upstream '{upstream}' answers nobody; what was not served yet waits for it")
 
 
-def _stop(standing: Standing, error: BaseException) -> str | None:
+def _stop_code(standing: Standing, error: BaseException) -> str | None:
     """Give the code of what stopped a run; None where another worker has it."""
     if standing in ("lost", "cancelled"):
         return "cancelled" if standing == "cancelled" else None

@@ -6,9 +6,9 @@ written down before it is made. Nothing here takes a task out: what is over a li
 
 Two limits, of what a task can bear before it is replaced:
 
-- *servings to one submitter*. A private run shows its owner at most 240 bits about 200 tasks
-  (`docs/reference/covert-channels.md`), 1.2 bits a task, and a goal has about a hundred: after some 80 servings an
-  agent could have told its owner all of it. Counted a task.
+- *servings to one submitter*. A private run shows its owner at most 96 bits about 200 tasks
+  (`docs/reference/covert-channels.md`), half a bit a task, and a goal has about a hundred: after some 200 servings an
+  agent could have told its owner all of it, and well before that it is proposed. Counted a task.
 - *readers* outside the wall. None of them can be made to forget, and each may keep or train on what it was sent.
   Counted a skeleton, whose tasks give each other away.
 """

@@ -265,8 +265,8 @@ class Official:
                 if one.cause is None and task_id not in done | sealed:
                     self._again(session, number, task_id, code)
 
-    def blame(self, number: int) -> None:
-        """Forget why a run stopped, if no agent could bring it about: what keeps it from going on now is its owner."""
+    def forget_cause(self, number: int) -> None:
+        """Forget a cause of the closed list that stopped a run: what keeps it from going on now is its owner."""
         with transaction(self._books.engine) as session:
             self._books.runs.note(number, None, session)
 

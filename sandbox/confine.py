@@ -58,13 +58,7 @@ def give_up(bounds: Bounds, filtered: bytes) -> None:
     Raises:
         OSError: one of the promises cannot be kept.
     """
-    drop_bounding_set()
-    if os.geteuid() == 0:
-        with suppress(PermissionError):
-            os.setgroups([])
-        os.setresgid(bounds.user, bounds.user, bounds.user)
-        os.setresuid(bounds.user, bounds.user, bounds.user)
-    drop_capabilities()
+    give_up_rights(bounds.user)
     for limit, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, bounds.cpu_seconds),
@@ -79,6 +73,21 @@ def give_up(bounds: Bounds, filtered: bytes) -> None:
     _prctl(_PR_SET_DUMPABLE, 0)
     die_with_parent()  # late: a change of user clears it
     load(filtered)  # last: nothing of the above could be done under it
+
+
+def give_up_rights(user: int) -> None:
+    """Become a user, where we are root, without any capability or a way to have one back.
+
+    Raises:
+        OSError: the kernel refuses it.
+    """
+    _drop_bounding_set()
+    if os.geteuid() == 0:
+        with suppress(PermissionError):
+            os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    _drop_capabilities()
 
 
 def own_processes() -> None:
@@ -113,14 +122,14 @@ def leave() -> frozenset[str]:
     return networks if _empty_root() else networks | {"files"}
 
 
-def drop_bounding_set() -> None:
+def _drop_bounding_set() -> None:
     """Empty the capability bounding set, so that no program could give a capability back."""
     for capability in range(_CAPABILITIES):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             return  # there are no more, or it is not ours to drop
 
 
-def drop_capabilities() -> None:
+def _drop_capabilities() -> None:
     """Let go of those that this process has; a change of user has done so already, a user namespace gives new ones."""
     header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
     if _libc.capset(header, nothing) != 0:

@@ -7,10 +7,10 @@ Promises, in the order in which a call meets them:
 3. Every other call is counted and logged before anything else happens to it, unlisted ones too; the one after
    `max_steps` ends the session.
 4. A call to an unlisted tool, beyond the steps or beyond the caps is refused: it is answered with an error, no server
-   sees it, no fault's schedule counts it, and a replay leaves it out.
+   sees it, and no fault's schedule counts it.
 5. A scheduled fault is answered in the server's place.
-6. Calls reach the servers one after the other, in the order of the log, so that a replay does what the agent did; one
-   that was passed on is waited for, whatever the agent does meanwhile.
+6. Calls reach the servers one after the other, in the order of the log; one that was
+   passed on is waited for, whatever the agent does meanwhile.
 """
 
 from __future__ import annotations

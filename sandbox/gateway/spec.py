@@ -32,7 +32,7 @@ class GatewaySpec:
         wall: seconds that the session may last after its first request.
         call_seconds: seconds that a server has for one call, and to come up.
         solution: `{"calls", "answer"}` that GET /solution gives; for the reference agent only.
-        script: calls to play in place of listening: a reference solution, or a replay.
+        script: calls to play in place of listening: a reference solution, or none at all to wake the servers.
         script_answer: the answer to give after them.
         model: `{"wire", "models"}` of the upstream that the agent may ask, or None where it may ask none.
     """

@@ -13,10 +13,9 @@ import ctypes
 import os
 import resource
 from collections.abc import Mapping
-from contextlib import suppress
 
 from sandbox.calls import NUMBERS, WORLD, Numbers
-from sandbox.confine import die_with_parent, drop_bounding_set, drop_capabilities, load
+from sandbox.confine import die_with_parent, give_up_rights, load
 from sandbox.filters import CONDITIONS
 from sandbox.seccomp import Rule, allowing
 
@@ -45,13 +44,7 @@ def confine() -> None:
     Raises:
         OSError: one of the promises cannot be kept.
     """
-    drop_bounding_set()
-    if os.geteuid() == 0:
-        with suppress(PermissionError):
-            os.setgroups([])
-        os.setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
-        os.setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
-    drop_capabilities()
+    give_up_rights(UNPRIVILEGED)
     for limit, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_DATA, MEMORY),

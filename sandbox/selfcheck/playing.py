@@ -44,7 +44,7 @@ TERMS = Terms(
     patience=Patience(ready=180.0, finish=60.0, freeze=120.0),
 )
 GATEWAY_MEMORY = 256 * MIB  # it starts with some fifty; where it may go no further stands in its own module
-OVERTIME = 480.0  # beyond the wall: making the world, freezing it, the verdict, a replay
+OVERTIME = 480.0  # beyond the wall: making the world, freezing it, the verdict, a check of the machinery
 WORKERS = 3
 
 
