@@ -16,6 +16,11 @@ class Turns:
         self._sharing = self._waiting = 0
         self._alone = False
 
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits to be alone."""
+        return self._waiting > 0
+
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Be one of those who share."""

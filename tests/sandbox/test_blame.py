@@ -34,9 +34,10 @@ from sandbox.run import Terms, run_set
 from sandbox.runner import runner
 from sandbox.scene import Patience
 from sandbox.score import Result, score
+from sandbox.turns import Turns
 from verifiers.language.verdict import Verdict
 
-from ..patience import PATIENCE
+from ..patience import PATIENCE, until
 from ..sampling import sample
 from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run, tools
 
@@ -184,9 +185,10 @@ def test_a_bomb_with_a_clock_buys_nothing():
     assert (whole.attempted, whole.passed, whole.unknown, whole.ranked) == (4, 0, 0, True)
 
 
-def test_the_machinery_is_checked_while_no_other_agent_is_at_work():
-    """One agent breaks its world; the other is at work until a world is woken for a check, or for two seconds."""
-    at_work, seen, woken, both = set(), [], threading.Event(), threading.Barrier(2)
+def test_the_machinery_is_checked_while_no_other_agent_is_at_work(monkeypatch):
+    """One agent breaks its world; the other is at work until a check waits for it, or is made beside it."""
+    at_work, seen, turns, both = set(), [], Turns(2), threading.Barrier(2)
+    monkeypatch.setattr("sandbox.run.Turns", lambda most: turns)
 
     def story(made):
         at_work.add(made)
@@ -194,13 +196,12 @@ def test_the_machinery_is_checked_while_no_other_agent_is_at_work():
         if made is box.agents[0]:
             Hands(made).look()
         else:
-            woken.wait(2)
+            until(lambda: turns.awaited or seen, "a check of the machinery")
         at_work.discard(made)
 
     def counted(servers, state, limits):
         if len(box.worlds) >= 2:  # those of the agents are there by then
             seen.append(len(at_work))
-            woken.set()
         return make(servers, state, limits)
 
     box, agent = in_memory(story, sqlite__read_query=eating)
