@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
@@ -38,6 +37,7 @@ from typing import ClassVar
 from typing import Literal
 from typing import NamedTuple
 from typing import Protocol
+from typing import runtime_checkable
 import argparse
 import base64
 import binascii
@@ -62,6 +62,18 @@ def vault_errors():
 
 
     Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+
+
+    @runtime_checkable
+    class OfAKind(Protocol):
+        """What the root error of every room is: an exception with a kind."""
+
+        kind: ClassVar[Kind]
+
+
+    def kind_of(error: BaseException) -> Kind | None:
+        """Give the kind of one of our own errors, of whichever room; None for any other."""
+        return error.kind if isinstance(error, OfAKind) else None
 
 
     class VaultError(Exception):
@@ -374,7 +386,7 @@ def vault_ledger_tiles():
 
 `Frontier` is the right edge of a growing tree: it turns appended leaf hashes into full tiles at the cost of two hashes
 a leaf. `TileTree` reads nodes out of tiles and keeps the inner hashes of those it read, so that proofs from tiles are
-logarithmic too. `write_atomically` is the only way in which ledger files come to be.
+logarithmic too. Ledger files are written by `vault.files.write_atomically` alone.
 """
 
     Broken = vault_errors.Broken
@@ -581,49 +593,6 @@ logarithmic too. `write_atomically` is the only way in which ledger files come t
                 raise Unavailable(f"the log's file {folder / path} cannot be read: {error.strerror}; call again") from error
 
         return read
-
-
-    def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
-        """Write a file so that after a crash it is the old one or the new one, whole: write, fsync, rename, fsync folder.
-
-    Args:
-        path: where it goes; its folder is made if need be.
-        data: the bytes.
-        scratch: the temporary file, on the same file system; one left by a crash is written over.
-    """
-        make_folder(path.parent)
-        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        scratch.rename(path)
-        sync_folder(path.parent)
-
-
-    def sync_folder(folder: Path) -> None:
-        """Make a folder's names durable."""
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-    def make_folder(folder: Path) -> None:
-        """Make a folder durable with those above it; where that fails, it is not there, so that it is made anew."""
-        if not folder.is_dir():
-            make_folder(folder.parent)
-            folder.mkdir(exist_ok=True)
-            try:
-                sync_folder(folder.parent)
-            except OSError:
-                with suppress(OSError):
-                    folder.rmdir()
-                raise
 
 
     def _numbered(index: int, width: int) -> str:

@@ -32,6 +32,7 @@ from grammars.grammar import FEWEST_MUTANTS, Draft
 from grammars.leaks import leaks
 from grammars.prover import Proved, Prover
 from grammars.variants import base, further
+from vault.errors import kind_of
 from vault.task import Task
 from verifiers.language.verdict import Verdict
 
@@ -153,7 +154,7 @@ def _trouble(draft: Draft, prover: Prover) -> str | None:
         draft = base(draft)
         prover.check(draft.task)
     except Exception as error:
-        if getattr(error, "kind", None) not in {"malformed", "not-found"}:
+        if kind_of(error) not in {"malformed", "not-found"}:
             raise
         return str(error)
     listed = set(draft.task["available_tools"])

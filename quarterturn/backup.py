@@ -31,10 +31,11 @@ from quarterturn.report import Report
 from quarterturn.wiring import House
 from vault import private_files, ring_file
 from vault.canonical import canonical
+from vault.files import make_folder, sync_folder
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.command import read_keys
 from vault.ledger.note import Verifier, read_line, take_apart
-from vault.ledger.tiles import HEAD, make_folder, sync_folder
+from vault.ledger.tiles import HEAD
 from vault.unlocking import protected
 
 FORMAT = "quarterturn/backup/v1"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vault.errors import kind_of
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -47,7 +49,7 @@ _KINDS: Mapping[str, str] = {
 
 def code_of(error: BaseException) -> str:
     """Give the code of what ended a submission."""
-    return _KINDS.get(str(getattr(error, "kind", "")), "mistake")
+    return _KINDS.get(str(kind_of(error)), "mistake")
 
 
 def charged(state: str, code: str | None, *, served: bool, started: bool = False) -> bool:

@@ -18,9 +18,10 @@ from quarterturn.errors import Malformed, Unavailable
 from quarterturn.report import Report
 from vault.canonical import parse
 from vault.errors import Broken
+from vault.files import write_atomically
 from vault.ledger.monitor import Look, Seen, look
 from vault.ledger.note import Verifier
-from vault.ledger.tiles import Read, folder_reader, write_atomically
+from vault.ledger.tiles import Read, folder_reader
 
 SECONDS = 30.0
 LONGEST = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it

@@ -35,11 +35,11 @@ from sandbox.endpoint.signature import Sender
 from vault import private_files, signing
 from vault.db import open_engine, with_password
 from vault.errors import Refused as AlreadyThere
+from vault.file_lock import locked
+from vault.files import make_folder, write_atomically
 from vault.keys import FileKeyRing, KeyRing
 from vault.ledger.command import read_keys
-from vault.ledger.lock import locked
 from vault.ledger.note import Signer, Verifier
-from vault.ledger.tiles import make_folder, write_atomically
 from vault.store import in_use
 
 SQLITE = "sqlite:///"

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.wiring import House
 from vault import private_files, signing
+from vault.files import sync_folder, write_atomically
 from vault.ledger import leaf
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.note import Signer, open_note
-from vault.ledger.tiles import sync_folder, write_atomically
 
 Open = Callable[[], House]
 

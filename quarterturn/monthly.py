@@ -26,6 +26,7 @@ from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.calendar import Month
 from rotation.schedule import PAUSE, Alarm
+from vault.errors import kind_of
 
 TOLD = timedelta(days=7)  # how long a turn that was made is news
 
@@ -151,7 +152,7 @@ def coming(house: House, month: Month, due: datetime) -> Coming:
 def _why(error: Exception) -> str:
     if isinstance(error, Unapproved):
         return f"It waits: {error}."
-    return WHY.get(str(getattr(error, "kind", "")), BROKE.format(type(error).__name__))
+    return WHY.get(str(kind_of(error)), BROKE.format(type(error).__name__))
 
 
 def outbox(house: House) -> Outbox:

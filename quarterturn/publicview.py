@@ -26,8 +26,8 @@ from rotation.calendar import Month
 from rotation.findings import in_sum
 from rotation.sets import COHORTS, SetSpec
 from vault.canonical import canonical
-from vault.ledger.lock import locked
-from vault.ledger.tiles import write_atomically
+from vault.file_lock import locked
+from vault.files import write_atomically
 
 DEV, ROTATIONS, FINDINGS, BOARDS = "dev.json", "rotations.json", "findings.json", "board"
 _PATIENCE = 10.0  # seconds to wait for another who draws

@@ -25,8 +25,8 @@ from quarterturn.report import Report
 from vault.db import open_engine
 from vault.errors import Broken
 from vault.errors import Malformed as NotUnderstood
+from vault.files import make_folder, sync_folder
 from vault.ledger.command import read_keys
-from vault.ledger.tiles import make_folder, sync_folder
 
 OLDER = (
     "This copy is older than its log: it has {held} leaves, and {signed} were signed. It can be read, and signs "

@@ -33,7 +33,7 @@ from sandbox.selfcheck import selfcheck
 from sandbox.store import ENDED
 from sandbox.submission import Submission
 from sandbox.transcript import Call
-from vault.errors import Unavailable
+from vault.errors import Unavailable, kind_of
 from vault.task import Task
 from verifiers.language.verdict import Evidence, Verdict
 
@@ -204,7 +204,7 @@ def _owner_at_fault(house: House, hold: Hold) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        ours = getattr(error, "kind", "unavailable") == "unavailable" and not isinstance(error, Unresolved)
+        ours = kind_of(error) in {None, "unavailable"} and not isinstance(error, Unresolved)
         if hold.again and hold.resume is not None and not ours:
             house.official.forget_cause(hold.resume)
         raise
@@ -334,7 +334,7 @@ def _stop_code(standing: Standing, error: BaseException) -> str | None:
         return "worker-stopped"
     if isinstance(error, UpstreamDown):
         return "upstream-down"
-    return "machine" if getattr(error, "kind", "") == "unavailable" else "mistake"
+    return "machine" if kind_of(error) == "unavailable" else "mistake"
 
 
 def reference(house: House, submitted: Submission, box: Box, out: Progress) -> list[Result]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from quarterturn.errors import Malformed
 from quarterturn.report import Report
-from vault.ledger.tiles import write_atomically
+from vault.files import write_atomically
 
 if TYPE_CHECKING:
     from rotation.anomaly.scan import Judged

@@ -23,7 +23,7 @@ from rotation.store import Turn
 from rotation.turn import STEPS
 from sandbox.store import RunState
 from vault.errors import Unavailable as Held
-from vault.ledger.lock import locked
+from vault.file_lock import locked
 from vault.lifecycle import State
 
 REVIEWS = {

@@ -19,7 +19,7 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.findings import Finding, Found
 from sandbox.store import RunState
-from vault.ledger.tiles import write_atomically
+from vault.files import write_atomically
 
 Item = dict[str, Any]
 SCHEMA = "quarterturn/watch-report/v1"

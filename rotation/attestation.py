@@ -17,11 +17,11 @@ from rotation.books import Books
 from rotation.errors import Refused
 from rotation.store import Turn
 from vault.errors import Unavailable
+from vault.files import write_atomically
 from vault.ledger import month
 from vault.ledger.bundle import write_whole
 from vault.ledger.history import Entry
 from vault.ledger.leaf import Statement
-from vault.ledger.tiles import write_atomically
 
 MONTHS, SIGNERS = "months", "allowed_signers"
 

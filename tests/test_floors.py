@@ -54,7 +54,7 @@ GATES = {
 }
 
 # What an auditor runs needs nothing but the standard library and `cryptography`.
-AUDITORS = ("vault.commitment", "vault.errors", "vault.ledger", "vault.variant")
+AUDITORS = ("vault.commitment", "vault.errors", "vault.file_lock", "vault.files", "vault.ledger", "vault.variant")
 # The launcher runs before anything is installed; it also builds images.
 LAUNCHER = (
     "quarterturn.launcher",

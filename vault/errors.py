@@ -5,9 +5,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+
+
+@runtime_checkable
+class OfAKind(Protocol):
+    """What the root error of every room is: an exception with a kind."""
+
+    kind: ClassVar[Kind]
+
+
+def kind_of(error: BaseException) -> Kind | None:
+    """Give the kind of one of our own errors, of whichever room; None for any other."""
+    return error.kind if isinstance(error, OfAKind) else None
 
 
 class VaultError(Exception):

@@ -22,8 +22,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from vault.errors import Locked, Malformed, Refused
-from vault.ledger.lock import locked
-from vault.ledger.tiles import sync_folder
+from vault.file_lock import locked
+from vault.files import sync_folder
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 MAX_SIZE = 64 * 1024

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vault.errors import kind_of
+
 OK = 0
 NO = 1
 BUG = 70
@@ -26,4 +28,4 @@ EXITS: Mapping[str, int] = {
 
 def exit_code(error: BaseException) -> int | None:
     """Give the exit code of one of our own errors, or None for an error that is not ours."""
-    return EXITS.get(str(getattr(error, "kind", "")))
+    return EXITS.get(str(kind_of(error)))

@@ -12,6 +12,8 @@ from typing import Any
 
 from fastapi import Response
 
+from vault.errors import kind_of
+
 MEDIA = "application/problem+json"
 TYPE = "urn:quarterturn:problem:"
 
@@ -66,7 +68,7 @@ class Problem(Exception):
 
 def code_of(error: BaseException) -> str:
     """Give the problem that an exception is; what is none of ours is a mistake of ours."""
-    return KINDS.get(str(getattr(error, "kind", "")), "mistake")
+    return KINDS.get(str(kind_of(error)), "mistake")
 
 
 def code_of_status(status: int) -> str:

@@ -21,10 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vault.errors import Broken, Malformed, Refused, Unavailable
+from vault.file_lock import locked
+from vault.files import make_folder, sync_folder, write_atomically
 from vault.ledger import fsck as check
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.handover import successors
-from vault.ledger.lock import locked
 from vault.ledger.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
 from vault.ledger.note import Signer, Verifier, read_line, take_apart
 from vault.ledger.tiles import (
@@ -38,12 +39,9 @@ from vault.ledger.tiles import (
     bundles_of,
     entries_path,
     folder_reader,
-    make_folder,
     pack_entries,
-    sync_folder,
     tile_path,
     unpack_entries,
-    write_atomically,
 )
 
 _SCRATCH = ".new"

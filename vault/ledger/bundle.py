@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vault.errors import Refused, Unavailable
+from vault.files import make_folder, sync_folder, write_atomically
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.contents import (
     AGGREGATE,
@@ -43,17 +44,7 @@ from vault.ledger.note import take_apart
 from vault.ledger.openings import ResultOpening, RunOpening, TaskOpening, result_lines, run_line, task_line
 from vault.ledger.results import counted
 from vault.ledger.statement import Statement
-from vault.ledger.tiles import (
-    bundles_of,
-    entries_path,
-    folder_reader,
-    make_folder,
-    sync_folder,
-    tile_path,
-    tiles_of,
-    unpack_entries,
-    write_atomically,
-)
+from vault.ledger.tiles import bundles_of, entries_path, folder_reader, tile_path, tiles_of, unpack_entries
 
 __all__ = ["BundleContent", "ResultOpening", "RunOpening", "TaskOpening", "write_bundle"]
 

@@ -5,15 +5,13 @@
 
 `Frontier` is the right edge of a growing tree: it turns appended leaf hashes into full tiles at the cost of two hashes
 a leaf. `TileTree` reads nodes out of tiles and keeps the inner hashes of those it read, so that proofs from tiles are
-logarithmic too. `write_atomically` is the only way in which ledger files come to be.
+logarithmic too. Ledger files are written by `vault.files.write_atomically` alone.
 """
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from vault.errors import Broken, Malformed, Unavailable
@@ -213,49 +211,6 @@ def folder_reader(folder: Path) -> Read:
             raise Unavailable(f"the log's file {folder / path} cannot be read: {error.strerror}; call again") from error
 
     return read
-
-
-def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
-    """Write a file so that after a crash it is the old one or the new one, whole: write, fsync, rename, fsync folder.
-
-    Args:
-        path: where it goes; its folder is made if need be.
-        data: the bytes.
-        scratch: the temporary file, on the same file system; one left by a crash is written over.
-    """
-    make_folder(path.parent)
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    scratch.rename(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a folder's names durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder durable with those above it; where that fails, it is not there, so that it is made anew."""
-    if not folder.is_dir():
-        make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
-        try:
-            sync_folder(folder.parent)
-        except OSError:
-            with suppress(OSError):
-                folder.rmdir()
-            raise
 
 
 def _numbered(index: int, width: int) -> str:

@@ -30,12 +30,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault.errors import Broken, Malformed, Unavailable
+from vault.file_lock import locked
+from vault.files import write_atomically
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.cosignature import Cosigner
-from vault.ledger.lock import locked
 from vault.ledger.merkle import HASH_BYTES, verify_consistency
 from vault.ledger.note import Key, Verifier, decode_base64, open_note, read_line, take_apart
-from vault.ledger.tiles import write_atomically
 
 MAX_BODY = 128 * 1024
 MOST_HASHES = 63

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from vault import file_lock
 from vault.errors import Unavailable
-from vault.ledger import lock
-from vault.ledger.lock import locked
+from vault.file_lock import locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from vault.ledger.lock import locked
+from vault.file_lock import locked
 with locked(Path(sys.argv[1]), 0, "the test", folder=sys.argv[2] == "folder"):
     print("held", flush=True)
     sys.stdin.read()
@@ -74,7 +74,7 @@ def test_another_thread_of_the_same_process_is_named_so(place, kind):
 @KINDS
 def test_where_the_kernel_does_not_tell_it_is_another_process(place, kind, holder, monkeypatch, tmp_path):
     for listed in (tmp_path / "nothing", tmp_path / "others"):
-        monkeypatch.setattr(lock, "LOCKS", listed)
+        monkeypatch.setattr(file_lock, "LOCKS", listed)
         with (
             pytest.raises(Unavailable, match=r"^another process holds"),
             locked(place, 0, "a change", folder=kind == "folder"),

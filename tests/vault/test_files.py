@@ -1,0 +1,36 @@
+"""Files and folders that are whole after a crash."""
+
+import os
+from pathlib import Path
+
+from vault.files import write_atomically
+
+
+def test_a_file_is_written_whole_over_the_old_one(tmp_path):
+    path = tmp_path / "a/b/c"
+    (tmp_path / ".new").write_bytes(b"left by a crash, and longer")
+    for data in (b"one", b"", b"two"):
+        write_atomically(path, data, tmp_path / ".new")
+        assert path.read_bytes() == data
+    assert not (tmp_path / ".new").exists()
+
+
+def test_a_file_is_whole_and_forced_to_the_disk_before_it_has_its_name_and_its_name_afterwards(tmp_path, monkeypatch):
+    done, real = [], {"write": os.write, "fsync": os.fsync, "rename": Path.rename}
+
+    def fsync(descriptor):
+        place = Path(f"/proc/self/fd/{descriptor}").readlink()
+        done.append(("forced", place.name, place.read_bytes() if place.is_file() else None))
+        real["fsync"](descriptor)
+
+    def rename(self, target):
+        done.append(("named", target.name))
+        return real["rename"](self, target)
+
+    monkeypatch.setattr(
+        os, "write", lambda descriptor, data: real["write"](descriptor, data[:3])
+    )  # as a full pipe would
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "rename", rename)
+    write_atomically(tmp_path / "tile", b"ten  bytes", tmp_path / ".new")
+    assert done == [("forced", ".new", b"ten  bytes"), ("named", "tile"), ("forced", tmp_path.name, None)]
