@@ -20,7 +20,7 @@ from quarterturn import tokens
 from quarterturn.choices import Role
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.roles import Scope, scopes_of
-from quarterturn.tables import AccountRow, TokenRow
+from quarterturn.tables_accounts import AccountRow, TokenRow
 from sandbox.submission import pseudonym
 from vault.db import transaction
 

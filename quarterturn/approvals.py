@@ -31,7 +31,7 @@ from quarterturn.report import Report
 from quarterturn.rules import Rules
 from quarterturn.settings import SIGNERS
 from quarterturn.signatures import WORDS, Request
-from quarterturn.tables import ApprovalRow
+from quarterturn.tables_approvals import ApprovalRow
 from vault.canonical import digest
 from vault.db import transaction
 from vault.errors import Malformed as NotCanonical

@@ -21,7 +21,7 @@ from quarterturn import running, told
 from quarterturn.codes import CODES
 from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.submitting import Quota, Submitted, Wish
-from quarterturn.tables import TraceRow
+from quarterturn.tables_submissions import TraceRow
 from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.calendar import Month

@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
 from quarterturn.notices import Notice
-from quarterturn.tables import NoticeRow
+from quarterturn.tables_notices import NoticeRow
 from vault.db import transaction
 
 WAITS = tuple(timedelta(minutes=m) for m in (1, 5, 30, 120, 300, 600, 840, 1200, 1440))

@@ -29,7 +29,8 @@ from sqlmodel import Session, col, select
 
 from quarterturn.choices import WorkerClass
 from quarterturn.submitting import UNFINISHED
-from quarterturn.tables import AccountRow, SubmissionRow
+from quarterturn.tables_accounts import AccountRow
+from quarterturn.tables_submissions import SubmissionRow
 from sandbox.exits import run_class
 from vault.db import joined, transaction
 

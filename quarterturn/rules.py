@@ -23,7 +23,7 @@ from sqlmodel import Session, select
 from quarterturn import settings
 from quarterturn.errors import Refused
 from quarterturn.settings import public_key
-from quarterturn.tables import RulesRow
+from quarterturn.tables_approvals import RulesRow
 from vault import access
 from vault.canonical import canonical, digest
 

@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from quarterturn.tables import ScoreRow
+from quarterturn.tables_leaderboard import ScoreRow
 from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.calendar import Month

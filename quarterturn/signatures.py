@@ -22,7 +22,7 @@ from quarterturn import rules
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused
 from quarterturn.rules import Rules
 from quarterturn.settings import SIGNERS
-from quarterturn.tables import ApprovalRow, ApprovalSignatureRow
+from quarterturn.tables_approvals import ApprovalRow, ApprovalSignatureRow
 from vault import private_files
 from vault.canonical import canonical
 from vault.db import transaction

@@ -29,7 +29,8 @@ from quarterturn.choices import Asked
 from quarterturn.codes import charged
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.settings import Service
-from quarterturn.tables import AccountRow, SubmissionRow
+from quarterturn.tables_accounts import AccountRow
+from quarterturn.tables_submissions import SubmissionRow
 from rotation.exposure import Exposures
 from sandbox import submission as submissions
 from sandbox.endpoint.address import parse as parse_url

@@ -21,7 +21,7 @@ from sqlmodel import Session, col, select
 
 from quarterturn import scores
 from quarterturn.scores import FIGURES, PARTS
-from quarterturn.tables import ToldRow
+from quarterturn.tables_leaderboard import ToldRow
 from quarterturn.wiring import House
 from sandbox.score import Figure, Score
 from sandbox.store import RunRecord, RunState

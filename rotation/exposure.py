@@ -24,7 +24,7 @@ from datetime import datetime
 from sqlalchemy import Engine, func, update
 from sqlmodel import Session, col, select
 
-from rotation.tables import ExposureRow
+from rotation.tables_exposure import ExposureRow
 from rotation.tracks import ENDPOINT
 from sandbox.store import RunRecord
 

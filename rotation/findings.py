@@ -22,7 +22,7 @@ from sqlmodel import Session, col, select
 
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotFound
-from rotation.tables import FindingRow, LookRow, ReviewRow
+from rotation.tables_findings import FindingRow, LookRow, ReviewRow
 from vault.db import transaction
 
 Status = Literal["clean", "watch", "review"]

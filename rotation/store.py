@@ -19,7 +19,7 @@ from sqlmodel import Session, col, select
 from rotation.calendar import Month
 from rotation.cohort import Candidate
 from rotation.errors import NotAllowed, NotFound
-from rotation.tables import CohortRow, MemberRow, PageRow, SeenRow, TurnRow, UnsettledRow
+from rotation.tables_month import CohortRow, MemberRow, PageRow, SeenRow, TurnRow, UnsettledRow
 from vault.db import transaction
 
 

@@ -5,10 +5,28 @@ from __future__ import annotations
 from sqlmodel import SQLModel
 
 import grammars.tables
-import quarterturn.tables
-import rotation.tables
+import quarterturn.tables_accounts
+import quarterturn.tables_approvals
+import quarterturn.tables_leaderboard
+import quarterturn.tables_notices
+import quarterturn.tables_submissions
+import rotation.tables_exposure
+import rotation.tables_findings
+import rotation.tables_month
 import sandbox.tables
 import vault.tables
 
-ROOMS = (vault.tables, grammars.tables, sandbox.tables, rotation.tables, quarterturn.tables)
+TABLES = (
+    vault.tables,
+    grammars.tables,
+    sandbox.tables,
+    rotation.tables_month,
+    rotation.tables_exposure,
+    rotation.tables_findings,
+    quarterturn.tables_accounts,
+    quarterturn.tables_submissions,
+    quarterturn.tables_leaderboard,
+    quarterturn.tables_notices,
+    quarterturn.tables_approvals,
+)
 METADATA = SQLModel.metadata

@@ -32,7 +32,9 @@ from sqlalchemy import insert, text
 from quarterturn import publicview, scores, settings
 from quarterturn.embedded import Embedded
 from quarterturn.submitting import Wish
-from quarterturn.tables import AccountRow, ScoreRow, SubmissionRow
+from quarterturn.tables_accounts import AccountRow
+from quarterturn.tables_leaderboard import ScoreRow
+from quarterturn.tables_submissions import SubmissionRow
 from quarterturn.wiring import House
 from sandbox.interval import Figure
 from sandbox.score import Score

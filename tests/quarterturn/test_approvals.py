@@ -20,7 +20,7 @@ from quarterturn.clock import now
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
 from quarterturn.settings import Approvals, Ledger
 from quarterturn.signatures import NAMESPACE
-from quarterturn.tables import ApprovalRow
+from quarterturn.tables_approvals import ApprovalRow
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import DEMO

@@ -19,7 +19,7 @@ from quarterturn.home import create
 from quarterturn.monthly import Clock, outbox
 from quarterturn.outbox import WAITS
 from quarterturn.settings import Benchmark, Settings
-from quarterturn.tables import NoticeRow
+from quarterturn.tables_notices import NoticeRow
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.schedule import Alarm

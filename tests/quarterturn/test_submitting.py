@@ -12,7 +12,7 @@ from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.queue import Queue
 from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
-from quarterturn.tables import SubmissionRow
+from quarterturn.tables_submissions import SubmissionRow
 from quarterturn.wiring import House
 from sandbox import submission as submissions
 from sandbox.errors import Malformed as NoImage

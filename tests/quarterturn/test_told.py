@@ -9,7 +9,7 @@ import pytest
 from sqlmodel import Session
 
 from quarterturn import standings, told
-from quarterturn.tables import ToldRow
+from quarterturn.tables_leaderboard import ToldRow
 from quarterturn.wiring import House
 from sandbox import submission as submissions
 from sandbox.outcome import TaskRun

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from sqlmodel import col
 
 from quarterturn import scores, told
-from quarterturn.tables import ScoreRow
+from quarterturn.tables_leaderboard import ScoreRow
 from quarterturn.wiring import House
 from sandbox.box import Program
 from sandbox.score import Figure, score

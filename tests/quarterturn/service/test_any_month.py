@@ -32,7 +32,7 @@ from sqlmodel import Session, select
 from quarterturn import jobs, running, standings, turning, withdrawing
 from quarterturn.queue import LEASE
 from quarterturn.report import Report
-from quarterturn.tables import ScoreRow, ToldRow
+from quarterturn.tables_leaderboard import ScoreRow, ToldRow
 from rotation import sets, withdrawal
 from rotation.calendar import Month
 from sandbox.errors import NotAllowed

@@ -1,4 +1,4 @@
-"""Rows of the rotation room; they never leave `store.py`."""
+"""Rows of cohorts, their members, turns, seen skeletons and unsettled runs."""
 
 from __future__ import annotations
 
@@ -68,28 +68,6 @@ class SeenRow(SQLModel, table=True):
     month: str
 
 
-class ExposureRow(SQLModel, table=True):
-    """How often a run gave its agent a task through a channel, and when it first and last did.
-
-    `cause` is the code of the closed list for which it may be given it once more; None where it may not.
-    """
-
-    __tablename__ = "rotation_exposure"
-    __table_args__ = (UniqueConstraint("task_id", "run", "channel"),)
-
-    id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
-    task_id: str = Field(max_length=18, index=True)
-    skeleton_tag: str = Field(max_length=64, index=True)
-    run: int
-    month: str = Field(max_length=7)
-    submitter: str = Field(max_length=40, index=True)
-    channel: str = Field(max_length=32)
-    times: int = 0
-    cause: str | None = Field(default=None, max_length=24)
-    first_at: datetime = Field(sa_type=UTCDateTime)
-    last_at: datetime = Field(sa_type=UTCDateTime)
-
-
 class UnsettledRow(SQLModel, table=True):
     """That a run was left with something of a kind, and how often; which tasks it was in is sealed with their results.
 
@@ -104,47 +82,3 @@ class UnsettledRow(SQLModel, table=True):
     kind: str = Field(max_length=24)
     submitter: str = Field(max_length=40, index=True)
     times: int = 0
-
-
-class FindingRow(SQLModel, table=True):
-    """What one test came to in one month, or what was counted; no word of a task, only ids, tags and pseudonyms."""
-
-    __tablename__ = "rotation_finding"
-    __table_args__ = (UniqueConstraint("kind", "subject", "month"),)
-
-    id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
-    kind: str = Field(max_length=24)
-    subject: str = Field(max_length=100)
-    month: str = Field(max_length=7, index=True)
-    status: str = Field(max_length=8)  # clean, watch, review
-    p_value: float | None = None
-    p_adj: float | None = None
-    q: float | None = None
-    detail: str = Field(default="", max_length=200)
-    computed_at: datetime = Field(sa_type=UTCDateTime)
-
-
-class ReviewRow(SQLModel, table=True):
-    """One word in the review of a finding; the newest stands, and none is ever changed."""
-
-    __tablename__ = "rotation_review"
-
-    id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
-    finding: int = Field(foreign_key="rotation_finding.id", index=True)
-    state: str = Field(max_length=12)  # open, explained, confirmed
-    who: str = Field(max_length=200)
-    note: str = Field(default="", max_length=500)
-    at: datetime = Field(sa_type=UTCDateTime)
-
-
-class LookRow(SQLModel, table=True):
-    """What the newest look of the watch at a month took in, and why it came to nothing if it did."""
-
-    __tablename__ = "rotation_look"
-
-    month: str = Field(primary_key=True, max_length=7)
-    at: datetime = Field(sa_type=UTCDateTime)
-    runs: int = 0
-    submitters: int = 0
-    failed: str | None = Field(default=None, max_length=80)
-    smallest: float | None = None

@@ -1,0 +1,54 @@
+"""Rows of findings, their reviews, and the looks that made them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlmodel import Field, SQLModel, UniqueConstraint
+from sqlmodel.sql.sqltypes import UTCDateTime
+
+from vault.tables import Counter
+
+
+class FindingRow(SQLModel, table=True):
+    """What one test came to in one month, or what was counted; no word of a task, only ids, tags and pseudonyms."""
+
+    __tablename__ = "rotation_finding"
+    __table_args__ = (UniqueConstraint("kind", "subject", "month"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
+    kind: str = Field(max_length=24)
+    subject: str = Field(max_length=100)
+    month: str = Field(max_length=7, index=True)
+    status: str = Field(max_length=8)  # clean, watch, review
+    p_value: float | None = None
+    p_adj: float | None = None
+    q: float | None = None
+    detail: str = Field(default="", max_length=200)
+    computed_at: datetime = Field(sa_type=UTCDateTime)
+
+
+class ReviewRow(SQLModel, table=True):
+    """One word in the review of a finding; the newest stands, and none is ever changed."""
+
+    __tablename__ = "rotation_review"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
+    finding: int = Field(foreign_key="rotation_finding.id", index=True)
+    state: str = Field(max_length=12)  # open, explained, confirmed
+    who: str = Field(max_length=200)
+    note: str = Field(default="", max_length=500)
+    at: datetime = Field(sa_type=UTCDateTime)
+
+
+class LookRow(SQLModel, table=True):
+    """What the newest look of the watch at a month took in, and why it came to nothing if it did."""
+
+    __tablename__ = "rotation_look"
+
+    month: str = Field(primary_key=True, max_length=7)
+    at: datetime = Field(sa_type=UTCDateTime)
+    runs: int = 0
+    submitters: int = 0
+    failed: str | None = Field(default=None, max_length=80)
+    smallest: float | None = None
