@@ -33,7 +33,7 @@ from grammars.leaks import leaks
 from grammars.prover import Proved, Prover
 from grammars.variants import base, further
 from vault.errors import kind_of
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
 NAMES = {

@@ -13,7 +13,7 @@ from grammars.expressions import Scope
 from grammars.forms import fill
 from grammars.functions import capital
 from grammars.grammar import Draft, Grammar
-from vault.task import SPEC_VERSION
+from vault.task.document import SPEC_VERSION
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 

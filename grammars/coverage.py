@@ -18,7 +18,7 @@ from grammars.duplicates import Neighbours, Sketch
 from grammars.grammar import Category, Difficulty, Grammar, Skeleton, Template
 from grammars.sample import Draw, draw
 from grammars.variants import base, free_of
-from vault.variant import LEAST_BITS, bits
+from vault.task.variant import LEAST_BITS, bits
 from verifiers.language import predicate as predicates
 
 DRAWS = 3
@@ -42,8 +42,8 @@ class Coverage:
         steps: the largest share of max_steps that a reference solution takes.
         tries: how many draws one kept draft takes on average; near 1 is good.
         near: how many of the draws were nearly another one.
-        free: log2 of the fewest variants that a task of it is served in; with less than `vault.variant.LEAST_BITS` a
-            leaked one cannot be traced.
+        free: log2 of the fewest variants that a task of it is served in; with less than `vault.task.variant.LEAST_BITS`
+            a leaked one cannot be traced.
     """
 
     template: str

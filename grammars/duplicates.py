@@ -25,7 +25,7 @@ from typing import Any
 
 from rensa import RMinHash, RMinHashLSH
 
-from vault.task import fixed_words
+from vault.task.document import fixed_words
 
 THRESHOLD = 0.85
 WORDS = 3  # in a shingle

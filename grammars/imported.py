@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from grammars.errors import Refused
 from grammars.grammar import Grammar
 from grammars.load import parse
-from vault.store import Vault
+from vault.store.tasks import Vault
 
 _PREFIX = "grammar/"
 

@@ -21,8 +21,8 @@ from grammars.errors import Malformed
 from grammars.expressions import Scope
 from grammars.free import Free
 from grammars.grammar import Draft
-from vault.task import filled, fixed_words, texts
-from vault.variant import words
+from vault.task.document import filled, fixed_words, texts
+from vault.task.variant import words
 
 MOST = (1024, 1024, 1024, 512, 512)
 """How many choices each has where a task has none, one, two, ... free parameters; FEW where it has more."""

@@ -26,11 +26,11 @@ from grammars.grammar import Draft
 from grammars.review import CHECKLIST, Decision, Review, require_sound
 from grammars.tables import AdmissionRow, ReviewRow
 from grammars.variants import base
-from vault.db import joined, transaction
-from vault.lifecycle import State
-from vault.shredding import require_shreddable, shred
-from vault.store import TaskRecord, Vault
-from vault.task import Task
+from vault.database import joined, transaction
+from vault.store.shredding import require_shreddable, shred
+from vault.store.tasks import TaskRecord, Vault
+from vault.task.document import Task
+from vault.task.lifecycle import State
 
 _SKETCHES = "sketch/"
 
@@ -49,7 +49,7 @@ class Drafts:
     """The drafts, admissions and reviews of one home.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         vault: what seals the tasks and the evidence.
         clock: the present moment, with its time zone.
     """

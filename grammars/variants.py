@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grammars.grammar import Draft
-from vault.task import filled
-from vault.variant import Free, traceable
+from vault.task.document import filled
+from vault.task.variant import Free, traceable
 
 FURTHER = 3
 """How many variants beside the base stand before the gates."""

@@ -22,7 +22,7 @@ from quarterturn.errors import Malformed, NotFound
 from quarterturn.roles import Scope, scopes_of
 from quarterturn.tables_accounts import AccountRow, TokenRow
 from sandbox.submission import pseudonym
-from vault.db import transaction
+from vault.database import transaction
 
 DAYS = 90
 LONGEST = 366

@@ -33,7 +33,7 @@ from quarterturn.settings import SIGNERS
 from quarterturn.signatures import WORDS, Request
 from quarterturn.tables_approvals import ApprovalRow
 from vault.canonical import digest
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Malformed as NotCanonical
 from vault.ledger import merkle
 

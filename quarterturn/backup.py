@@ -29,14 +29,14 @@ from quarterturn.errors import Refused, Unavailable
 from quarterturn.home import Places
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from vault import private_files, ring_file
 from vault.canonical import canonical
 from vault.files import make_folder, sync_folder
+from vault.keys import private_files, ring_file
+from vault.keys.unlocking import protected
 from vault.ledger.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.command import read_keys
 from vault.ledger.note import Verifier, read_line, take_apart
 from vault.ledger.tiles import HEAD
-from vault.unlocking import protected
 
 FORMAT = "quarterturn/backup/v1"
 MANIFEST, ROWS = "manifest.json", "rows.db"

@@ -29,7 +29,7 @@ from quarterturn.embedded import REAP, Embedded, Work, named, take
 from quarterturn.queue import Executor
 from quarterturn.steady import Steady
 from quarterturn.wiring import House
-from vault.db import driver_address, transaction
+from vault.database import driver_address, transaction
 from vault.errors import Unavailable
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 
 from quarterturn.outbox import Channel, Message, Undelivered
 from quarterturn.settings import Notify, is_loopback
-from vault import private_files
 from vault.errors import VaultError
+from vault.keys import private_files
 
 PATIENCE = 10.0  # seconds for each answer of the other side
 PREFIX, LEAST = "whsec_", 24  # a secret's form, and how many bytes it has

@@ -15,12 +15,12 @@ from quarterturn.errors import NotFound, Refused
 from quarterturn.home import Places
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from vault import private_files, ring_file
 from vault.errors import VaultError
-from vault.keys import FileKeyRing
-from vault.locks import Maker, Opener, asks
-from vault.ring_file import WHAT
-from vault.unlocking import protected
+from vault.keys import private_files, ring_file
+from vault.keys.locks import Maker, Opener, asks
+from vault.keys.ring import FileKeyRing
+from vault.keys.ring_file import WHAT
+from vault.keys.unlocking import protected
 
 ALONE = "nobody else can open this home: add another lock, or `quarterturn keys split` among custodians"
 SHUT = "Nothing else opens it now, not for a service either: `keys join` gives it a passphrase."
@@ -113,7 +113,7 @@ def split(
         Refused: the folder is there already.
         Malformed: a threshold or a public key does not fit.
     """
-    from vault.locks.custodians import Split  # noqa: PLC0415 - its packages are there where it is wanted
+    from vault.keys.locks.custodians import Split  # noqa: PLC0415 - its packages are there where it is wanted
 
     folder = folder.resolve()
     if folder.exists():

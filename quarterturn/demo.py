@@ -39,7 +39,7 @@ from sandbox.score import Score, score
 from sandbox.selfcheck import Attempt, selfcheck
 from vault.ledger.audit import audit
 from vault.ledger.report import Report
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 AUTHOR, REVIEWER = "ada", "grace"
 AGENTS = Path(__file__).resolve().parents[1] / "examples" / "agents"

@@ -27,9 +27,9 @@ from rotation import withdrawal
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
 from sandbox.store import RunState
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Unavailable
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 _PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
 Enqueue = Callable[[Session, int], None]

@@ -32,15 +32,15 @@ from quarterturn import migrations, settings
 from quarterturn.errors import NotFound, Refused, Unavailable
 from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
-from vault import private_files, signing
-from vault.db import open_engine, with_password
+from vault.database import open_engine, with_password
 from vault.errors import Refused as AlreadyThere
 from vault.file_lock import locked
 from vault.files import make_folder, write_atomically
-from vault.keys import FileKeyRing, KeyRing
+from vault.keys import private_files, signing
+from vault.keys.ring import FileKeyRing, KeyRing
 from vault.ledger.command import read_keys
 from vault.ledger.note import Signer, Verifier
-from vault.store import in_use
+from vault.store.tasks import in_use
 
 SQLITE = "sqlite:///"
 _PATIENCE = 10.0  # seconds to wait for another who makes the same home

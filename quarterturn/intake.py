@@ -24,10 +24,10 @@ from sandbox.servers import SERVERS
 from sandbox.servers.check import check
 from sandbox.world import seed
 from vault.canonical import parse_object
-from vault.db import transaction
+from vault.database import transaction
 from vault.schema import compiled, require
-from vault.store import TaskRecord
-from vault.task import Task
+from vault.store.tasks import TaskRecord
+from vault.task.document import Task
 from verifiers.language import predicate
 
 MAX_LINE = 1024 * 1024

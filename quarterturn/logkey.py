@@ -17,8 +17,8 @@ from functools import partial
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.wiring import House
-from vault import private_files, signing
 from vault.files import sync_folder, write_atomically
+from vault.keys import private_files, signing
 from vault.ledger import leaf
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.note import Signer, open_note

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from vault.store import from_public_grammars, served_plain
+from vault.store.tasks import from_public_grammars, served_plain
 
 
 def public_cohorts(house: House, month: Month | None = None) -> list[str]:

@@ -17,9 +17,9 @@ from quarterturn.report import Report
 from quarterturn.wiring import House
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.model_gateway.spec import UpstreamSpec, require_key
-from vault import private_files
 from vault.errors import Locked
-from vault.seal import Sealed, seal, unseal
+from vault.keys import private_files
+from vault.keys.seal import Sealed, seal, unseal
 
 SETS: tuple[TaskSet, ...] = ("dev", "private")
 _USE = b"quarterturn/model-key/v1\n"
@@ -55,7 +55,7 @@ def keep_key(house: House, name: str, tasks: TaskSet, key: str) -> None:
     if _place(house, name, other).exists() and _key(house, name, other) == key:
         raise Refused(f"that is the key of {other} runs: dev and private runs need keys of two accounts or projects")
     place = _place(house, name, tasks)
-    with private_files.alone(house.places.ring.parent, _WHAT):  # as `vault.rewrap` asks for
+    with private_files.alone(house.places.ring.parent, _WHAT):  # as `vault.store.rewrap` asks for
         place.parent.mkdir(mode=private_files.FOLDER_MODE, exist_ok=True)
         private_files.replace(place, seal(key.encode(), use(place), house.ring).to_json() + b"\n", _WHAT)
 

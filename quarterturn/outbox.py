@@ -24,7 +24,7 @@ from sqlmodel import Session, col, select
 
 from quarterturn.notices import Notice
 from quarterturn.tables_notices import NoticeRow
-from vault.db import transaction
+from vault.database import transaction
 
 WAITS = tuple(timedelta(minutes=m) for m in (1, 5, 30, 120, 300, 600, 840, 1200, 1440))
 """How long after each try there is another: three days in all."""
@@ -82,7 +82,7 @@ class Outbox:
     """The outbox of one home.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         channels: by name; a notice is told on each.
         origin: the log's name, which tells this benchmark's notices from another's.
         clock: the present moment, with its time zone.

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.errors import Malformed
-from vault import variant as variants
 from vault.canonical import canonical, parse
 from vault.commitment import commitment
 from vault.errors import Broken, VaultError
@@ -25,7 +24,8 @@ from vault.ledger.note import Verifier, open_note, take_apart
 from vault.ledger.policy import Policy
 from vault.ledger.proof import Proof
 from vault.ledger.tiles import HEAD
-from vault.task import Task
+from vault.task import variant as variants
+from vault.task.document import Task
 
 Document = Mapping[str, Any]
 Answer = tuple[dict[str, Any], bool]

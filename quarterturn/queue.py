@@ -32,7 +32,7 @@ from quarterturn.submitting import UNFINISHED
 from quarterturn.tables_accounts import AccountRow
 from quarterturn.tables_submissions import SubmissionRow
 from sandbox.exits import run_class
-from vault.db import joined, transaction
+from vault.database import joined, transaction
 
 LEASE = timedelta(seconds=90)
 TRIES = 5
@@ -73,7 +73,7 @@ class Queue:
     """The queue of one home.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         clock: the present moment, with its time zone.
         at_once: how many of one party are worked on at the same time.
     """

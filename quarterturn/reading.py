@@ -12,11 +12,11 @@ from grammars.review import CHECKLIST, Review
 from quarterturn import approvals
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from vault import variant
-from vault.db import transaction
-from vault.lifecycle import State
-from vault.store import Opened, TaskRecord
-from vault.task import Task
+from vault.database import transaction
+from vault.store.tasks import Opened, TaskRecord
+from vault.task import variant
+from vault.task.document import Task
+from vault.task.lifecycle import State
 from verifiers.language import predicate
 
 

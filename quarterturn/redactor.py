@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from quarterturn.errors import where
-from vault.task import Task
+from vault.task.document import Task
 
 # fmt: off
 KEYS = frozenset((

@@ -2,7 +2,7 @@
 
 What is sealed in `keys/` is bound to a use that stands nowhere in the file, so `_use` has to know all of them: a sealed
 file that it does not know is never left behind, it keeps the older keys from being dropped. A file is replaced whole,
-by one at a time (`vault.private_files.alone`), so it is under one key or under the other and never lost.
+by one at a time (`vault.keys.private_files.alone`), so it is under one key or under the other and never lost.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from quarterturn.home import Places
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
-from vault import private_files, signing
 from vault.errors import Malformed
-from vault.keys import KeyRing
-from vault.rewrap import Rewrapping, protected_by
-from vault.seal import Sealed, rewrap
+from vault.keys import private_files, signing
+from vault.keys.ring import KeyRing
+from vault.keys.seal import Sealed, rewrap
+from vault.store.rewrap import Rewrapping, protected_by
 
 _WHAT = "key's file"
 _DAY = 86_400
 
 
 class KeyFiles:
-    """The sealed files in a home's `keys/` (`vault.rewrap.Files`)."""
+    """The sealed files in a home's `keys/` (`vault.store.rewrap.Files`)."""
 
     def __init__(self, places: Places, ring: KeyRing) -> None:
         self._places, self._ring = places, ring
@@ -80,7 +80,7 @@ class KeyFiles:
 
 
 def rotate(house: House, who: str, progress: Progress) -> Report:
-    """Change the ring's key, or go on where a change was broken off (`vault.rewrap`).
+    """Change the ring's key, or go on where a change was broken off (`vault.store.rewrap`).
 
     Raises:
         Refused: something is under an older key still, which is kept.

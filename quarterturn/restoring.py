@@ -6,7 +6,7 @@
 3. The home is written beside its place and renamed. Where the rows go to a database of their own, that is empty before
    and has all rows or none; it is written last before the home has its name.
 4. With a newer head than its rows and tiles reach to, a home can be read but signs nothing: whatever would promise
-   anything is refused, and says what to do (`vault.ledger_store`, `vault.ledger.append`).
+   anything is refused, and says what to do (`vault.store.public_log`, `vault.ledger.append`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quarterturn.backup import FORMAT, MANIFEST, ROWS, digest, head_of, sync, wh
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home import SQLITE, Places
 from quarterturn.report import Report
-from vault.db import open_engine
+from vault.database import open_engine
 from vault.errors import Broken
 from vault.errors import Malformed as NotUnderstood
 from vault.files import make_folder, sync_folder

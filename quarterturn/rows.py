@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, Table, func, insert, select, text
 from quarterturn import migrations
 from quarterturn.errors import Refused, Unavailable
 from quarterturn.migrations.metadata import METADATA
-from vault.db import open_engine, transaction
+from vault.database import open_engine, transaction
 
 PART = 500  # rows at a time
 

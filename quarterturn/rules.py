@@ -24,8 +24,8 @@ from quarterturn import settings
 from quarterturn.errors import Refused
 from quarterturn.settings import public_key
 from quarterturn.tables_approvals import RulesRow
-from vault import access
 from vault.canonical import canonical, digest
+from vault.store import access_log
 
 if TYPE_CHECKING:
     from quarterturn.wiring import House
@@ -78,7 +78,7 @@ def kept(house: House, session: Session | None = None) -> Rules | None:
     if session is None:
         with Session(house.engine) as own:
             return kept(house, own)
-    noted = access.rules(session)  # first: rules that come meanwhile are no fewer
+    noted = access_log.rules(session)  # first: rules that come meanwhile are no fewer
     return _newest(house, session, noted)
 
 
@@ -107,7 +107,7 @@ def keep(house: House, session: Session, rules: Rules, who: str) -> None:
     number, body = last + 1, canonical(rules.document())
     tag = _tag(house, number, body, session)
     session.add(RulesRow(number=number, body=body, tag=tag, at=house.now()))
-    house.vault.note(who=who, what=access.of_rules(number), why=f"in force: {rules.digest()}", session=session)
+    house.vault.note(who=who, what=access_log.of_rules(number), why=f"in force: {rules.digest()}", session=session)
 
 
 def _tag(house: House, number: int, body: bytes, session: Session) -> str:

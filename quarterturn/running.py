@@ -34,7 +34,7 @@ from sandbox.store import ENDED
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.errors import Unavailable, kind_of
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 

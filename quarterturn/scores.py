@@ -27,7 +27,7 @@ from rotation.calendar import Month
 from sandbox.interval import NOTHING
 from sandbox.score import Figure, Result, Score, roughly, score
 from sandbox.store import RunRecord
-from vault.db import transaction
+from vault.database import transaction
 
 SECONDARY = ("efficiency", "hallucinated_tool_rate", "recovery_rate")
 FIGURES = ("success_rate", *SECONDARY)

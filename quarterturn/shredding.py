@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
-from vault.shredding import erase
+from vault.store.shredding import erase
 
 _ERASED = {
     True: "In the files of the database their data keys are overwritten.",

@@ -23,11 +23,11 @@ from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused
 from quarterturn.rules import Rules
 from quarterturn.settings import SIGNERS
 from quarterturn.tables_approvals import ApprovalRow, ApprovalSignatureRow
-from vault import private_files
 from vault.canonical import canonical
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Broken
 from vault.errors import Malformed as NoSignature
+from vault.keys import private_files
 from vault.ledger import sshsig
 
 if TYPE_CHECKING:

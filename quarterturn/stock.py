@@ -17,8 +17,8 @@ from rotation.promise import draw_seed
 from rotation.sets import COHORTS, Stratum
 from sandbox.box import Box
 from sandbox.prover import BoxProver
-from vault.lifecycle import State
-from vault.store import TaskRecord
+from vault.store.tasks import TaskRecord
+from vault.task.lifecycle import State
 
 
 def wanted(house: House) -> dict[Stratum, int]:

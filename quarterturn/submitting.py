@@ -34,7 +34,7 @@ from quarterturn.tables_submissions import SubmissionRow
 from rotation.exposure import Exposures
 from sandbox import submission as submissions
 from sandbox.endpoint.address import parse as parse_url
-from vault.db import transaction
+from vault.database import transaction
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 UNFINISHED = ("queued", "running")
@@ -138,7 +138,7 @@ class Submissions:
     """The submissions of one home.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         exposures: which runs were served something.
         limits: from the settings.
         clock: the present moment, with its time zone.

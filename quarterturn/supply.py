@@ -24,7 +24,7 @@ from quarterturn.errors import Refused
 from quarterturn.tally import Tally, kept_out
 from rotation.draw import drafts
 from rotation.sets import Stratum
-from vault.store import Vault
+from vault.store.tasks import Vault
 
 MOST_FAILURES = 5  # drafts of one stratum in a row
 MOST_TOLD = 10  # drafts of one skeleton that are told in the words of other tasks

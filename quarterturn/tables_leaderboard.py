@@ -8,7 +8,7 @@ from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 
 import sandbox.tables  # noqa: F401 - submissions name their runs
-from vault.tables import Counter
+from vault.store.tables import Counter
 
 
 class ScoreRow(SQLModel, table=True):

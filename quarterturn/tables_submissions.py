@@ -10,7 +10,7 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 import quarterturn.tables_accounts  # noqa: F401 - accounts make submissions
 import sandbox.tables  # noqa: F401 - submissions name their runs
-from vault.tables import Counter
+from vault.store.tables import Counter
 
 _DIGEST = 64  # hexadecimal digits of a SHA-256
 

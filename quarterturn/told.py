@@ -25,7 +25,7 @@ from quarterturn.tables_leaderboard import ToldRow
 from quarterturn.wiring import House
 from sandbox.score import Figure, Score
 from sandbox.store import RunRecord, RunState
-from vault.db import transaction
+from vault.database import transaction
 
 _BOTH_SIDES = 2 * 1.959964  # from the ends of a 95 % interval to the standard error
 

@@ -24,7 +24,7 @@ from rotation.turn import STEPS
 from sandbox.store import RunState
 from vault.errors import Unavailable as Held
 from vault.file_lock import locked
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 REVIEWS = {
     "unknown": "review: {} has runs with a verdict left unknown: {}",

@@ -38,19 +38,19 @@ from sandbox.endpoint import Sender
 from sandbox.exits import RunClass
 from sandbox.servers import tool_table
 from sandbox.store import Runs
-from vault import signing
-from vault.db import open_engine
-from vault.keys import FileKeyRing
+from vault.database import open_engine
+from vault.keys import signing
+from vault.keys.locks import Opener
+from vault.keys.locks.command import Command
+from vault.keys.locks.file_mode import FileMode
+from vault.keys.locks.passphrase import Passphrase
+from vault.keys.ring import FileKeyRing
 from vault.ledger.append import LogWriter
 from vault.ledger.cosigning import Witnesses
 from vault.ledger.note import Signer
 from vault.ledger.policy import Policy
-from vault.ledger_store import Ledger
-from vault.locks import Opener
-from vault.locks.command import Command
-from vault.locks.file_mode import FileMode
-from vault.locks.passphrase import Passphrase
-from vault.store import Vault
+from vault.store.public_log import Ledger
+from vault.store.tasks import Vault
 from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from quarterturn.report import Report
 from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.withdrawal import Withdrawn
-from vault.lifecycle import Event, State, advance
+from vault.task.lifecycle import Event, State, advance
 
 LONGEST_SUBJECT = 200
 

@@ -16,11 +16,11 @@ from sqlmodel import Session
 from rotation import openings
 from rotation.books import Books
 from rotation.calendar import Month
-from vault.access import Head
 from vault.canonical import canonical
 from vault.commitment import commitment, new_salt, opens
 from vault.errors import Broken
 from vault.ledger.statement import Statement
+from vault.store.access_log import Head
 
 LABEL = "access-log"
 _SEALED = "access-head/"

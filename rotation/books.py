@@ -15,8 +15,8 @@ from rotation.findings import Findings
 from rotation.store import Months
 from sandbox.store import Runs
 from vault.ledger.append import LogWriter
-from vault.ledger_store import Ledger
-from vault.store import Vault
+from vault.store.public_log import Ledger
+from vault.store.tasks import Vault
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from sqlmodel import Session, col, select
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotFound
 from rotation.tables_findings import FindingRow, LookRow, ReviewRow
-from vault.db import transaction
+from vault.database import transaction
 
 Status = Literal["clean", "watch", "review"]
 State = Literal["open", "explained", "confirmed"]

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from rotation import openings, tracing, withdrawal
 from rotation.books import Books
 from rotation.tracing import Recipient, Served, Trace
-from vault import variant
-from vault.access import AccessEntry
-from vault.lifecycle import State
-from vault.task import Task
+from vault.store.access_log import AccessEntry
+from vault.task import variant
+from vault.task.document import Task
+from vault.task.lifecycle import State
 
 _SERVED = (State.LIVE, State.RETIRED, State.PUBLISHED, State.WITHDRAWN)
 

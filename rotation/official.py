@@ -39,11 +39,11 @@ from sandbox.store import RunRecord, RunState
 from sandbox.submission import Submission, must_be_submittable
 from vault.canonical import canonical
 from vault.commitment import commitment, new_salt
-from vault.db import transaction
+from vault.database import transaction
 from vault.ledger import leaf
 from vault.ledger.results import in_order, results_root, totals_of
-from vault.lifecycle import State
-from vault.task import Task
+from vault.task.document import Task
+from vault.task.lifecycle import State
 from verifiers.language.verdict import Verdict
 
 UNSETTLED = ("unknown", "unclear")

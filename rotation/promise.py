@@ -16,9 +16,9 @@ from rotation.sets import Stratum
 from rotation.store import Cohort
 from vault.commitment import commitment, new_salt
 from vault.ledger import leaf, merkle
-from vault.lifecycle import State
-from vault.store import TaskRecord, Vault
-from vault.task import SPEC_VERSION
+from vault.store.tasks import TaskRecord, Vault
+from vault.task.document import SPEC_VERSION
+from vault.task.lifecycle import State
 
 
 def record_commit(session: Session, books: Books, task_id: str) -> int:

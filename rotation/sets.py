@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from rotation.errors import NotFound
-from vault.store import TaskRecord
+from vault.store.tasks import TaskRecord
 
 COHORTS = 4
 

@@ -36,7 +36,7 @@ from sandbox.outcome import TaskRun
 from sandbox.store import RunRecord, RunState
 from vault.commitment import commitment, new_salt
 from vault.ledger.spotcheck import LABEL, is_chosen
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
 KIND = "verdict"

@@ -20,7 +20,7 @@ from rotation.calendar import Month
 from rotation.cohort import Candidate
 from rotation.errors import NotAllowed, NotFound
 from rotation.tables_month import CohortRow, MemberRow, PageRow, SeenRow, TurnRow, UnsettledRow
-from vault.db import transaction
+from vault.database import transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlmodel import Field, SQLModel, UniqueConstraint
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from vault.tables import Counter
+from vault.store.tables import Counter
 
 
 class FindingRow(SQLModel, table=True):

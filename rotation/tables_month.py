@@ -8,7 +8,7 @@ from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel, UniqueConstraint
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from vault.tables import Counter
+from vault.store.tables import Counter
 
 
 class CohortRow(SQLModel, table=True):

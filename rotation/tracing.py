@@ -34,7 +34,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from vault.variant import words
+from vault.task.variant import words
 
 MISSING, NOISE, BOTH = 0.35, 0.01, 0.3
 NOBODY, UNVARIED, ONE, TWO = 0.5, 0.05, 0.35, 0.1

@@ -36,10 +36,10 @@ from rotation.official import Official
 from rotation.sets import COHORTS, SetSpec, Stratum
 from rotation.spotcheck import Again
 from rotation.store import Cohort, Turn
-from vault.db import transaction
+from vault.database import transaction
 from vault.ledger import browser
-from vault.lifecycle import State
-from vault.store import TaskRecord
+from vault.store.tasks import TaskRecord
+from vault.task.lifecycle import State
 
 STEPS = ("stop", "close", "check", "retire", "publish", "commit", "set", "sign", "activate")
 

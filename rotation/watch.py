@@ -30,7 +30,7 @@ from rotation.findings import Found, Look
 from rotation.store import Unsettled
 from rotation.withdrawal import entered
 from sandbox.store import RunRecord, RunState
-from vault.store import TaskRecord
+from vault.store.tasks import TaskRecord
 
 if TYPE_CHECKING:
     from rotation.anomaly.outcomes import Outcome

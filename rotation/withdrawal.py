@@ -26,11 +26,11 @@ from rotation.books import Books
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotAllowed
 from rotation.sets import Stratum
-from vault.db import transaction
+from vault.database import transaction
 from vault.ledger import leaf
 from vault.ledger.statement import Statement
-from vault.lifecycle import State
-from vault.store import TaskRecord
+from vault.store.tasks import TaskRecord
+from vault.task.lifecycle import State
 
 STEPS = ("withdraw", "publish", "refill")
 LONGEST_REASON = 200

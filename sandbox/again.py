@@ -20,7 +20,7 @@ from sandbox.judge.process import JUDGES, READERS
 from sandbox.left import Left
 from sandbox.reading import read_back, read_by
 from sandbox.world import question_of, untouched
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
 TRIES = 2

@@ -12,7 +12,7 @@ from typing import Any
 
 from sandbox.failure import Failure
 from sandbox.transcript import CallRecord, ModelCall, Transcript
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 RUN = "run"

@@ -27,7 +27,7 @@ from sandbox.servers import SERVERS, tool_table
 from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
 from sandbox.world import question_of, seed, servers_of, untouched
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language import predicate as predicates
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -28,7 +28,7 @@ from sandbox.frozen import FrozenState, Seed
 from sandbox.judge import Judging
 from sandbox.servers.server import Server
 from sandbox.world import servers_of
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language import predicate as predicates
 from verifiers.views import DIRECTORY, Tree
 

@@ -20,7 +20,7 @@ from sandbox.outcome import TaskRun
 from sandbox.submission import Submission
 from sandbox.terms import Job, Solution, Terms, checked, new_alias
 from sandbox.turns import Turns
-from vault.task import Task
+from vault.task.document import Task
 
 __all__ = ["Solution", "Terms", "new_alias", "run_set", "run_task"]
 

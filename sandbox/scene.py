@@ -27,7 +27,7 @@ from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.runner import own_folder
 from sandbox.servers import Server
 from sandbox.transcript import Call
-from vault.task import Task
+from vault.task.document import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Any, Self
 from sandbox.errors import Malformed
 from sandbox.interval import Figure, mean, proportion, share
 from sandbox.outcome import TaskRun
-from vault.task import SPEC_VERSION
+from vault.task.document import SPEC_VERSION
 from verifiers.language.verdict import Verdict
 
 __all__ = ["Figure", "Result", "Score", "rank", "score"]

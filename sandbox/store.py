@@ -35,8 +35,8 @@ from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.submission import Submission
 from sandbox.tables import ResultRow, RunRow
-from vault.db import joined
-from vault.store import Vault
+from vault.database import joined
+from vault.store.tasks import Vault
 
 
 class RunState(StrEnum):
@@ -111,7 +111,7 @@ class Runs:
     """The runs of one home.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         vault: what seals the results.
         clock: the present moment, with its time zone.
     """

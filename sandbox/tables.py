@@ -12,7 +12,7 @@ from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from vault.tables import Counter
+from vault.store.tables import Counter
 
 
 class RunRow(SQLModel, table=True):

@@ -22,7 +22,7 @@ from sandbox.scene import Patience
 from sandbox.submission import Submission
 from sandbox.transcript import Call
 from sandbox.turns import Turns
-from vault.task import Task
+from vault.task.document import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sandbox.frozen import FrozenState
 from sandbox.judge import Question
 from sandbox.servers import SERVERS, Server
 from sandbox.servers.check import check
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language import predicate as predicates
 from verifiers.views import DIRECTORY, Node, Tree
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from sandbox.docker.engine import Container
-from vault.locks import passphrase
+from vault.keys.locks import passphrase
 
 HERE = Path(__file__).parent
 KINDS = ("boxes", "containers", "databases", "processes", "derivations")

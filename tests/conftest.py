@@ -22,8 +22,8 @@ from hypothesis import settings
 
 from quarterturn import migrations
 from quarterturn.launcher.verbs import QUICK
-from vault import memory
-from vault.db import open_engine
+from vault import core_dumps
+from vault.database import open_engine
 
 from . import accounting, changed, images, needs
 from .postgres import Server
@@ -35,7 +35,7 @@ settings.load_profile("house")
 for _name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
     del os.environ[_name]
 
-memory.leave_no_dumps = lambda: None  # verbs are played in this process, and a limit once lowered is every test's
+core_dumps.leave_no_dumps = lambda: None  # verbs are played in this process, and a limit once lowered is every test's
 
 _connect = socket.socket.connect
 _network = Path("/proc/self/ns/net").readlink()

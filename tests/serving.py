@@ -1,7 +1,7 @@
 """What a worker does for each task of an official run right before its agent is let go, for all of them at once."""
 
 from rotation.official import Official, OpenRun
-from vault.task import Task
+from vault.task.document import Task
 
 
 def serve(official: Official, run: OpenRun) -> list[Task]:

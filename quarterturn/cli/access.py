@@ -12,7 +12,7 @@ from quarterturn.cli.output import Output
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
-    from vault.store import AccessEntry
+    from vault.store.tasks import AccessEntry
 
 
 def register(app: typer.Typer) -> None:

@@ -17,8 +17,8 @@ from quarterturn.cli.output import Output
 from quarterturn.errors import Malformed, NotFound
 
 if TYPE_CHECKING:
-    from vault.locks import Maker
-    from vault.locks.custodians import Share
+    from vault.keys.locks import Maker
+    from vault.keys.locks.custodians import Share
 
 PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 Name = Annotated[str | None, typer.Option("--name", help="What to call the lock (default: after its kind).")]
@@ -80,7 +80,7 @@ def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
 def add_passphrase(who: Who, name: Name = None, home: Home = HOME, as_json: Json = False) -> None:
     """Add a passphrase, from QUARTERTURN_NEW_PASSPHRASE or asked for; in a ring without one, it is the first lock."""
     from quarterturn.cli.secrets import next_passphrase
-    from vault.locks.passphrase import Passphrase
+    from vault.keys.locks.passphrase import Passphrase
 
     _added(lambda: Passphrase(next_passphrase()), name, who, home, as_json)
 
@@ -96,7 +96,7 @@ def add_pkcs11(
 ) -> None:
     """Add a hardware token; its PIN is taken from QUARTERTURN_PIN or asked for."""
     from quarterturn.cli.secrets import pin
-    from vault.locks.pkcs11 import NewPkcs11
+    from vault.keys.locks.pkcs11 import NewPkcs11
 
     _added(lambda: NewPkcs11(module.absolute(), token, key, pin()), name, who, home, as_json)
 
@@ -109,7 +109,7 @@ def add_command(
     as_json: Json = False,
 ) -> None:
     """Add a command that wraps and unwraps, as in front of a cloud's key service (docs/how-to/keep-the-keys.md)."""
-    from vault.locks.command import NewCommand
+    from vault.keys.locks.command import NewCommand
 
     program = shutil.which(command[0])
     if program is None:
@@ -171,8 +171,8 @@ def keys_join(
     from quarterturn import custody
     from quarterturn.cli.secrets import next_passphrase, open_house
     from quarterturn.home import Places
-    from vault.locks.custodians import Custodians
-    from vault.locks.passphrase import Passphrase
+    from vault.keys.locks.custodians import Custodians
+    from vault.keys.locks.passphrase import Passphrase
 
     places = Places(home.resolve())
     places.require()
@@ -224,8 +224,8 @@ def _people(words: Sequence[str]) -> dict[str, str]:
 
 def _shares(path: Path, identities: Sequence[Path]) -> list[Share]:
     """Read the shares in one file, or from standard input, or ask for them."""
-    from vault import private_files
-    from vault.locks.custodians import Share, decrypted
+    from vault.keys import private_files
+    from vault.keys.locks.custodians import Share, decrypted
 
     if str(path) == "-":
         data, what = _typed() if sys.stdin.isatty() else sys.stdin.buffer.read(private_files.MAX_SIZE), "the share"

@@ -2,7 +2,8 @@
 terminal or the settings, never from an argument.
 
 `take_secrets` runs before anything else does, so no process that is started later inherits the variables, and nobody
-reads them in what the kernel shows of this one. From then on nothing of the process becomes a file (`vault.memory`).
+reads them in what the kernel shows of this one. From then on nothing of the process becomes a file
+(`vault.core_dumps`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from quarterturn.errors import Malformed
 if TYPE_CHECKING:
     from quarterturn.home import Places
     from quarterturn.wiring import House
-    from vault.locks import Opener
+    from vault.keys.locks import Opener
 
 PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variables' names
 NEXT_PASSPHRASE = "QUARTERTURN_NEW_PASSPHRASE"  # noqa: S105
@@ -41,7 +42,7 @@ _database: ContextVar[str | None] = ContextVar("database", default=None)
 
 def take_secrets() -> None:
     """Take what is secret out of the environment and keep it; an empty variable is none."""
-    from vault.memory import leave_no_dumps  # only now: it may be somebody else's vault until `rooms` has looked
+    from vault.core_dumps import leave_no_dumps  # only now: it may be somebody else's vault until `rooms` has looked
 
     leave_no_dumps()
     _given.set(_taken(PASSPHRASE.encode()))
@@ -114,14 +115,14 @@ def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House
 def openers(places: Places) -> list[Opener]:
     """Give what is at hand to open a home's key ring with, in the order in which to try it."""
     from quarterturn.custody import kinds
-    from vault.locks.command import Command
-    from vault.locks.file_mode import FileMode
-    from vault.locks.passphrase import Passphrase
+    from vault.keys.locks.command import Command
+    from vault.keys.locks.file_mode import FileMode
+    from vault.keys.locks.passphrase import Passphrase
 
     given, pin = _given.get(), _pin.get()
     found: list[Opener] = [FileMode() if given is None else Passphrase(given)]
     if pin is not None and "pkcs11" in kinds(places):
-        from vault.locks.pkcs11 import Pkcs11
+        from vault.keys.locks.pkcs11 import Pkcs11
 
         found.append(Pkcs11(pin))
     return [*found, Command()]
@@ -152,7 +153,7 @@ def key_from(file: Path | None, prompt: str) -> str:
         Locked: the file is missing, or open to others.
         Malformed: nobody is there to ask, or the file is no text.
     """
-    from vault import private_files
+    from vault.keys import private_files
 
     if file is not None:
         try:

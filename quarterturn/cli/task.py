@@ -124,7 +124,7 @@ def task_review(
     """Show tasks with their evidence, or record what a second person decides about them."""
     from quarterturn import reading
     from quarterturn.cli.secrets import open_house
-    from vault.lifecycle import State as Life
+    from vault.task.lifecycle import State as Life
 
     decided = approve or reject is not None
     if approve and reject is not None:

@@ -41,7 +41,7 @@ def witness(
     from quarterturn import logs
     from quarterturn.service.witness import serve
     from sandbox.endpoint.callbacks import listening
-    from vault import witness_keys
+    from vault.keys import witness_keys
     from vault.ledger.witness import LocalWitness
 
     cosigners = [witness_keys.read(path) for path in key]
@@ -59,7 +59,7 @@ def witness_key(
     as_json: Json = False,
 ) -> None:
     """Make a witness's key, and print the verifier key that policies name it by."""
-    from vault import witness_keys
+    from vault.keys import witness_keys
 
     vkey = witness_keys.create(out, name, kind).witness.vkey
     Output(as_json=as_json).result({"key": str(out), "vkey": vkey}, vkey)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from quarterturn.errors import Refused
 from quarterturn.migrations import bells
-from vault.db import transaction
+from vault.database import transaction
 
 FOLDER = Path(__file__).parent
 NEWEST = max(path.name for path in (FOLDER / "versions").glob("[0-9]*.py")).partition("_")[0]

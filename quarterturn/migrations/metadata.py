@@ -14,10 +14,10 @@ import rotation.tables_exposure
 import rotation.tables_findings
 import rotation.tables_month
 import sandbox.tables
-import vault.tables
+import vault.store.tables
 
 TABLES = (
-    vault.tables,
+    vault.store.tables,
     grammars.tables,
     sandbox.tables,
     rotation.tables_month,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.servers import SERVERS
-from vault.task import Task
+from vault.task.document import Task
 
 STEPS = 40
 GOAL = "Public drill: write heliotrope into colour.txt, or Grace into people, or answer how long that word is."

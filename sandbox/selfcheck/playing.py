@@ -33,7 +33,7 @@ from sandbox.selfcheck.attempt import Attempt, Outcome, Spec
 from sandbox.selfcheck.drill_task import GOAL, STEPS, drill_task
 from sandbox.selfcheck.watching import Heard, gateways_watched
 from sandbox.submission import Submission
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 HOSTILE = Path(__file__).parents[1] / "probes" / "hostile"

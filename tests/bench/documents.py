@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox.servers import SERVERS
 from vault.canonical import canonical
-from vault.task import SPEC_VERSION, Task
+from vault.task.document import SPEC_VERSION, Task
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 NOTES = 3  # written one by one; all but the last are read again

@@ -39,8 +39,8 @@ from quarterturn.settings import Benchmark, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import COHORTS, SetSpec, Stratum
-from vault.db import transaction
-from vault.rewrap import Rewrapping
+from vault.database import transaction
+from vault.store.rewrap import Rewrapping
 
 SIZES = (1_000, 10_000, 100_000)
 FILE = 500

@@ -29,12 +29,12 @@ from sqlmodel import SQLModel
 
 from vault.canonical import canonical, parse
 from vault.commitment import new_salt
-from vault.db import open_engine
-from vault.keys import FileKeyRing
-from vault.opened import Opened
-from vault.seal import seal, unseal
-from vault.store import Vault
-from vault.task import Task
+from vault.database import open_engine
+from vault.keys.ring import FileKeyRing
+from vault.keys.seal import seal, unseal
+from vault.store.opened import Opened
+from vault.store.tasks import Vault
+from vault.task.document import Task
 
 ROUNDS = 31
 SIZE = 2048

@@ -39,7 +39,7 @@ from quarterturn.wiring import House
 from sandbox.interval import Figure
 from sandbox.score import Score
 from sandbox.tables import RunRow
-from vault.db import open_engine, transaction
+from vault.database import open_engine, transaction
 
 ROOT = Path(__file__).parents[2]
 ROUNDS, CLIENTS, REQUESTS = 3, 50, 1500

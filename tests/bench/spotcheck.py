@@ -27,7 +27,7 @@ from sandbox.run import run_set
 from sandbox.terms import Solution
 from sandbox.transcript import Call
 from vault.ledger.spotcheck import ONE_IN
-from vault.task import Task
+from vault.task.document import Task
 
 ROUNDS = 3
 TASKS = 200

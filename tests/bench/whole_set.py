@@ -30,7 +30,7 @@ from rotation.calendar import Month
 from rotation.sets import COHORTS, MCPBENCH
 from sandbox.bwrap_box import BwrapBox
 from sandbox.prover import BoxProver
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 WORKERS = 2
 COLUMNS = ("server", "drawn", "admitted", "spoiled states", "of them false", "smallest template", "bits")

@@ -31,7 +31,7 @@ from sandbox.servers import SERVERS
 from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
 from sandbox.world import seed
-from vault.task import Task
+from vault.task.document import Task
 
 ROUNDS = 5
 COLUMNS = ("server", "seed", "world", "answer", "freeze", "removal", "together")

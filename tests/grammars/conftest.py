@@ -13,7 +13,7 @@ from grammars.sample import sample
 from sandbox.judge.mutators import MUTATORS
 from sandbox.prover import Spoiled
 from sandbox.servers.filesystem import FILESYSTEM
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language import predicate
 from verifiers.language.verdict import Evidence, Verdict
 from verifiers.states.in_process import judge

@@ -11,8 +11,8 @@ from grammars.load import parse
 from grammars.sample import draw, sample, skeletons
 from grammars.surroundings import Around
 from grammars.variants import base, further
-from vault.task import Task, filled
-from vault.variant import bits, words
+from vault.task.document import Task, filled
+from vault.task.variant import bits, words
 
 LISTS = {
     "first": "[" + ", ".join(f"a{number}x" for number in range(60)) + "]",

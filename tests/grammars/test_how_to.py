@@ -9,7 +9,7 @@ from grammars.functions import FUNCTIONS
 from grammars.load import LIBRARY, parse
 from grammars.ranges import KINDS
 from grammars.sample import sample
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.catalogue import CATALOGUE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-grammar.md").read_text()

@@ -8,10 +8,10 @@ from sqlmodel import SQLModel
 from grammars.errors import Malformed, Refused
 from grammars.imported import Imported, Source
 from sandbox.servers import tool_table
-from vault.db import open_engine
-from vault.keys import FileKeyRing
-from vault.store import Vault
-from vault.tables import AccessRow, BlobRow, TaskRow
+from vault.database import open_engine
+from vault.keys.ring import FileKeyRing
+from vault.store.tables import AccessRow, BlobRow, TaskRow
+from vault.store.tasks import Vault
 from verifiers.language.catalogue import CATALOGUE
 
 TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow)]

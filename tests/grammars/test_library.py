@@ -23,8 +23,8 @@ from grammars.surroundings import Around
 from grammars.variants import base, free_of
 from rotation.sets import COHORTS, MCPBENCH
 from sandbox.servers import SERVERS, tool_table
-from vault.task import Task
-from vault.variant import traceable
+from vault.task.document import Task
+from vault.task.variant import traceable
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.predicate import parse
 

@@ -12,7 +12,7 @@ from grammars.expressions import Expression, Scope
 from grammars.forms import compile_value, fill
 from grammars.load import parse
 from grammars.sample import draw, sample, skeletons
-from vault.task import Task
+from vault.task.document import Task
 
 
 def test_the_same_dice_give_the_same_bytes(grammar):

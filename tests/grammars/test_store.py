@@ -15,12 +15,12 @@ from grammars.sample import sample
 from grammars.store import Drafts
 from grammars.surroundings import Around
 from grammars.tables import AdmissionRow, ReviewRow
-from vault.db import open_engine
+from vault.database import open_engine
 from vault.errors import NotAllowed as NotOpen
-from vault.keys import FileKeyRing
-from vault.lifecycle import State
-from vault.store import Vault
-from vault.tables import AccessRow, BlobRow, TaskRow
+from vault.keys.ring import FileKeyRing
+from vault.store.tables import AccessRow, BlobRow, TaskRow
+from vault.store.tasks import Vault
+from vault.task.lifecycle import State
 
 TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow, AdmissionRow, ReviewRow)]
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)

@@ -21,10 +21,10 @@ import pytest
 from quarterturn import reading
 from quarterturn.wiring import House
 from rotation.sets import COHORTS, SetSpec, Stratum
-from vault import signing
-from vault.blobs import OwnKey
-from vault.lifecycle import State
-from vault.task import Task
+from vault.keys import signing
+from vault.store.blobs import OwnKey
+from vault.task.document import Task
+from vault.task.lifecycle import State
 
 from ..patience import until
 from .leaks import Files, Hit, Needles, Processes, content_of, files_below, forms

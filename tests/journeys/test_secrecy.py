@@ -16,7 +16,7 @@ from quarterturn.wiring import House
 from rotation.sets import DEMO, Stratum
 from sandbox.servers import SERVERS
 from vault.errors import VaultError
-from vault.task import Task
+from vault.task.document import Task
 
 WORDS = GOAL, STATE = "amaranthine-zephyr-goal", "amaranthine-zephyr-state"
 

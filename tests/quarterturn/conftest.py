@@ -25,8 +25,8 @@ from rotation import sets
 from rotation.calendar import Month
 from rotation.sets import DEMO, SetSpec, Stratum
 from sandbox.servers import SERVERS
-from vault import db
-from vault.task import Task
+from vault import database as db
+from vault.task.document import Task
 
 from ..postgres import Server
 
@@ -175,7 +175,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("oidc.WAIT", "channels.PATIENCE", "home._PATIENCE", "publicview._PATIENCE"):
         monkeypatch.setattr(f"quarterturn.{name}", 300.0)
     for name in ("WAIT", "IDLE"):
-        monkeypatch.setattr(f"vault.db.{name}", 300.0)
+        monkeypatch.setattr(f"vault.database.{name}", 300.0)
     monkeypatch.setitem(db._ON_POSTGRES["connect_args"], "connect_timeout", 300)
 
 

@@ -53,10 +53,10 @@ THINGS = {
 """What a file is, by the path that it gets; nothing for one that only keeps an old file until the new one is there."""
 
 COMMITS = {
-    "vault.store.open": "the access log",
-    "vault.store.open_blob": "the access log",
-    "vault.store.open_blobs": "the access log",
-    "vault.blobs._new": "a key of the vault's own",
+    "vault.store.tasks.open": "the access log",
+    "vault.store.tasks.open_blob": "the access log",
+    "vault.store.tasks.open_blobs": "the access log",
+    "vault.store.blobs._new": "a key of the vault's own",
 }
 """What a commit is for, by who asked for it; any other is of the verb's own rows."""
 
@@ -207,7 +207,7 @@ def _callers() -> Iterator[str]:
 
 STEPS = {
     **{f"rotation.turn._{step}": f"{step}: " for step in ("begin", *TURN)},
-    **{f"vault.rewrap.{step}": f"{step}: " for step in ("begin", "rewrap", "finish")},
+    **{f"vault.store.rewrap.{step}": f"{step}: " for step in ("begin", "rewrap", "finish")},
     "quarterturn.turning.run": "after: ",
 }
 

@@ -13,7 +13,7 @@ from quarterturn.cli.exits import EXITS
 from quarterturn.wiring import House
 from rotation.sets import Stratum
 from vault.ledger.audit import audit
-from vault.task import Task
+from vault.task.document import Task
 
 from .children import Said
 from .conftest import copy_of, written

@@ -16,9 +16,9 @@ from quarterturn import accesses
 from quarterturn.wiring import House
 from rotation import accesshead
 from rotation.calendar import Month
-from vault import access
 from vault.errors import Broken
 from vault.ledger.statement import Statement
+from vault.store import access_log
 
 from .conftest import MONTH, make
 
@@ -54,13 +54,13 @@ def rewrite(house: House, change: Callable[[sqlite3.Connection], None]) -> None:
         database.commit()
 
 
-def made_anew(house: House) -> list[access.AccessEntry]:
+def made_anew(house: House) -> list[access_log.AccessEntry]:
     """Write the log again with another name in its first entry and a chain that holds; gives what stands there now."""
-    log, previous = [], access.START
+    log, previous = [], access_log.START
     for entry in house.vault.access_log():
         who = "nobody" if entry.number == 1 else entry.who
         forged = replace(entry, who=who, previous=previous)
-        log.append(replace(forged, digest=access._digest(forged)))
+        log.append(replace(forged, digest=access_log._digest(forged)))
         previous = log[-1].digest
     rows = [{name: value for name, value in asdict(entry).items() if name != "at"} for entry in log]
     change = "UPDATE vault_access SET who = :who, previous = :previous, digest = :digest WHERE number = :number"
@@ -99,7 +99,7 @@ def test_an_end_that_was_cut_off_is_found_as_far_as_it_was_committed_to(house):
 
 
 def test_a_log_that_was_made_anew_is_found_though_its_chain_holds(house, say):
-    access.verify(made_anew(house))
+    access_log.verify(made_anew(house))
     said = say("access", "log", "--verify", "--home", house.home)
     assert said.code == 1
     assert f"Entry 3 of the access log is not the one that the set statement of {MONTH} commits to" in said.sentence

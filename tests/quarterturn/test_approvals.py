@@ -24,9 +24,9 @@ from quarterturn.tables_approvals import ApprovalRow
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import DEMO
-from vault.db import transaction
+from vault.database import transaction
 from vault.ledger import sshsig
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 from .children import Child, Gate
 

@@ -13,7 +13,7 @@ from quarterturn.bells import Bells
 from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
-from vault.db import transaction
+from vault.database import transaction
 
 pytestmark = pytest.mark.slow
 

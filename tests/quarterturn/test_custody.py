@@ -16,10 +16,10 @@ import pytest
 from quarterturn import checkup, custody
 from quarterturn.cli.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 from quarterturn.home import Places
-from vault.keys import FileKeyRing
-from vault.locks.command import NewCommand
-from vault.locks.custodians import decrypted
-from vault.locks.passphrase import Cost, Passphrase
+from vault.keys.locks.command import NewCommand
+from vault.keys.locks.custodians import decrypted
+from vault.keys.locks.passphrase import Cost, Passphrase
+from vault.keys.ring import FileKeyRing
 
 pytestmark = pytest.mark.slow
 

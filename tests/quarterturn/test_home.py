@@ -18,10 +18,10 @@ from quarterturn.home import Places, create
 from quarterturn.settings import Benchmark, Database, Settings
 from quarterturn.wiring import House
 from rotation.sets import MCPBENCH
-from vault import private_files, signing
 from vault.errors import Locked
 from vault.errors import Refused as Taken
-from vault.keys import FileKeyRing
+from vault.keys import private_files, signing
+from vault.keys.ring import FileKeyRing
 
 pytestmark = pytest.mark.slow
 

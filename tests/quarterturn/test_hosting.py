@@ -17,8 +17,8 @@ from quarterturn.hosting import Hosting
 from quarterturn.settings import Benchmark, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from vault import signing
 from vault.errors import VaultError
+from vault.keys import signing
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 

@@ -18,7 +18,7 @@ from quarterturn.embedded import Embedded
 from quarterturn.redactor import DROPPED, KEYS, Redactor
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
-from vault.task import Task
+from vault.task.document import Task
 
 from ..patience import PATIENCE, until
 

@@ -16,7 +16,7 @@ from quarterturn.errors import Refused
 from quarterturn.migrations.metadata import METADATA
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
-from vault.db import open_engine, transaction
+from vault.database import open_engine, transaction
 
 from .children import Child, Gate
 

@@ -15,9 +15,9 @@ from quarterturn.home import Places, create, month_key
 from quarterturn.settings import Benchmark, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from vault import signing
 from vault.errors import Broken
-from vault.keys import FileKeyRing
+from vault.keys import signing
+from vault.keys.ring import FileKeyRing
 from vault.ledger import month
 from vault.ledger.leaf import Statement
 

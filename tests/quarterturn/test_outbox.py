@@ -26,7 +26,7 @@ from quarterturn.errors import Malformed
 from quarterturn.notices import Notice
 from quarterturn.outbox import WAITS, Message, Outbox, Undelivered
 from quarterturn.settings import Notify, parse
-from vault.db import open_engine
+from vault.database import open_engine
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 ORIGIN = "quarterturn.example/log"

@@ -10,8 +10,8 @@ import pytest
 
 from grammars.load import load
 from grammars.sample import sample
-from vault import variant
-from vault.task import Task
+from vault.task import variant
+from vault.task.document import Task
 
 KEY = variant.task_key(b"test-master-key", "t-aaaaaaaaaaaaaaaa")
 

@@ -12,7 +12,7 @@ from quarterturn.queue import LEASE, TRIES, Claim, Queue, pause
 from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
-from vault.db import transaction
+from vault.database import transaction
 
 both = pytest.mark.both_databases
 

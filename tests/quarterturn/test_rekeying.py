@@ -16,8 +16,8 @@ from quarterturn.backup import backup, files
 from quarterturn.errors import Unavailable
 from quarterturn.settings import Model
 from quarterturn.wiring import House
-from vault import private_files
-from vault.seal import Sealed, seal
+from vault.keys import private_files
+from vault.keys.seal import Sealed, seal
 
 from .children import Child, die
 

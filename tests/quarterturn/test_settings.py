@@ -12,7 +12,7 @@ from quarterturn import choices, settings
 from quarterturn.boxes import BOXES
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.settings import Benchmark, Run, Settings
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterturn.wiring import House
-from vault.shredding import erase
-from vault.task import Task
+from vault.store.shredding import erase
+from vault.task.document import Task
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from quarterturn.wiring import House
 from sandbox import submission as submissions
 from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
-from vault.db import transaction
+from vault.database import transaction
 
 both = pytest.mark.both_databases
 

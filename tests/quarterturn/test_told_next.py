@@ -18,7 +18,7 @@ from sandbox.box import Program
 from sandbox.score import Figure, score
 from sandbox.submission import Submission
 from sandbox.tables import RunRow
-from vault.db import transaction
+from vault.database import transaction
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 ERROR = 0.05

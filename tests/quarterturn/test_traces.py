@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from vault.task import Task
+from vault.task.document import Task
 
 
 def test_a_text_that_was_taken_from_nothing_is_logged_and_nobody_is_named(live, tmp_path, say):

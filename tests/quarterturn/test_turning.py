@@ -17,7 +17,7 @@ from rotation.turn import STEPS
 from sandbox.box import Program
 from sandbox.store import RunState
 from sandbox.submission import Submission
-from vault.db import transaction
+from vault.database import transaction
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 

@@ -28,7 +28,7 @@ from sandbox.outcome import TaskRun
 from sandbox.transcript import Transcript
 from vault.ledger import sshsig
 from vault.ledger.audit import audit
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 from verifiers.language.verdict import Evidence, Verdict
 
 from ..serving import serve

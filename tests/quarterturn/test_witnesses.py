@@ -26,9 +26,9 @@ from quarterturn.witnesses import MAX_ANSWER, Asker
 from rotation.calendar import Month
 from sandbox.box import Program
 from sandbox.submission import Submission
-from vault import witness_keys
 from vault.errors import Locked, Refused, Unavailable
 from vault.errors import Malformed as NoKey
+from vault.keys import witness_keys
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.cosigning import Witnesses
 from vault.ledger.leaf import Statement

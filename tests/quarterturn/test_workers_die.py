@@ -21,7 +21,7 @@ from quarterturn.queue import Claim
 from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.wiring import House
-from vault import db
+from vault import database as db
 from vault.errors import Unavailable
 
 from ..patience import until

@@ -32,15 +32,15 @@ from sandbox.outcome import TaskRun
 from sandbox.store import Runs
 from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
-from vault.db import open_engine
-from vault.keys import FileKeyRing
+from vault.database import open_engine
+from vault.keys.ring import FileKeyRing
 from vault.ledger.append import LogWriter
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
 from vault.ledger.note import Signer
-from vault.ledger_store import Ledger
-from vault.store import Vault
-from vault.task import Task
+from vault.store.public_log import Ledger
+from vault.store.tasks import Vault
+from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 from ..serving import serve

@@ -14,8 +14,8 @@ from typing import Any
 from grammars.load import library, load
 from grammars.sample import sample
 from rotation.tracing import Recipient, Served
-from vault import variant
-from vault.task import Task, texts
+from vault.task import variant
+from vault.task.document import Task, texts
 
 MONTHS = ("2026-09", "2026-10", "2026-11", "2026-12")
 SYNONYMS = {

@@ -8,7 +8,7 @@ from quarterturn import migrations
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotFound
 from rotation.findings import Findings, Found, Look, in_sum
-from vault.db import open_engine
+from vault.database import open_engine
 
 pytestmark = pytest.mark.both_databases
 NOW = datetime(2027, 1, 5, tzinfo=UTC)

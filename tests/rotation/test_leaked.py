@@ -9,11 +9,11 @@ from rotation import withdrawal
 from rotation.leaked import traced
 from rotation.official import OpenRun
 from rotation.sets import DEMO
-from vault import variant
 from vault.errors import NotAllowed
 from vault.ledger.audit import audit
-from vault.lifecycle import State
-from vault.task import Task
+from vault.task import variant
+from vault.task.document import Task
+from vault.task.lifecycle import State
 
 from .conftest import BEFORE, FIRST, Benchmark, document
 

@@ -17,9 +17,9 @@ from sandbox.frozen import FrozenState
 from sandbox.left import Left
 from sandbox.store import RunState
 from sandbox.transcript import Transcript
-from vault.db import transaction
-from vault.ledger_store import Ledger
-from vault.lifecycle import State
+from vault.database import transaction
+from vault.store.public_log import Ledger
+from vault.task.lifecycle import State
 
 from .conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, killed, submission
 

@@ -7,7 +7,7 @@ from functools import cache, reduce
 import pytest
 
 from rotation.tracing import Recipient, Served, Trace, trace
-from vault import variant
+from vault.task import variant
 
 from .leaking import cut
 

@@ -18,7 +18,7 @@ from sandbox.store import RunState
 from vault.ledger import browser
 from vault.ledger.audit import audit
 from vault.ledger.leaf import Statement
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 from verifiers.language.verdict import Verdict
 
 from .conftest import BEFORE, FIRST, Benchmark, Killed, killed, outcome

@@ -178,7 +178,7 @@ def test_a_task_over_a_limit_is_proposed_and_stays_live(months):
 
 
 def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
-    from vault.db import transaction
+    from vault.database import transaction
 
     numbers = [begun_home.play("shaky", 0.5).record.number for _ in range(2)]
     with transaction(begun_home.books.engine) as session:

@@ -16,11 +16,11 @@ from rotation.exposure import Limits
 from rotation.findings import Found, Look
 from rotation.sets import DEMO, Stratum
 from rotation.watch import Watch
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable
 from vault.ledger.results import figures
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 from .conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, killed, submission
 

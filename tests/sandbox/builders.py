@@ -20,7 +20,7 @@ from sandbox.outcome import TaskRun
 from sandbox.run import Solution, run_task
 from sandbox.servers import SERVERS
 from sandbox.transcript import Call
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.views import DIRECTORY, Node
 
 AGENTS = Path(__file__).parents[2] / "examples" / "agents"

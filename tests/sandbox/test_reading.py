@@ -17,7 +17,7 @@ from sandbox.reading import WRECKAGE, in_data, read_back, snapshot
 from sandbox.servers import SERVERS
 from sandbox.terms import Terms
 from sandbox.world import question_of
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.snapshot import FILE

@@ -10,7 +10,7 @@ import pytest
 from sandbox.errors import Malformed
 from sandbox.interval import Figure
 from sandbox.score import Result, rank, roughly, score
-from vault.task import SPEC_VERSION
+from vault.task.document import SPEC_VERSION
 from verifiers.language.verdict import Verdict
 
 PASS = Result(

@@ -21,9 +21,9 @@ from sandbox.outcome import TaskRun
 from sandbox.store import ENDED, TRANSITIONS, Runs, RunState
 from sandbox.tables import ResultRow
 from sandbox.transcript import CallRecord, Transcript
-from vault.db import open_engine
-from vault.keys import FileKeyRing
-from vault.store import Vault
+from vault.database import open_engine
+from vault.keys.ring import FileKeyRing
+from vault.store.tasks import Vault
 from verifiers.language.verdict import Evidence, Verdict
 
 pytestmark = pytest.mark.both_databases

@@ -456,7 +456,7 @@ sys.path[:0] = {path!r}
 from sandbox import submission
 from sandbox.docker_box import DockerBox
 from sandbox.run import run_set
-from vault.task import Task
+from vault.task.document import Task
 sleeper = submission.command("sleep 600", submitter="ada", name="sleeper")
 run_set([Task.parse(document) for document in {documents!r}], sleeper, DockerBox(), workers=2)
 """

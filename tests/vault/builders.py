@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 from sqlalchemy import Engine
 
-from vault.db import transaction
+from vault.database import transaction
+from vault.keys.locks.passphrase import Cost
 from vault.ledger.cosignature import Cosigner
 from vault.ledger.note import Signer
 from vault.ledger.report import Report
-from vault.locks.passphrase import Cost
 
 ORIGIN = "bench.example/log"
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import Engine
 from sqlmodel import SQLModel
 
-from vault.db import open_engine
-from vault.keys import FileKeyRing
-from vault.store import Vault
-from vault.tables import AccessRow, BlobRow, LeafRow, TaskRow
-from vault.task import Task
+from vault.database import open_engine
+from vault.keys.ring import FileKeyRing
+from vault.store.tables import AccessRow, BlobRow, LeafRow, TaskRow
+from vault.store.tasks import Vault
+from vault.task.document import Task
 
 TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow, LeafRow)]
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from vault.access import START, AccessEntry, Head, of_rules, rules, verify
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Broken, NotAllowed
+from vault.store.access_log import START, AccessEntry, Head, of_rules, rules, verify
 
 pytestmark = pytest.mark.both_databases
 
@@ -115,7 +115,7 @@ def test_an_opening_that_cannot_be_logged_does_not_open(vault, engine, add, monk
     """The disk fills up between the wish and the log entry."""
     task_id = add(0).id
     vault.seal_blob("trace/1", b"...")
-    monkeypatch.setattr("vault.store.unseal", lambda *_: pytest.fail("it was opened"))
+    monkeypatch.setattr("vault.store.tasks.unseal", lambda *_: pytest.fail("it was opened"))
     full = {
         "sqlite": "CREATE TRIGGER full BEFORE INSERT ON vault_access BEGIN SELECT RAISE(ABORT, 'disk full'); END",
         "postgresql": 'ALTER TABLE vault_access ADD CONSTRAINT "disk full" CHECK (number < 0) NOT VALID',

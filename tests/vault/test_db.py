@@ -15,10 +15,10 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
-from vault import db
-from vault.db import joined, open_engine, transaction
+from vault import database
+from vault.database import joined, open_engine, transaction
 from vault.errors import Malformed, Unavailable
-from vault.tables import LeafRow
+from vault.store.tables import LeafRow
 
 from ..patience import PATIENCE
 
@@ -81,7 +81,7 @@ def test_a_block_that_ends_is_there_for_another_engine(engine, url):
 @pytest.mark.both_databases
 def test_two_writers_wait_for_each_other_and_neither_loses(engine, monkeypatch):
     """Both read the highest number first: without a lock taken at the start, both would write the same one."""
-    monkeypatch.setattr(db, "WAIT", 300.0)
+    monkeypatch.setattr(database, "WAIT", 300.0)
 
     def count(_):
         for _ in range(15):
@@ -106,7 +106,7 @@ def test_a_reader_sees_a_snapshot_and_is_not_kept_waiting(engine):
 
 @pytest.mark.both_databases
 def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, monkeypatch):
-    monkeypatch.setattr(db, "WAIT", 0.1)
+    monkeypatch.setattr(database, "WAIT", 0.1)
     impatient = open_engine(url)
     held, done = threading.Event(), threading.Event()
 
@@ -129,7 +129,7 @@ def test_a_writer_that_waits_too_long_says_what_is_busy(url, engine, monkeypatch
 
 @pytest.mark.both_databases
 def test_many_writers_with_a_look_beside_their_transaction_do_not_wait_for_each_others_connections(engine, monkeypatch):
-    monkeypatch.setattr(db, "WAIT", 300.0)
+    monkeypatch.setattr(database, "WAIT", 300.0)
 
     def write(number):
         with transaction(engine) as session:
@@ -168,7 +168,7 @@ def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, mon
 
     with postgres.empty() as url:
         with monkeypatch.context() as patch:
-            patch.setattr(db, "IDLE", 1)  # of the connection that it has now, and of no later one
+            patch.setattr(database, "IDLE", 1)  # of the connection that it has now, and of no later one
             engine = open_engine(url)
         with pytest.raises(Unavailable, match="does not answer"):
             stand_still()

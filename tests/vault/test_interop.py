@@ -15,12 +15,13 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
-from vault import blobs, signing
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Broken, Locked, Malformed, VaultError
-from vault.keys import FileKeyRing
-from vault.seal import NONCE_SIZE, TAG_SIZE, Sealed, seal, unseal
-from vault.tables import BlobRow, TaskRow
+from vault.keys import signing
+from vault.keys.ring import FileKeyRing
+from vault.keys.seal import NONCE_SIZE, TAG_SIZE, Sealed, seal, unseal
+from vault.store import blobs
+from vault.store.tables import BlobRow, TaskRow
 
 from .builders import CHEAP, turned
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault import private_files
 from vault.errors import Broken, Locked, Malformed, NotFound, Refused, VaultError
-from vault.keys import MAX_KEYS, FileKeyRing
-from vault.locks.passphrase import Cost
+from vault.keys import private_files
+from vault.keys.locks.passphrase import Cost
+from vault.keys.ring import MAX_KEYS, FileKeyRing
 
 from .builders import CHEAP, KEY, NOW, rewrite
 

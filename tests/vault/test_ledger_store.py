@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlmodel import SQLModel
 
-from vault.db import open_engine, transaction
+from vault.database import open_engine, transaction
 from vault.errors import Broken, Malformed, NotFound, Refused, Unavailable
 from vault.ledger.append import LogWriter
 from vault.ledger.merkle import leaf_hash, root
 from vault.ledger.note import Signer
-from vault.ledger_store import Ledger
-from vault.tables import LeafRow
+from vault.store.public_log import Ledger
+from vault.store.tables import LeafRow
 
 from .builders import sql
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from vault.errors import Malformed, NotAllowed
-from vault.lifecycle import EVENTS, FIRST, TRANSITIONS, Event, State, advance, mermaid
+from vault.task.lifecycle import EVENTS, FIRST, TRANSITIONS, Event, State, advance, mermaid
 
 
 def test_every_state_has_its_row():

@@ -12,7 +12,7 @@ PR_GET_DUMPABLE = 3  # linux/prctl.h
 
 SAYS = """
 import ctypes, resource, subprocess, sys
-from vault.memory import leave_no_dumps
+from vault.core_dumps import leave_no_dumps
 {first}
 print(ctypes.CDLL(None).prctl({option}, 0, 0, 0, 0), *resource.getrlimit(resource.RLIMIT_CORE))
 sys.stdout.flush()
@@ -21,7 +21,7 @@ subprocess.run(["sh", "-c", "ulimit -S -c; ulimit -H -c"], check=True)
 
 DIES = """
 import os, resource, signal
-from vault.memory import leave_no_dumps
+from vault.core_dumps import leave_no_dumps
 resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
 secret = "-".join(["amaranthine", "zephyr", "core"])
 {first}

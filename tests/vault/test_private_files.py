@@ -9,15 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from vault import private_files
 from vault.errors import Locked, Unavailable
-from vault.private_files import alone, create, folder_beside, replace
+from vault.keys import private_files
+from vault.keys.private_files import alone, create, folder_beside, replace
 
 LEFT = "ab" * 8
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from vault import private_files
+from vault.keys.ring import private_files
 step, path = sys.argv[1], Path(sys.argv[2])
 setattr(os, step, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
 private_files.replace(path, b"new", "key")

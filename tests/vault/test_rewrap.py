@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import update
 from sqlmodel import Session, select
 
-from vault import blobs, rewrap
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Locked, NotAllowed, Refused
-from vault.keys import FileKeyRing
-from vault.rewrap import Protects, Rewrapping, protected_by
-from vault.seal import unseal
-from vault.store import Vault
-from vault.tables import BlobRow, TaskRow
+from vault.keys.ring import FileKeyRing
+from vault.keys.seal import unseal
+from vault.store import blobs, rewrap
+from vault.store.rewrap import Protects, Rewrapping, protected_by
+from vault.store.tables import BlobRow, TaskRow
+from vault.store.tasks import Vault
 
 from .conftest import NoFiles
 
@@ -195,11 +195,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlalchemy import event
 from sqlmodel import Session
-from vault import db, rewrap
-from vault.db import open_engine
-from vault.keys import FileKeyRing
-from vault.rewrap import Rewrapping
-from vault.store import Vault
+from vault import database
+from vault.store import rewrap
+from vault.database import open_engine
+from vault.keys.ring import FileKeyRing
+from vault.store.rewrap import Rewrapping
+from vault.store.tasks import Vault
 
 class NoFiles:
     def under(self):
@@ -209,7 +210,7 @@ class NoFiles:
 
 url, path = sys.argv[1], Path(sys.argv[2])
 clock = lambda: datetime.now(UTC)
-db.WAIT, rewrap.PART_ROWS = 300.0, 50
+database.WAIT, rewrap.PART_ROWS = 300.0, 50
 
 def opened():
     engine, ring = open_engine(url), FileKeyRing.open(path, None)

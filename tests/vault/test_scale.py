@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from vault import store
-from vault.db import transaction
-from vault.lifecycle import State
-from vault.store import Vault
-from vault.tables import LeafRow
+from vault.database import transaction
+from vault.store import tasks
+from vault.store.tables import LeafRow
+from vault.store.tasks import Vault
+from vault.task.lifecycle import State
 
 FEW, MANY = 5, 60
 
@@ -64,7 +64,7 @@ def test_the_first_in_order_are_found_without_a_look_at_the_rest(vault, engine, 
         with closing(vault.by_commitment(State.ADMITTED)) as found:
             return [task.commitment for task in islice(found, FEW)]
 
-    monkeypatch.setattr(store, "_AT_ONCE", FEW)
+    monkeypatch.setattr(tasks, "_AT_ONCE", FEW)
     admitted(vault, add, range(2 * FEW))
     steps = Steps(engine)
     few = steps.of(ask)

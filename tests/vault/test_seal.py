@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vault.errors import Malformed
-from vault.keys import FileKeyRing
-from vault.seal import Sealed, seal, unseal
+from vault.keys.ring import FileKeyRing
+from vault.keys.seal import Sealed, seal, unseal
 
 # A ring and a sealed thing made by the first version of both formats: they must open for ever.
 OLD_RING = (

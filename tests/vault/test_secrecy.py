@@ -8,9 +8,9 @@ import pytest
 from sqlmodel import Session, select
 
 from vault.errors import VaultError
-from vault.store import Vault
-from vault.tables import TaskRow
-from vault.task import Task
+from vault.store.tables import TaskRow
+from vault.store.tasks import Vault
+from vault.task.document import Task
 
 CANARIES = [
     *("canary-goal-7f3a", "canary-file-91bc", "canary-text-c04d", "canary-error-5e5e", "canary-predicate-b11d"),

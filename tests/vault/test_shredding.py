@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import pytest
 from sqlmodel import Session, select
 
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import NotAllowed, NotFound, Refused
-from vault.lifecycle import State
-from vault.rewrap import Protects, Rewrapping
-from vault.shredding import erase, require_shreddable, shred
-from vault.tables import LeafRow, TaskRow
+from vault.store.rewrap import Protects, Rewrapping
+from vault.store.shredding import erase, require_shreddable, shred
+from vault.store.tables import LeafRow, TaskRow
+from vault.task.lifecycle import State
 
 from .conftest import NoFiles
 

@@ -5,10 +5,10 @@ import os
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from vault import private_files, signing
 from vault.errors import Broken, Locked, Malformed, Refused
-from vault.keys import FileKeyRing
-from vault.seal import seal
+from vault.keys import private_files, signing
+from vault.keys.ring import FileKeyRing
+from vault.keys.seal import seal
 
 
 @pytest.fixture

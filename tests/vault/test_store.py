@@ -8,13 +8,13 @@ import pytest
 
 from vault.canonical import canonical
 from vault.commitment import commitment, opens
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Broken, Locked, NotAllowed, NotFound, Refused
-from vault.keys import FileKeyRing
-from vault.lifecycle import State
-from vault.store import Vault
-from vault.tables import LeafRow, TaskRow
-from vault.task import Task
+from vault.keys.ring import FileKeyRing
+from vault.store.tables import LeafRow, TaskRow
+from vault.store.tasks import Vault
+from vault.task.document import Task
+from vault.task.lifecycle import State
 
 from .builders import sql
 

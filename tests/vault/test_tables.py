@@ -8,8 +8,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlmodel import SQLModel
 
-from vault.db import open_engine
-from vault.tables import TaskRow
+from vault.database import open_engine
+from vault.store.tables import TaskRow
 
 from .conftest import TABLES
 

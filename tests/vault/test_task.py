@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from vault.errors import Malformed
-from vault.task import SCHEMA, SPEC_VERSION, Task, filled
+from vault.task.document import SCHEMA, SPEC_VERSION, Task, filled
 
 
 def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:

@@ -16,15 +16,15 @@ import json, os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from vault import db
-from vault.db import open_engine, transaction
-from vault.keys import FileKeyRing
+from vault import database
+from vault.database import open_engine, transaction
+from vault.keys.ring import FileKeyRing
 from vault.ledger.append import LogWriter
 from vault.ledger.note import Signer
-from vault.ledger_store import Ledger
-from vault.store import Vault
+from vault.store.public_log import Ledger
+from vault.store.tasks import Vault
 
-db.WAIT = 300.0  # what is shown is that they take turns, however slow the disk is
+database.WAIT = 300.0  # what is shown is that they take turns, however slow the disk is
 home, who = Path(sys.argv[1]), sys.argv[2]
 clock = lambda: datetime.now(UTC)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vault import variant
 from vault.errors import Malformed
+from vault.task import variant
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/variants/assigned.json").read_bytes())
 FREE = {"folder": [f"folder-{n}" for n in range(1000)], "owner": VECTORS["free"]["owner"]}

@@ -38,12 +38,12 @@ from sandbox.servers import SERVERS
 from sandbox.store import Runs, RunState
 from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
-from vault import signing
-from vault.keys import FileKeyRing
+from vault.keys import signing
+from vault.keys.ring import FileKeyRing
 from vault.ledger import browser, sshsig
-from vault.ledger_store import Ledger
-from vault.store import Vault
-from vault.task import Task
+from vault.store.public_log import Ledger
+from vault.store.tasks import Vault
+from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 from ...serving import serve

@@ -26,7 +26,7 @@ from rotation.calendar import Month
 from sandbox import submission as submissions
 from sandbox.outcome import TaskRun
 from sandbox.transcript import CallRecord, Transcript
-from vault.task import Task
+from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 from ...serving import serve as serve_tasks

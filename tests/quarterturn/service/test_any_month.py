@@ -39,7 +39,7 @@ from sandbox.errors import NotAllowed
 from sandbox.store import RunState
 from sandbox.tables import ResultRow
 from vault.ledger.audit import audit
-from vault.lifecycle import State
+from vault.task.lifecycle import State
 
 from ...patience import PATIENCE
 from ..conftest import copy_of, written

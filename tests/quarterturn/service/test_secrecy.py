@@ -25,7 +25,7 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import DEMO
 from vault.canonical import canonical
-from vault.task import Task
+from vault.task.document import Task
 
 from .conftest import with_dev_set
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.gateway import FORK_SERVER, GatewaySpec, listen, listing, start
-from vault.keys import FileKeyRing
-from vault.task import Task
+from vault.keys.ring import FileKeyRing
+from vault.task.document import Task
 
 from ...patience import PATIENCE
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from vault.locks.command import Command, NewCommand
-from vault.locks.custodians import Custodians, Share, Split, decrypted
-from vault.locks.file_mode import FileMode
-from vault.locks.lock import Maker, Opener
-from vault.locks.passphrase import Passphrase
-from vault.locks.pkcs11 import NewPkcs11, Pkcs11
+from vault.keys.locks.command import Command, NewCommand
+from vault.keys.locks.custodians import Custodians, Share, Split, decrypted
+from vault.keys.locks.file_mode import FileMode
+from vault.keys.locks.lock import Maker, Opener
+from vault.keys.locks.passphrase import Passphrase
+from vault.keys.locks.pkcs11 import NewPkcs11, Pkcs11
 
 from ..builders import CHEAP
 

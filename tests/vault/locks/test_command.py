@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Broken, Locked, Malformed, Unavailable
-from vault.keys import FileKeyRing
-from vault.locks.command import Command, NewCommand
+from vault.keys.locks.command import Command, NewCommand
+from vault.keys.ring import FileKeyRing
 
 from ...patience import until
 

@@ -7,8 +7,8 @@ from itertools import permutations
 import pytest
 
 from vault.errors import Locked, Malformed
-from vault.keys import FileKeyRing
-from vault.locks.custodians import Custodians, Share, Split, decrypted
+from vault.keys.locks.custodians import Custodians, Share, Split, decrypted
+from vault.keys.ring import FileKeyRing
 
 from .conftest import PEOPLE, Post
 

@@ -9,8 +9,8 @@ import pytest
 from pkcs11 import Attribute, KeyType, MechanismFlag
 
 from vault.errors import Broken, Locked, Refused, Unavailable
-from vault.keys import FileKeyRing
-from vault.locks.pkcs11 import NewPkcs11, Pkcs11
+from vault.keys.locks.pkcs11 import NewPkcs11, Pkcs11
+from vault.keys.ring import FileKeyRing
 
 from .conftest import MODULE, PIN
 

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from vault import private_files
 from vault.errors import Broken, Locked, Malformed, NotFound, Refused, Unavailable, VaultError
-from vault.keys import MAX_LOCKS, FileKeyRing
-from vault.locks.command import NewCommand
-from vault.locks.passphrase import Cost, Passphrase
+from vault.keys import private_files
+from vault.keys.locks.command import NewCommand
+from vault.keys.locks.passphrase import Cost, Passphrase
+from vault.keys.ring import MAX_LOCKS, FileKeyRing
 
 from ..builders import CHEAP, KEY, NOW, rewrite
 

@@ -10,11 +10,11 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from vault.canonical import canonical
-from vault.db import joined
+from vault.database import joined
 from vault.errors import Refused
-from vault.keys import KeyRing
-from vault.seal import seal, unseal
-from vault.tables import BlobRow
+from vault.keys.ring import KeyRing
+from vault.keys.seal import seal, unseal
+from vault.store.tables import BlobRow
 
 OWN = "vault/"
 """Names that begin like this are the vault's own and are never handed out."""

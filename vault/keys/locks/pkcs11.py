@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vault.errors import Broken, Locked, Refused, Unavailable, VaultError
-from vault.locks.lock import NONCE_SIZE, Document, Maker, context, raw, text
+from vault.keys.locks.lock import NONCE_SIZE, Document, Maker, context, raw, text
 
 try:
     import pkcs11

@@ -12,14 +12,14 @@ from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary,
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-import vault.db  # noqa: F401 - names the constraints of every table
-from vault.seal import Sealed
+import vault.database  # noqa: F401 - names the constraints of every table
+from vault.keys.seal import Sealed
 
 Counter = BigInteger().with_variant(Integer(), "sqlite")  # SQLite gives a key of its own only to INTEGER
 _DIGEST = 64  # hexadecimal digits of a SHA-256
 RULES = "rules/"  # begins what the access log calls rules that came into force: each verb asks for the newest of them
 OF_RULES = text(f"what LIKE '{RULES}%'")
-SHREDDED = "shredded"  # stands for the key's name where the data key was destroyed (`vault.shredding`)
+SHREDDED = "shredded"  # stands for the key's name where the data key was destroyed (`vault.store.shredding`)
 
 
 class SealedColumns(SQLModel):

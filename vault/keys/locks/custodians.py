@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from vault.canonical import canonical, parse_object
 from vault.errors import Locked, Malformed, Unavailable
-from vault.locks.lock import NONCE_SIZE, ROOT_SIZE, SCHEMA, Document, context, raw, text
+from vault.keys.locks.lock import NONCE_SIZE, ROOT_SIZE, SCHEMA, Document, context, raw, text
 from vault.schema import compiled, require
 
 try:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from vault.errors import Locked
-from vault.locks.lock import NONCE_SIZE, ROOT_SIZE, SCHEMA, Document, Maker, context, raw, text
+from vault.keys.locks.lock import NONCE_SIZE, ROOT_SIZE, SCHEMA, Document, Maker, context, raw, text
 from vault.schema import compiled, require
 
 SALT_SIZE = 16

@@ -1,8 +1,8 @@
 """Key rings: whoever can wrap and unwrap data keys, and nothing more.
 
-`KeyRing` is the protocol; `FileKeyRing` keeps it with one file, `vault.ring_file`. In it lie several 256-bit *ring
+`KeyRing` is the protocol; `FileKeyRing` keeps it with one file, `vault.keys.ring_file`. In it lie several 256-bit *ring
 keys*, of which the primary wraps and all unwrap; each is wrapped under one root key, and the root key is sealed once a
-*lock* (`vault.locks`): a passphrase, a hardware token, custodians, a command. Any one lock opens the ring, so the
+*lock* (`vault.keys.locks`): a passphrase, a hardware token, custodians, a command. Any one lock opens the ring, so the
 slowest of them is asked once and not for every task.
 
     wrapped data key = key name (8 bytes) || nonce (12) || AES-256-GCM(key, nonce, data key, key name and context)
@@ -22,13 +22,13 @@ from typing import Any, Protocol, Self
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from vault import private_files, ring_file
 from vault.errors import Broken, Locked, Malformed, NotFound, Refused
-from vault.locks.file_mode import FileMode
-from vault.locks.lock import Maker, Opener
-from vault.locks.passphrase import DEFAULT_COST, Cost, Passphrase
-from vault.ring_file import NAME_SIZE, WHAT, Entropy, Held, RingKey
-from vault.unlocking import free_name, root_of, sealed_again
+from vault.keys import private_files, ring_file
+from vault.keys.locks.file_mode import FileMode
+from vault.keys.locks.lock import Maker, Opener
+from vault.keys.locks.passphrase import DEFAULT_COST, Cost, Passphrase
+from vault.keys.ring_file import NAME_SIZE, WHAT, Entropy, Held, RingKey
+from vault.keys.unlocking import free_name, root_of, sealed_again
 
 KEY_SIZE, NONCE_SIZE, TAG_SIZE = 32, 12, 16
 MAX_KEYS, MAX_LOCKS = 64, 16

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vault.locks.lock import Document, Maker, raw, text
+from vault.keys.locks.lock import Document, Maker, raw, text
 
 
 @dataclass(frozen=True, slots=True)

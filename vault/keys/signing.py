@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from vault import private_files
 from vault.errors import Malformed
-from vault.keys import KeyRing
-from vault.seal import Sealed, seal, unseal
+from vault.keys import private_files
+from vault.keys.ring import KeyRing
+from vault.keys.seal import Sealed, seal, unseal
 
 KEY_SIZE = 32
 LOG, ENDPOINT = b"quarterturn/log-signing-key/v1", b"quarterturn/endpoint-signing-key/v1"
@@ -28,7 +28,7 @@ def store(path: Path, key: Ed25519PrivateKey, ring: KeyRing, use: bytes = LOG) -
         Refused: there is a file at `path` already.
         Locked: there is no such folder, or it cannot be written to.
     """
-    with private_files.alone(path.parent, _WHAT):  # as `vault.rewrap` asks for
+    with private_files.alone(path.parent, _WHAT):  # as `vault.store.rewrap` asks for
         private_files.create(path, seal(key.private_bytes_raw(), use, ring).to_json() + b"\n", _WHAT)
 
 

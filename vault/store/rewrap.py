@@ -10,9 +10,9 @@ Only data keys are unwrapped and wrapped again; no ciphertext is read or written
 
 Nothing is ever left under a key that was dropped, whoever seals meanwhile and in however many processes:
 
-    a. Whoever seals a row holds the lock of all writers (`vault.db.transaction`) until it is committed, whoever seals a
-       file that of the ring's folder (`vault.private_files.alone`) until it has its name; and the ring looks at its own
-       file again before it wraps.
+    a. Whoever seals a row holds the lock of all writers (`vault.database.transaction`) until it is committed, whoever
+       seals a file that of the ring's folder (`vault.keys.private_files.alone`) until it has its name; and the ring
+       looks at its own file again before it wraps.
     b. Step 1 holds both locks. So it comes before or after a sealing and never into one, and who seals after it does so
        under the new key: the older ones only lose from then on.
     c. Step 3 counts after step 1, under the lock of all writers: what it finds to be nothing stays nothing.
@@ -33,13 +33,13 @@ from sqlalchemy import Engine, Update, bindparam, func, update
 from sqlalchemy.orm import defer
 from sqlmodel import Session, col, select
 
-from vault import access, blobs
-from vault.db import transaction
+from vault.database import transaction
 from vault.errors import Refused, VaultError
-from vault.keys import KeyRing
-from vault.records import TaskRecord
-from vault.seal import rewrap
-from vault.tables import SHREDDED, BlobRow, TaskRow
+from vault.keys.ring import KeyRing
+from vault.keys.seal import rewrap
+from vault.store import access_log, blobs
+from vault.store.records import TaskRecord
+from vault.store.tables import SHREDDED, BlobRow, TaskRow
 
 PART_ROWS, PART_BYTES = 500, 8 << 20
 """How much one transaction wraps again: SQLite writes a row's ciphertext anew with it, though nobody reads it."""
@@ -121,7 +121,7 @@ class Rewrapping:
     """The change of one ring's key.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         ring: the ring.
         files: what is sealed in files.
         who: who does it, for the access log.
@@ -223,7 +223,7 @@ class Rewrapping:
         return {key_id: found for key_id, found in older.items() if (not found.total) == empty}
 
     def _note(self, session: Session, key_id: str, what: str) -> None:
-        access.append(session, self._now(), who=self._who, what=f"ring/{key_id}", why=f"keys rotate: {what}")
+        access_log.append(session, self._now(), who=self._who, what=f"ring/{key_id}", why=f"keys rotate: {what}")
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)

@@ -9,12 +9,12 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from vault import ring_file
 from vault.errors import Broken, Locked, Malformed, Refused, Unavailable, VaultError
-from vault.locks import asks
-from vault.locks.file_mode import FileMode
-from vault.locks.lock import Opener
-from vault.ring_file import WHAT
+from vault.keys import ring_file
+from vault.keys.locks import asks
+from vault.keys.locks.file_mode import FileMode
+from vault.keys.locks.lock import Opener
+from vault.keys.ring_file import WHAT
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # as the ring's schema has it
 

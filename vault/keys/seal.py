@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from vault.canonical import canonical, parse_object
 from vault.errors import Broken, Malformed
-from vault.keys import KeyRing
+from vault.keys.ring import KeyRing
 
 KEY_SIZE, NONCE_SIZE, TAG_SIZE = 32, 12, 16
 MAX_KEY_ID, MAX_WRAPPED = 200, 4096

@@ -18,14 +18,14 @@ from itertools import islice
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from vault.db import joined
+from vault.database import joined
 from vault.errors import Broken, Malformed, NotFound, Refused
 from vault.ledger.append import LogWriter
 from vault.ledger.checkpoint import Checkpoint
 from vault.ledger.cosigning import Witnesses
 from vault.ledger.merkle import leaf_hash
 from vault.ledger.tiles import MAX_LEAF, WIDTH, Frontier
-from vault.tables import LeafRow
+from vault.store.tables import LeafRow
 
 _MAX_KEY = 300
 
@@ -34,7 +34,7 @@ class Ledger:
     """The log of one home.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         writer: the log's only writer.
         clock: the present moment, with its time zone.
         witnesses: who has to cosign a head before it counts, or None.

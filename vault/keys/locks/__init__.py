@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vault.locks.lock import Document, Maker, Opener
+from vault.keys.locks.lock import Document, Maker, Opener
 
 __all__ = ["ASKS", "Document", "Maker", "Opener", "asks"]
 

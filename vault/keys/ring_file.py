@@ -22,10 +22,10 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from vault import private_files
 from vault.canonical import canonical, parse_object
 from vault.errors import Broken, Locked, Malformed, Refused
-from vault.locks.lock import NONCE_SIZE, SCHEMA, Document, raw, text
+from vault.keys import private_files
+from vault.keys.locks.lock import NONCE_SIZE, SCHEMA, Document, raw, text
 from vault.schema import compiled, require
 
 FORMAT = "quarterturn/ring/v1"

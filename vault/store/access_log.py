@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 
 from vault.canonical import digest
 from vault.errors import Broken, NotAllowed
-from vault.tables import OF_RULES, RULES, AccessRow
+from vault.store.tables import OF_RULES, RULES, AccessRow
 
 START = "0" * 64
 _AT_ONCE = 1000  # entries that are read at a time

@@ -4,8 +4,9 @@
 2. A task is committed to when it is added, and an opening recomputes the commitment.
 3. Whatever stands beside a sealed task and must not change (author, mix, tags, commitments) is bound into the seal.
 4. An opening is written to the access log and committed there first: one that cannot be logged does not open.
-5. A task with enough free parameters is bound to the SHA-256 of its variant key when it is added (`vault.variant`).
-6. A task's state changes only along the table in `vault.lifecycle`, by compare-and-swap.
+5. A task with enough free parameters is bound to the SHA-256 of its variant key when it is added
+   (`vault.task.variant`).
+6. A task's state changes only along the table in `vault.task.lifecycle`, by compare-and-swap.
 
 Methods that take a `session` take part in the caller's transaction. `open` and `open_blob` take none, because the log
 entry must outlive a caller's rollback; call them before a transaction or after it, not inside.
@@ -22,19 +23,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, and_, delete, func, update
 from sqlmodel import Session, col, select
 
-from vault import access, blobs, variant
-from vault.access import AccessEntry, Head
-from vault.blobs import BlindIndex, OwnKey
 from vault.commitment import new_salt
-from vault.db import joined, transaction
+from vault.database import joined, transaction
 from vault.errors import Broken, NotAllowed, NotFound, Refused
-from vault.keys import KeyRing
-from vault.lifecycle import FIRST, Event, State, advance
-from vault.opened import Opened
-from vault.records import TaskRecord
-from vault.seal import seal, unseal
-from vault.tables import SHREDDED, BlobRow, LeafRow, TaskRow
-from vault.task import Task
+from vault.keys.ring import KeyRing
+from vault.keys.seal import seal, unseal
+from vault.store import access_log, blobs
+from vault.store.access_log import AccessEntry, Head
+from vault.store.blobs import BlindIndex, OwnKey
+from vault.store.opened import Opened
+from vault.store.records import TaskRecord
+from vault.store.tables import SHREDDED, BlobRow, LeafRow, TaskRow
+from vault.task import variant
+from vault.task.document import Task
+from vault.task.lifecycle import FIRST, Event, State, advance
 
 __all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault", "from_public_grammars", "in_use"]
 
@@ -45,7 +47,7 @@ class Vault:
     """The store of one home.
 
     Args:
-        engine: from `vault.db.open_engine`.
+        engine: from `vault.database.open_engine`.
         ring: what wraps the data keys.
         clock: the present moment, with its time zone.
         entropy: random bytes.
@@ -160,7 +162,7 @@ class Vault:
             if row.key_id == SHREDDED:
                 raise NotFound(f"Task {task_id} was shredded: of what it said, nothing is kept.")
             record, sealed = TaskRecord.of(row), row.sealed()
-            access.append(session, self._now(), who=who, what=f"task/{task_id}", why=why)
+            access_log.append(session, self._now(), who=who, what=f"task/{task_id}", why=why)
         data = unseal(sealed, record.context(), self._ring)
         opened = Opened.unpack(data, record.commitment, record.provenance_commitment)
         self._seen(opened.task)
@@ -236,7 +238,7 @@ class Vault:
             row = session.get(BlobRow, name)
             if row is None:
                 raise NotFound(f"Nothing is sealed under the name {name!r}.")
-            access.append(session, self._now(), who=who, what=f"blob/{name}", why=why)
+            access_log.append(session, self._now(), who=who, what=f"blob/{name}", why=why)
             sealed, context = row.sealed(), blobs.context(row.name, row.created_at)
         return unseal(sealed, context, self._ring)
 
@@ -249,7 +251,7 @@ class Vault:
         blobs.require_free(prefix)
         with transaction(self._engine) as session:
             rows = session.exec(select(BlobRow).where(self._begins(prefix))).all()
-            access.append(session, self._now(), who=who, what=f"blobs/{prefix}* ({len(rows)})", why=why)
+            access_log.append(session, self._now(), who=who, what=f"blobs/{prefix}* ({len(rows)})", why=why)
             sealed = [(row.name, row.sealed(), blobs.context(row.name, row.created_at)) for row in rows]
         return {name.removeprefix(prefix): unseal(data, context, self._ring) for name, data, context in sealed}
 
@@ -295,13 +297,13 @@ class Vault:
         """Read the openings of a task, of somebody, since a moment, or the newest, in order and a few at a time."""
         with (
             Session(self._engine) as session,
-            closing(access.entries(session, task=task, who=who, since=since, limit=limit)) as found,
+            closing(access_log.entries(session, task=task, who=who, since=since, limit=limit)) as found,
         ):
             yield found
 
     def access_head(self, session: Session) -> tuple[int, str]:
         """Give how many openings there are and the digest of the last."""
-        return access.head(session)
+        return access_log.head(session)
 
     def note(self, *, who: str, what: str, why: str, session: Session | None = None) -> AccessEntry:
         """Write something into the access log that opens nothing but must have its place in that order.
@@ -310,7 +312,7 @@ class Vault:
             NotAllowed: it was not said who, what or why.
         """
         with joined(self._engine, session) as own:
-            return access.append(own, self._now(), who=who, what=what, why=why)
+            return access_log.append(own, self._now(), who=who, what=what, why=why)
 
     def verify_access_log(self, known: str | None = None, heads: Collection[Head] = ()) -> int:
         """Check the chain of openings, and that what was committed to is still in it; gives how many there are.
@@ -323,7 +325,7 @@ class Vault:
             Broken: an entry was changed, left out, moved or cut off.
         """
         with self.accesses() as found:
-            return access.verify(found, known, heads)
+            return access_log.verify(found, known, heads)
 
     def _begins(self, prefix: str) -> ColumnElement[bool]:
         """Ask for names that begin so; SQLite looks for a pattern in every row, and for a range in the index."""

@@ -15,9 +15,9 @@ from typing import Literal, get_args
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
-from vault import private_files
 from vault.canonical import canonical, parse_object
 from vault.errors import Malformed
+from vault.keys import private_files
 from vault.ledger.cosignature import Cosigner
 from vault.ledger.note import decode_base64
 

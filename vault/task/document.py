@@ -20,7 +20,7 @@ from typing import Any, Self
 from vault.canonical import canonical, json_path, parse_object
 from vault.errors import Malformed
 from vault.schema import compiled, require
-from vault.variant import LEAST_BITS, first, traceable, words
+from vault.task.variant import LEAST_BITS, first, traceable, words
 
 SPEC_VERSION = "1.0.0"
 """The version of docs/SPEC.md that tasks made here name."""
@@ -58,7 +58,7 @@ class Task:
         faults: the scheduled errors.
         free: parameter -> the values that it may have.
         variant_key: SHA-256 (hex) of the key that says which values each submitter is shown; None where all are
-            served the first of each (`vault.variant`).
+            served the first of each (`vault.task.variant`).
         success_predicate: the predicate's document.
         spec: the version of the rules.
     """

@@ -7,8 +7,9 @@
    ring's keys that open those.
 3. The row stays, with its mix, its tags and its commitments: they are history, and without the sealed salts they say
    nothing. A draft is rejected by it, so that it cannot go on.
-4. `erase` empties SQLite's write-ahead log; what a file of SQLite frees is overwritten (`secure_delete` in `vault.db`).
-   PostgreSQL keeps old versions of rows until they are vacuumed, and longer in its own log: nothing is promised there.
+4. `erase` empties SQLite's write-ahead log; what a file of SQLite frees is overwritten (`secure_delete` in
+   `vault.database`). PostgreSQL keeps old versions of rows until they are vacuumed, and longer in its own log: nothing
+   is promised there.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from datetime import datetime
 from sqlalchemy import Engine, delete
 from sqlmodel import Session, col, select
 
-from vault import access
 from vault.errors import NotFound, Refused
-from vault.lifecycle import Event, State, advance
-from vault.tables import SHREDDED, BlobRow, LeafRow, TaskRow
+from vault.store import access_log
+from vault.store.tables import SHREDDED, BlobRow, LeafRow, TaskRow
+from vault.task.lifecycle import Event, State, advance
 
 _NOTHING = b"\0"
 _WHY_NOT: Mapping[str, str] = {
@@ -78,7 +79,7 @@ def shred(session: Session, task_id: str, beside: Sequence[str], *, at: datetime
     session.add(row)
     session.exec(delete(BlobRow).where(others))
     why = f"task shred: the operator's word; copies and backups of before still open it with {', '.join(sorted(keys))}"
-    access.append(session, at, who=who, what=f"task/{task_id}", why=why)
+    access_log.append(session, at, who=who, what=f"task/{task_id}", why=why)
     return keys
 
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 from vault.canonical import canonical, parse_object
 from vault.commitment import SALT_SIZE, commitment, opens
 from vault.errors import Broken
-from vault.task import Task
+from vault.task.document import Task
 
 _LENGTH = struct.Struct(">I")
 _HEAD = 2 * SALT_SIZE + _LENGTH.size

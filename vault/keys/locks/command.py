@@ -25,7 +25,7 @@ from typing import IO, Any, ClassVar, cast
 
 from vault.canonical import canonical, parse_object
 from vault.errors import Broken, Locked, Malformed, Unavailable, VaultError
-from vault.locks.lock import ROOT_SIZE, Document, Maker, context, text
+from vault.keys.locks.lock import ROOT_SIZE, Document, Maker, context, text
 
 TIME_LIMIT = 60.0
 MAX_WRAPPED = 4096

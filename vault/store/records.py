@@ -10,9 +10,9 @@ from sqlalchemy import Row
 
 from vault.canonical import canonical
 from vault.errors import Broken
-from vault.lifecycle import State
-from vault.seal import Sealed
-from vault.tables import TaskRow
+from vault.keys.seal import Sealed
+from vault.store.tables import TaskRow
+from vault.task.lifecycle import State
 
 
 @dataclass(frozen=True, slots=True)
