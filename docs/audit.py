@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
 
-One file, made from the modules of vault/ledger by vault/ledger/single_file.py; each function below is one module. It
-needs Python 3.11 and uses the package `cryptography` where it is installed.
+One file, made from the modules of vault/ledger by vault/ledger/audit/single_file.py; each function below is one module.
+It needs Python 3.11 and uses the package `cryptography` where it is installed.
 """
 
 from __future__ import annotations
@@ -129,12 +129,456 @@ def vault_errors():
 vault_errors = vault_errors()
 
 
-def vault_ledger_merkle():
+def vault_ledger_statements_jcs():
+    """Canonical JSON (RFC 8785) with the standard library alone: the auditor's twin of `vault.canonical`.
+
+`canonical` sorts keys by UTF-16 code units (section 3.2.3), writes numbers as ECMAScript does (section 3.2.2.3) and
+strings with the shortest escapes (3.2.2.2). `parse` refuses what two readers could read differently: duplicate keys,
+NaN and Infinity, lone surrogates, whole numbers of 2^53 or more, more than `MAX_DEPTH` levels. `parse_canonical` also
+refuses bytes that are not exactly the canonical form of what they say. Messages give places and never quote values.
+"""
+
+    Malformed = vault_errors.Malformed
+
+
+
+    MAX_DEPTH = 64
+    MAX_INTEGER = 2**53 - 1
+    _SHORT = 15  # digits of a whole number that is below it for certain
+    _POINT_AFTER, _POINT_BEFORE = 21, -6  # ECMAScript writes an exponent outside of these (Number::toString, steps 6 to 10)
+
+    _SHARED = 32  # characters of a text that others may have, too; a hash has twice as many
+    _SIMPLE = frozenset({str, bool, type(None)})  # always plain
+    _ASTRAL = re.compile(rb"[\xf0-\xff]")  # begins a character above U+FFFF in UTF-8
+    _UNSURE = object()
+    _plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False).encode
+
+
+    def canonical(value: Any) -> bytes:
+        """Write a value as canonical JSON.
+
+    Raises:
+        Malformed: it holds something that canonical JSON has no form for.
+    """
+        text = _plain(value) if _is_plain(value, 0) else _write(value)
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            raise Malformed("the value has no canonical JSON: a text in it holds a lone surrogate") from error
+
+
+    def parse(data: bytes, what: str = "the document") -> Any:
+        """Read one JSON value from UTF-8 bytes.
+
+    Raises:
+        Malformed: it is not JSON, or two readers could read it differently.
+    """
+        try:
+            text = data.decode()
+            value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer)
+            _is_plain(value, 0)
+            if "\\u" in text:
+                canonical(value)  # only an escape can smuggle a lone surrogate in
+        except Malformed as error:
+            raise Malformed(f"{what} is refused: {error}") from None
+        except UnicodeDecodeError as error:
+            raise Malformed(f"{what} is not UTF-8 at byte {error.start}") from None
+        except json.JSONDecodeError as error:
+            raise Malformed(f"{what} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+        except RecursionError:
+            raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels") from None
+        return value
+
+
+    def parse_canonical(data: bytes, what: str = "the document") -> Any:
+        """Read one JSON value and refuse bytes that are not its canonical form.
+
+    Raises:
+        Malformed: as `parse`, or the bytes differ from the canonical ones; the message says from which byte on.
+    """
+        if (value := _surely_canonical(data)) is not _UNSURE:
+            return value
+        value = parse(data, what)
+        expected = canonical(value)
+        if expected != data:
+            at = next((i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), len(expected))
+            raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on")
+        return value
+
+
+    def shared(value: Any) -> Any:
+        """Give a value that is to be kept, with its keys and short texts shared: thousands of lines have the same ones."""
+        if type(value) is dict:
+            return {sys.intern(key): shared(item) for key, item in value.items()}
+        if type(value) is list:
+            return [shared(item) for item in value]
+        return sys.intern(value) if type(value) is str and len(value) < _SHARED else value
+
+
+    def _surely_canonical(data: bytes) -> Any:
+        """Read what the standard library alone shows to be canonical, or give _UNSURE.
+
+    1. what it reads and writes again to the very same bytes has no key twice, and its own order, spacing and escapes
+    2. these are the canonical ones, and so are its numbers, where there is no fraction, no exponent, no number of more
+       than 15 digits and no character above U+FFFF (up to there, UTF-16 sorts keys as code points do)
+    3. with at most MAX_DEPTH brackets in all, it is nested no deeper
+    """
+        if data.count(b"{") + data.count(b"[") > MAX_DEPTH or not (data.isascii() or _ASTRAL.search(data) is None):
+            return _UNSURE
+        try:
+            text = data.decode()
+            value = _read(text)
+        except ValueError:
+            return _UNSURE
+        return value if _plain(value) == text else _UNSURE
+
+
+    def _is_plain(value: Any, depth: int) -> bool:
+        """Refuse what has no form; tell whether the standard encoder already writes it canonically.
+
+    It does where there is no float and every key is ASCII. Every item is looked at, even after the answer is known.
+    """
+        kind = type(value)
+        if kind in _SIMPLE:
+            return True
+        if kind is int:
+            return _require_exact(value)
+        if kind is float:
+            return _require_finite(value)
+        if depth >= MAX_DEPTH:
+            raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
+        plain = True
+        if kind is dict:
+            plain = _require_texts(value)
+            value = value.values()
+        elif kind is not list and kind is not tuple:
+            raise Malformed(f"JSON has no form for {kind.__name__}")
+        for item in value:
+            if type(item) not in _SIMPLE:  # a call an item would take most of the time
+                plain &= _is_plain(item, depth + 1)
+        return plain
+
+
+    def _require_exact(number: int) -> bool:
+        if abs(number) > MAX_INTEGER:
+            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+        return True
+
+
+    def _require_finite(number: float) -> bool:
+        if not math.isfinite(number):
+            raise Malformed("a number is not finite")
+        return False
+
+
+    def _require_texts(keys: Mapping[Any, Any]) -> bool:
+        """Refuse keys that are not text; tell whether all are ASCII."""
+        if strange := [key for key in keys if type(key) is not str]:
+            raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
+        return "".join(keys).isascii()
+
+
+    def _write(value: Any) -> str:
+        if type(value) is float:
+            return number(value)
+        if type(value) is str:
+            return encode_basestring(value)
+        if type(value) is dict:
+            keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+            return "{" + ",".join(f"{encode_basestring(key)}:{_write(value[key])}" for key in keys) + "}"
+        if type(value) is list or type(value) is tuple:
+            return "[" + ",".join(map(_write, value)) + "]"
+        return _plain(value)
+
+
+    def number(value: float) -> str:
+        """Write a finite double as ECMAScript does (ECMA-262, Number::toString): the shortest digits that come back."""
+        if value == 0:
+            return "0"
+        sign = "-" if value < 0 else ""
+        mantissa, _, exponent = repr(abs(value)).partition("e")  # repr gives the same shortest digits, set differently
+        whole, _, fraction = mantissa.partition(".")
+        fraction = "" if fraction == "0" else fraction
+        digits = (whole + fraction).lstrip("0")
+        point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+        digits = digits.rstrip("0")
+        return sign + _place(digits, point)
+
+
+    def _place(digits: str, point: int) -> str:
+        count = len(digits)
+        if count <= point <= _POINT_AFTER:
+            return digits + "0" * (point - count)
+        if 0 < point <= _POINT_AFTER:
+            return f"{digits[:point]}.{digits[point:]}"
+        if _POINT_BEFORE < point <= 0:
+            return "0." + "0" * -point + digits
+        tail = f".{digits[1:]}" if count > 1 else ""
+        return f"{digits[0]}{tail}e{point - 1:+d}"
+
+
+    def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise Malformed("an object has the same key twice")
+        return found
+
+
+    def _constant(name: str) -> Any:
+        raise Malformed(f"{name} is no JSON number")
+
+
+    def _refuse(number: str) -> Any:
+        raise ValueError(number)
+
+
+    def _short(digits: str) -> int:
+        return int(digits) if len(digits) <= _SHORT else _refuse(digits)
+
+
+    _read = json.JSONDecoder(parse_int=_short, parse_float=_refuse, parse_constant=_refuse).decode
+
+
+    def _integer(digits: str) -> int:
+        if len(digits) > len(str(MAX_INTEGER)) + 1:
+            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+        return int(digits)
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_statements_jcs = vault_ledger_statements_jcs()
+
+
+def vault_ledger_statements_shape():
+    """Shapes of ledger documents: small checks that compose, and say where a document is wrong.
+
+A shape is called with `(value, path)`: it raises `Malformed` with the JSON path of what is wrong, and returns nothing
+when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
+and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
+that what a parser lets through needs no second look.
+
+Most shapes know themselves as bytes as well: a pattern, put together from the patterns of their parts, of which every
+match is canonical JSON (RFC 8785) of the shape. Its keys stand in their order, its texts are ASCII without escapes, its
+whole numbers have at most 15 digits. A release has a line for each result, all of one shape, and a match is a fraction
+of the price of writing a value again and walking through it. What does not match may be right all the same, and goes
+the long way; only the long way refuses.
+"""
+
+    Malformed = vault_errors.Malformed
+    parse_canonical = vault_ledger_statements_jcs.parse_canonical
+
+
+
+    MAX_TEXT = 1024
+    _PLAIN = r"[ !#-\[\]-~]"  # ASCII that JSON writes as it is: no control character, no quotation mark, no backslash
+    _DIGITS = 15  # any whole number of so many is exact
+    _read = json.JSONDecoder().raw_decode
+
+
+    @dataclass(frozen=True)
+    class Shape:
+        """What a value has to be.
+
+    Attributes:
+        check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
+        schema: the same as JSON Schema.
+        written: a pattern of which every match is canonical JSON of the shape; None where there is none.
+    """
+
+        check: Callable[[Any, str], None]
+        schema: Mapping[str, Any]
+        written: str | None = None
+
+        def __call__(self, value: Any, path: str) -> None:
+            """Check a value; paths are spelled out only where something is wrong."""
+            try:
+                self.check(value, "")
+            except Malformed:
+                self.check(value, path)
+                raise
+
+        def parse(self, data: bytes, what: str) -> Any:
+            """Read canonical JSON of the shape.
+
+        Raises:
+            Malformed: it is not that; the message says where.
+        """
+            if self._surely is not None and self._surely.fullmatch(data):
+                return _read(data.decode())[0]  # a match is one value, with nothing before or behind it
+            value = parse_canonical(data, what)
+            self(value, what)
+            return value
+
+        @cached_property
+        def _surely(self) -> re.Pattern[bytes] | None:
+            return re.compile(self.written.encode()) if self.written is not None else None
+
+
+    def matching(pattern: str, words: str) -> Shape:
+        """Text that fully matches a pattern; `words` says in English what that is."""
+        compiled = re.compile(pattern, re.ASCII)
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, str) or not compiled.fullmatch(value):
+                raise Malformed(f"{path} must be {words}")
+
+        # a class of what is left out could match a quotation mark, and go on beyond the end of the text
+        written = None if "[^" in pattern else f'"(?:{pattern})"'
+        return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
+
+
+    def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> Shape:
+        def check(value: Any, path: str) -> None:
+            if not is_right(value):
+                raise Malformed(f"{path} must be {words}")
+
+        return Shape(check, schema, written)
+
+
+    text = _plain(
+        lambda value: isinstance(value, str) and 1 <= len(value) <= MAX_TEXT,
+        f"text of 1 to {MAX_TEXT} characters",
+        f'"{_PLAIN}{{1,{MAX_TEXT}}}"',
+        type="string",
+        minLength=1,
+        maxLength=MAX_TEXT,
+    )
+    boolean = _plain(lambda value: isinstance(value, bool), "true or false", "(?:true|false)", type="boolean")
+    natural = _plain(
+        lambda value: type(value) is int and value >= 0,
+        "a whole number, zero or more",
+        f"(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}})",
+        type="integer",
+        minimum=0,
+    )
+    positive = _plain(
+        lambda value: type(value) is int and value >= 1,
+        "a whole number, one or more",
+        f"[1-9][0-9]{{0,{_DIGITS - 1}}}",
+        type="integer",
+        minimum=1,
+    )
+    anything = _plain(
+        lambda value: isinstance(value, (dict, Mapping)), "an object", None, type="object"
+    )  # somebody else's format
+
+
+    def optional(shape: Shape) -> Shape:
+        """Null, or the shape."""
+
+        def check(value: Any, path: str) -> None:
+            if value is not None:
+                shape.check(value, path)
+
+        written = "null" if shape.written is None else f"(?:null|{shape.written})"
+        return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
+
+
+    def list_of(shape: Shape) -> Shape:
+        """A list, each item of the shape."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, list):
+                raise Malformed(f"{path} must be a list")
+            for index, item in enumerate(value):
+                shape.check(item, path and f"{path}[{index}]")
+
+        item = shape.written
+        return Shape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
+
+
+    def single(shape: Shape) -> Shape:
+        """A list of exactly one item of the shape."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, list) or len(value) != 1:
+                raise Malformed(f"{path} must be a list of exactly one item")
+            shape.check(value[0], path and f"{path}[0]")
+
+        schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
+        return Shape(check, schema, shape.written and rf"\[{shape.written}\]")
+
+
+    def mapping_of(key: Shape, shape: Shape) -> Shape:
+        """An object with free keys: each key of one shape, each value of another."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, (dict, Mapping)):
+                raise Malformed(f"{path} must be an object")
+            for name, item in value.items():
+                key.check(name, path and f"a key of {path}")
+                shape.check(item, path and f"{path}.{name}")
+
+        return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
+
+
+    def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
+        """A closed object: exactly these keys, and those in `optional` where they are there."""
+        known = {**fields, **optional}
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, (dict, Mapping)):
+                raise Malformed(f"{path} must be an object")
+            if value.keys() != fields.keys():
+                if missing := sorted(fields.keys() - value.keys()):
+                    raise Malformed(f"{path}.{missing[0]} is missing")
+                if unknown := sorted(map(str, value.keys() - known.keys())):
+                    raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
+            for name, item in value.items():
+                known[name].check(item, path and f"{path}.{name}")
+
+        properties = {name: shape.schema for name, shape in known.items()}
+        schema = {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False}
+        return Shape(check, schema, _written(fields, optional))
+
+
+    def _written(fields: Mapping[str, Shape], optional: Mapping[str, Shape]) -> str | None:
+        """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
+        if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
+            return None
+        found = ""
+        for name, shape in sorted({**fields, **optional}.items()):
+            member = f'{found and ","}"{re.escape(name)}":{shape.written}'
+            if name in fields:
+                found += member
+            elif shape.written is not None:
+                found += f"(?:{member})?"
+        return rf"\{{{found}\}}"
+
+
+    def one_of(*values: str) -> Shape:
+        """One of these words."""
+
+        def check(value: Any, path: str) -> None:
+            if not isinstance(value, str) or value not in values:
+                raise Malformed(f"{path} must be one of {', '.join(values)}")
+
+        words = "|".join(re.escape(value) for value in values)
+        plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)
+        return Shape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
+
+
+    sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")
+    month = matching(r"[0-9]{4}-(0[1-9]|1[0-2])", "a month as YYYY-MM")
+    cohort = matching(r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort as cohort-YYYY-MM")
+    task_id = matching(r"t-[a-z2-7]{16}", "a task's id: t- and 16 letters or digits of base 32")
+    guid = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GUID in lower case")
+    fraction = matching(r"(0|[1-9][0-9]{0,499})/[1-9][0-9]{0,499}", "an exact fraction such as 7/12")
+    version = matching(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", "a semantic version such as 1.0.0")
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_statements_shape = vault_ledger_statements_shape()
+
+
+def vault_ledger_tree_merkle():
     """The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, proofs and their verification.
 
 Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect subtree over the
 leaves `[index * 2^level, (index + 1) * 2^level)`. Whoever caches these nodes proves in logarithmic time, whether they
-lie in memory (`Tree`) or in tiles (`vault.ledger.tiles`).
+lie in memory (`Tree`) or in tiles (`vault.ledger.tree.tiles`).
 
 Verification is strict: hashes have exactly 32 bytes, a proof has exactly the length that its sizes ask for, and an old
 size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
@@ -375,10 +819,137 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
     return SimpleNamespace(**locals())
 
 
-vault_ledger_merkle = vault_ledger_merkle()
+vault_ledger_tree_merkle = vault_ledger_tree_merkle()
 
 
-def vault_ledger_tiles():
+def vault_ledger_statements_results():
+    """What a run's `score` statement binds: a tree of salted results, and salted totals a cohort.
+
+A result is `{"run", "task", "cohort", "category", "verdict", "passed", "calls", "max_steps", "unlisted", "saw_error",
+"skeleton"}`; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
+opens the results computes the same bytes. The tree's leaves are the results' commitments, in the order of their
+tasks' commitments.
+"""
+
+    boolean = vault_ledger_statements_shape.boolean
+    cohort = vault_ledger_statements_shape.cohort
+    fraction = vault_ledger_statements_shape.fraction
+    matching = vault_ledger_statements_shape.matching
+    natural = vault_ledger_statements_shape.natural
+    one_of = vault_ledger_statements_shape.one_of
+    positive = vault_ledger_statements_shape.positive
+    record = vault_ledger_statements_shape.record
+    task_id = vault_ledger_statements_shape.task_id
+    text = vault_ledger_statements_shape.text
+    leaf_hash = vault_ledger_tree_merkle.leaf_hash
+    root = vault_ledger_tree_merkle.root
+
+
+
+    RESULT = record(
+        run=positive,
+        task=task_id,
+        cohort=cohort,
+        category=one_of("single-tool", "composition", "recovery"),
+        verdict=one_of("true", "false", "unknown"),
+        passed=boolean,
+        calls=natural,
+        max_steps=positive,
+        unlisted=natural,
+        saw_error=boolean,
+        skeleton=matching(r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
+    )
+
+    TOTALS = record(
+        run=positive,
+        cohort=cohort,
+        attempted=natural,
+        passed=natural,
+        unknown=natural,
+        efficiency_sum=fraction,
+        calls=natural,
+        unlisted=natural,
+        recovery_seen=natural,
+        recovery_passed=natural,
+    )
+
+    OPENING = record(submitter=text, submission=text, attempt=positive)
+
+    _PLACES = 10_000
+
+
+    def in_order(results: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+        """Put result commitments into the tree's order.
+
+    Args:
+        results: `(the task's commitment, the result's commitment)` a result.
+    """
+        return [result for _, result in sorted(results)]
+
+
+    def results_root(commitments: Sequence[bytes]) -> bytes:
+        """Give the root over result commitments that are in order."""
+        return root([leaf_hash(item) for item in commitments])
+
+
+    def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Sum up the results of one run on one cohort.
+
+    `efficiency_sum` is the sum of calls / max_steps over passed tasks, as an exact fraction in lowest terms;
+    `recovery_seen` counts the recovery tasks in which the agent saw an error, `recovery_passed` those that it passed.
+    """
+        rows = list(results)
+        passed = [row for row in rows if row["passed"]]
+        seen = [row for row in rows if row["category"] == "recovery" and row["saw_error"]]
+        calls_of: Counter[int] = Counter()  # by max_steps: adding whole numbers first leaves few fractions to add
+        for row in passed:
+            calls_of[row["max_steps"]] += row["calls"]
+        efficiency = sum((Fraction(calls, steps) for steps, calls in calls_of.items()), Fraction(0))
+        return {
+            "run": run,
+            "cohort": cohort,
+            "attempted": len(rows),
+            "passed": len(passed),
+            "unknown": sum(row["verdict"] == "unknown" for row in rows),
+            "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
+            "calls": sum(row["calls"] for row in rows),
+            "unlisted": sum(row["unlisted"] for row in rows),
+            "recovery_seen": len(seen),
+            "recovery_passed": sum(row["passed"] for row in seen),
+        }
+
+
+    def counted(
+        totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
+    ) -> Mapping[str, Any]:
+        """Give what counts of a run's totals on a cohort: those over the tasks that retired, without withdrawn ones."""
+        left = [row for row in results if row["task"] in retired]
+        return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
+
+
+    def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
+        """Give the four axes of a run on one cohort as decimals with four places, None where nothing can be divided."""
+        return {
+            "success_rate": _rate(totals["passed"], totals["attempted"]),
+            "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
+            "hallucinated_tool_rate": _rate(totals["unlisted"], totals["calls"]),
+            "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
+        }
+
+
+    def _rate(part: Fraction | int, whole: int) -> str | None:
+        if not whole:
+            return None
+        scaled = round(Fraction(part) / whole * _PLACES)
+        return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_statements_results = vault_ledger_statements_results()
+
+
+def vault_ledger_tree_tiles():
     """The tree as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles): what any web server or bucket can serve.
 
     tile/<L>/<N>[.p/<W>]          up to 256 hashes: the roots of perfect subtrees over 256^L leaves
@@ -392,10 +963,10 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
     Unavailable = vault_errors.Unavailable
-    EMPTY_ROOT = vault_ledger_merkle.EMPTY_ROOT
-    HASH_BYTES = vault_ledger_merkle.HASH_BYTES
-    level_up = vault_ledger_merkle.level_up
-    node_hash = vault_ledger_merkle.node_hash
+    EMPTY_ROOT = vault_ledger_tree_merkle.EMPTY_ROOT
+    HASH_BYTES = vault_ledger_tree_merkle.HASH_BYTES
+    level_up = vault_ledger_tree_merkle.level_up
+    node_hash = vault_ledger_tree_merkle.node_hash
 
 
 
@@ -621,581 +1192,10 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
     return SimpleNamespace(**locals())
 
 
-vault_ledger_tiles = vault_ledger_tiles()
+vault_ledger_tree_tiles = vault_ledger_tree_tiles()
 
 
-def vault_ledger_jcs():
-    """Canonical JSON (RFC 8785) with the standard library alone: the auditor's twin of `vault.canonical`.
-
-`canonical` sorts keys by UTF-16 code units (section 3.2.3), writes numbers as ECMAScript does (section 3.2.2.3) and
-strings with the shortest escapes (3.2.2.2). `parse` refuses what two readers could read differently: duplicate keys,
-NaN and Infinity, lone surrogates, whole numbers of 2^53 or more, more than `MAX_DEPTH` levels. `parse_canonical` also
-refuses bytes that are not exactly the canonical form of what they say. Messages give places and never quote values.
-"""
-
-    Malformed = vault_errors.Malformed
-
-
-
-    MAX_DEPTH = 64
-    MAX_INTEGER = 2**53 - 1
-    _SHORT = 15  # digits of a whole number that is below it for certain
-    _POINT_AFTER, _POINT_BEFORE = 21, -6  # ECMAScript writes an exponent outside of these (Number::toString, steps 6 to 10)
-
-    _SHARED = 32  # characters of a text that others may have, too; a hash has twice as many
-    _SIMPLE = frozenset({str, bool, type(None)})  # always plain
-    _ASTRAL = re.compile(rb"[\xf0-\xff]")  # begins a character above U+FFFF in UTF-8
-    _UNSURE = object()
-    _plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False).encode
-
-
-    def canonical(value: Any) -> bytes:
-        """Write a value as canonical JSON.
-
-    Raises:
-        Malformed: it holds something that canonical JSON has no form for.
-    """
-        text = _plain(value) if _is_plain(value, 0) else _write(value)
-        try:
-            return text.encode()
-        except UnicodeEncodeError as error:
-            raise Malformed("the value has no canonical JSON: a text in it holds a lone surrogate") from error
-
-
-    def parse(data: bytes, what: str = "the document") -> Any:
-        """Read one JSON value from UTF-8 bytes.
-
-    Raises:
-        Malformed: it is not JSON, or two readers could read it differently.
-    """
-        try:
-            text = data.decode()
-            value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer)
-            _is_plain(value, 0)
-            if "\\u" in text:
-                canonical(value)  # only an escape can smuggle a lone surrogate in
-        except Malformed as error:
-            raise Malformed(f"{what} is refused: {error}") from None
-        except UnicodeDecodeError as error:
-            raise Malformed(f"{what} is not UTF-8 at byte {error.start}") from None
-        except json.JSONDecodeError as error:
-            raise Malformed(f"{what} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
-        except RecursionError:
-            raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels") from None
-        return value
-
-
-    def parse_canonical(data: bytes, what: str = "the document") -> Any:
-        """Read one JSON value and refuse bytes that are not its canonical form.
-
-    Raises:
-        Malformed: as `parse`, or the bytes differ from the canonical ones; the message says from which byte on.
-    """
-        if (value := _surely_canonical(data)) is not _UNSURE:
-            return value
-        value = parse(data, what)
-        expected = canonical(value)
-        if expected != data:
-            at = next((i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), len(expected))
-            raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on")
-        return value
-
-
-    def shared(value: Any) -> Any:
-        """Give a value that is to be kept, with its keys and short texts shared: thousands of lines have the same ones."""
-        if type(value) is dict:
-            return {sys.intern(key): shared(item) for key, item in value.items()}
-        if type(value) is list:
-            return [shared(item) for item in value]
-        return sys.intern(value) if type(value) is str and len(value) < _SHARED else value
-
-
-    def _surely_canonical(data: bytes) -> Any:
-        """Read what the standard library alone shows to be canonical, or give _UNSURE.
-
-    1. what it reads and writes again to the very same bytes has no key twice, and its own order, spacing and escapes
-    2. these are the canonical ones, and so are its numbers, where there is no fraction, no exponent, no number of more
-       than 15 digits and no character above U+FFFF (up to there, UTF-16 sorts keys as code points do)
-    3. with at most MAX_DEPTH brackets in all, it is nested no deeper
-    """
-        if data.count(b"{") + data.count(b"[") > MAX_DEPTH or not (data.isascii() or _ASTRAL.search(data) is None):
-            return _UNSURE
-        try:
-            text = data.decode()
-            value = _read(text)
-        except ValueError:
-            return _UNSURE
-        return value if _plain(value) == text else _UNSURE
-
-
-    def _is_plain(value: Any, depth: int) -> bool:
-        """Refuse what has no form; tell whether the standard encoder already writes it canonically.
-
-    It does where there is no float and every key is ASCII. Every item is looked at, even after the answer is known.
-    """
-        kind = type(value)
-        if kind in _SIMPLE:
-            return True
-        if kind is int:
-            return _require_exact(value)
-        if kind is float:
-            return _require_finite(value)
-        if depth >= MAX_DEPTH:
-            raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
-        plain = True
-        if kind is dict:
-            plain = _require_texts(value)
-            value = value.values()
-        elif kind is not list and kind is not tuple:
-            raise Malformed(f"JSON has no form for {kind.__name__}")
-        for item in value:
-            if type(item) not in _SIMPLE:  # a call an item would take most of the time
-                plain &= _is_plain(item, depth + 1)
-        return plain
-
-
-    def _require_exact(number: int) -> bool:
-        if abs(number) > MAX_INTEGER:
-            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-        return True
-
-
-    def _require_finite(number: float) -> bool:
-        if not math.isfinite(number):
-            raise Malformed("a number is not finite")
-        return False
-
-
-    def _require_texts(keys: Mapping[Any, Any]) -> bool:
-        """Refuse keys that are not text; tell whether all are ASCII."""
-        if strange := [key for key in keys if type(key) is not str]:
-            raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
-        return "".join(keys).isascii()
-
-
-    def _write(value: Any) -> str:
-        if type(value) is float:
-            return number(value)
-        if type(value) is str:
-            return encode_basestring(value)
-        if type(value) is dict:
-            keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-            return "{" + ",".join(f"{encode_basestring(key)}:{_write(value[key])}" for key in keys) + "}"
-        if type(value) is list or type(value) is tuple:
-            return "[" + ",".join(map(_write, value)) + "]"
-        return _plain(value)
-
-
-    def number(value: float) -> str:
-        """Write a finite double as ECMAScript does (ECMA-262, Number::toString): the shortest digits that come back."""
-        if value == 0:
-            return "0"
-        sign = "-" if value < 0 else ""
-        mantissa, _, exponent = repr(abs(value)).partition("e")  # repr gives the same shortest digits, set differently
-        whole, _, fraction = mantissa.partition(".")
-        fraction = "" if fraction == "0" else fraction
-        digits = (whole + fraction).lstrip("0")
-        point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
-        digits = digits.rstrip("0")
-        return sign + _place(digits, point)
-
-
-    def _place(digits: str, point: int) -> str:
-        count = len(digits)
-        if count <= point <= _POINT_AFTER:
-            return digits + "0" * (point - count)
-        if 0 < point <= _POINT_AFTER:
-            return f"{digits[:point]}.{digits[point:]}"
-        if _POINT_BEFORE < point <= 0:
-            return "0." + "0" * -point + digits
-        tail = f".{digits[1:]}" if count > 1 else ""
-        return f"{digits[0]}{tail}e{point - 1:+d}"
-
-
-    def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise Malformed("an object has the same key twice")
-        return found
-
-
-    def _constant(name: str) -> Any:
-        raise Malformed(f"{name} is no JSON number")
-
-
-    def _refuse(number: str) -> Any:
-        raise ValueError(number)
-
-
-    def _short(digits: str) -> int:
-        return int(digits) if len(digits) <= _SHORT else _refuse(digits)
-
-
-    _read = json.JSONDecoder(parse_int=_short, parse_float=_refuse, parse_constant=_refuse).decode
-
-
-    def _integer(digits: str) -> int:
-        if len(digits) > len(str(MAX_INTEGER)) + 1:
-            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-        return int(digits)
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_jcs = vault_ledger_jcs()
-
-
-def vault_ledger_shape():
-    """Shapes of ledger documents: small checks that compose, and say where a document is wrong.
-
-A shape is called with `(value, path)`: it raises `Malformed` with the JSON path of what is wrong, and returns nothing
-when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
-and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
-that what a parser lets through needs no second look.
-
-Most shapes know themselves as bytes as well: a pattern, put together from the patterns of their parts, of which every
-match is canonical JSON (RFC 8785) of the shape. Its keys stand in their order, its texts are ASCII without escapes, its
-whole numbers have at most 15 digits. A release has a line for each result, all of one shape, and a match is a fraction
-of the price of writing a value again and walking through it. What does not match may be right all the same, and goes
-the long way; only the long way refuses.
-"""
-
-    Malformed = vault_errors.Malformed
-    parse_canonical = vault_ledger_jcs.parse_canonical
-
-
-
-    MAX_TEXT = 1024
-    _PLAIN = r"[ !#-\[\]-~]"  # ASCII that JSON writes as it is: no control character, no quotation mark, no backslash
-    _DIGITS = 15  # any whole number of so many is exact
-    _read = json.JSONDecoder().raw_decode
-
-
-    @dataclass(frozen=True)
-    class Shape:
-        """What a value has to be.
-
-    Attributes:
-        check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
-        schema: the same as JSON Schema.
-        written: a pattern of which every match is canonical JSON of the shape; None where there is none.
-    """
-
-        check: Callable[[Any, str], None]
-        schema: Mapping[str, Any]
-        written: str | None = None
-
-        def __call__(self, value: Any, path: str) -> None:
-            """Check a value; paths are spelled out only where something is wrong."""
-            try:
-                self.check(value, "")
-            except Malformed:
-                self.check(value, path)
-                raise
-
-        def parse(self, data: bytes, what: str) -> Any:
-            """Read canonical JSON of the shape.
-
-        Raises:
-            Malformed: it is not that; the message says where.
-        """
-            if self._surely is not None and self._surely.fullmatch(data):
-                return _read(data.decode())[0]  # a match is one value, with nothing before or behind it
-            value = parse_canonical(data, what)
-            self(value, what)
-            return value
-
-        @cached_property
-        def _surely(self) -> re.Pattern[bytes] | None:
-            return re.compile(self.written.encode()) if self.written is not None else None
-
-
-    def matching(pattern: str, words: str) -> Shape:
-        """Text that fully matches a pattern; `words` says in English what that is."""
-        compiled = re.compile(pattern, re.ASCII)
-
-        def check(value: Any, path: str) -> None:
-            if not isinstance(value, str) or not compiled.fullmatch(value):
-                raise Malformed(f"{path} must be {words}")
-
-        # a class of what is left out could match a quotation mark, and go on beyond the end of the text
-        written = None if "[^" in pattern else f'"(?:{pattern})"'
-        return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
-
-
-    def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> Shape:
-        def check(value: Any, path: str) -> None:
-            if not is_right(value):
-                raise Malformed(f"{path} must be {words}")
-
-        return Shape(check, schema, written)
-
-
-    text = _plain(
-        lambda value: isinstance(value, str) and 1 <= len(value) <= MAX_TEXT,
-        f"text of 1 to {MAX_TEXT} characters",
-        f'"{_PLAIN}{{1,{MAX_TEXT}}}"',
-        type="string",
-        minLength=1,
-        maxLength=MAX_TEXT,
-    )
-    boolean = _plain(lambda value: isinstance(value, bool), "true or false", "(?:true|false)", type="boolean")
-    natural = _plain(
-        lambda value: type(value) is int and value >= 0,
-        "a whole number, zero or more",
-        f"(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}})",
-        type="integer",
-        minimum=0,
-    )
-    positive = _plain(
-        lambda value: type(value) is int and value >= 1,
-        "a whole number, one or more",
-        f"[1-9][0-9]{{0,{_DIGITS - 1}}}",
-        type="integer",
-        minimum=1,
-    )
-    anything = _plain(
-        lambda value: isinstance(value, (dict, Mapping)), "an object", None, type="object"
-    )  # somebody else's format
-
-
-    def optional(shape: Shape) -> Shape:
-        """Null, or the shape."""
-
-        def check(value: Any, path: str) -> None:
-            if value is not None:
-                shape.check(value, path)
-
-        written = "null" if shape.written is None else f"(?:null|{shape.written})"
-        return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
-
-
-    def list_of(shape: Shape) -> Shape:
-        """A list, each item of the shape."""
-
-        def check(value: Any, path: str) -> None:
-            if not isinstance(value, list):
-                raise Malformed(f"{path} must be a list")
-            for index, item in enumerate(value):
-                shape.check(item, path and f"{path}[{index}]")
-
-        item = shape.written
-        return Shape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
-
-
-    def single(shape: Shape) -> Shape:
-        """A list of exactly one item of the shape."""
-
-        def check(value: Any, path: str) -> None:
-            if not isinstance(value, list) or len(value) != 1:
-                raise Malformed(f"{path} must be a list of exactly one item")
-            shape.check(value[0], path and f"{path}[0]")
-
-        schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
-        return Shape(check, schema, shape.written and rf"\[{shape.written}\]")
-
-
-    def mapping_of(key: Shape, shape: Shape) -> Shape:
-        """An object with free keys: each key of one shape, each value of another."""
-
-        def check(value: Any, path: str) -> None:
-            if not isinstance(value, (dict, Mapping)):
-                raise Malformed(f"{path} must be an object")
-            for name, item in value.items():
-                key.check(name, path and f"a key of {path}")
-                shape.check(item, path and f"{path}.{name}")
-
-        return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
-
-
-    def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
-        """A closed object: exactly these keys, and those in `optional` where they are there."""
-        known = {**fields, **optional}
-
-        def check(value: Any, path: str) -> None:
-            if not isinstance(value, (dict, Mapping)):
-                raise Malformed(f"{path} must be an object")
-            if value.keys() != fields.keys():
-                if missing := sorted(fields.keys() - value.keys()):
-                    raise Malformed(f"{path}.{missing[0]} is missing")
-                if unknown := sorted(map(str, value.keys() - known.keys())):
-                    raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
-            for name, item in value.items():
-                known[name].check(item, path and f"{path}.{name}")
-
-        properties = {name: shape.schema for name, shape in known.items()}
-        schema = {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False}
-        return Shape(check, schema, _written(fields, optional))
-
-
-    def _written(fields: Mapping[str, Shape], optional: Mapping[str, Shape]) -> str | None:
-        """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
-        if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
-            return None
-        found = ""
-        for name, shape in sorted({**fields, **optional}.items()):
-            member = f'{found and ","}"{re.escape(name)}":{shape.written}'
-            if name in fields:
-                found += member
-            elif shape.written is not None:
-                found += f"(?:{member})?"
-        return rf"\{{{found}\}}"
-
-
-    def one_of(*values: str) -> Shape:
-        """One of these words."""
-
-        def check(value: Any, path: str) -> None:
-            if not isinstance(value, str) or value not in values:
-                raise Malformed(f"{path} must be one of {', '.join(values)}")
-
-        words = "|".join(re.escape(value) for value in values)
-        plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)
-        return Shape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
-
-
-    sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")
-    month = matching(r"[0-9]{4}-(0[1-9]|1[0-2])", "a month as YYYY-MM")
-    cohort = matching(r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort as cohort-YYYY-MM")
-    task_id = matching(r"t-[a-z2-7]{16}", "a task's id: t- and 16 letters or digits of base 32")
-    guid = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GUID in lower case")
-    fraction = matching(r"(0|[1-9][0-9]{0,499})/[1-9][0-9]{0,499}", "an exact fraction such as 7/12")
-    version = matching(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", "a semantic version such as 1.0.0")
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_shape = vault_ledger_shape()
-
-
-def vault_ledger_results():
-    """What a run's `score` statement binds: a tree of salted results, and salted totals a cohort.
-
-A result is `{"run", "task", "cohort", "category", "verdict", "passed", "calls", "max_steps", "unlisted", "saw_error",
-"skeleton"}`; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
-opens the results computes the same bytes. The tree's leaves are the results' commitments, in the order of their
-tasks' commitments.
-"""
-
-    leaf_hash = vault_ledger_merkle.leaf_hash
-    root = vault_ledger_merkle.root
-    boolean = vault_ledger_shape.boolean
-    cohort = vault_ledger_shape.cohort
-    fraction = vault_ledger_shape.fraction
-    matching = vault_ledger_shape.matching
-    natural = vault_ledger_shape.natural
-    one_of = vault_ledger_shape.one_of
-    positive = vault_ledger_shape.positive
-    record = vault_ledger_shape.record
-    task_id = vault_ledger_shape.task_id
-    text = vault_ledger_shape.text
-
-
-
-    RESULT = record(
-        run=positive,
-        task=task_id,
-        cohort=cohort,
-        category=one_of("single-tool", "composition", "recovery"),
-        verdict=one_of("true", "false", "unknown"),
-        passed=boolean,
-        calls=natural,
-        max_steps=positive,
-        unlisted=natural,
-        saw_error=boolean,
-        skeleton=matching(r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
-    )
-
-    TOTALS = record(
-        run=positive,
-        cohort=cohort,
-        attempted=natural,
-        passed=natural,
-        unknown=natural,
-        efficiency_sum=fraction,
-        calls=natural,
-        unlisted=natural,
-        recovery_seen=natural,
-        recovery_passed=natural,
-    )
-
-    OPENING = record(submitter=text, submission=text, attempt=positive)
-
-    _PLACES = 10_000
-
-
-    def in_order(results: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-        """Put result commitments into the tree's order.
-
-    Args:
-        results: `(the task's commitment, the result's commitment)` a result.
-    """
-        return [result for _, result in sorted(results)]
-
-
-    def results_root(commitments: Sequence[bytes]) -> bytes:
-        """Give the root over result commitments that are in order."""
-        return root([leaf_hash(item) for item in commitments])
-
-
-    def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """Sum up the results of one run on one cohort.
-
-    `efficiency_sum` is the sum of calls / max_steps over passed tasks, as an exact fraction in lowest terms;
-    `recovery_seen` counts the recovery tasks in which the agent saw an error, `recovery_passed` those that it passed.
-    """
-        rows = list(results)
-        passed = [row for row in rows if row["passed"]]
-        seen = [row for row in rows if row["category"] == "recovery" and row["saw_error"]]
-        calls_of: Counter[int] = Counter()  # by max_steps: adding whole numbers first leaves few fractions to add
-        for row in passed:
-            calls_of[row["max_steps"]] += row["calls"]
-        efficiency = sum((Fraction(calls, steps) for steps, calls in calls_of.items()), Fraction(0))
-        return {
-            "run": run,
-            "cohort": cohort,
-            "attempted": len(rows),
-            "passed": len(passed),
-            "unknown": sum(row["verdict"] == "unknown" for row in rows),
-            "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
-            "calls": sum(row["calls"] for row in rows),
-            "unlisted": sum(row["unlisted"] for row in rows),
-            "recovery_seen": len(seen),
-            "recovery_passed": sum(row["passed"] for row in seen),
-        }
-
-
-    def counted(
-        totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
-    ) -> Mapping[str, Any]:
-        """Give what counts of a run's totals on a cohort: those over the tasks that retired, without withdrawn ones."""
-        left = [row for row in results if row["task"] in retired]
-        return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
-
-
-    def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
-        """Give the four axes of a run on one cohort as decimals with four places, None where nothing can be divided."""
-        return {
-            "success_rate": _rate(totals["passed"], totals["attempted"]),
-            "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
-            "hallucinated_tool_rate": _rate(totals["unlisted"], totals["calls"]),
-            "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
-        }
-
-
-    def _rate(part: Fraction | int, whole: int) -> str | None:
-        if not whole:
-            return None
-        scaled = round(Fraction(part) / whole * _PLACES)
-        return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_results = vault_ledger_results()
-
-
-def vault_ledger_statement():
+def vault_ledger_statements_statement():
     """in-toto Statements (in-toto Attestation Framework, Statement v1) of the log: the kinds, and a strict parser.
 
     {"_type": "https://in-toto.io/Statement/v1", "subject": [{"name": ..., "digest": {...}}],
@@ -1207,26 +1207,26 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
 """
 
     Malformed = vault_errors.Malformed
-    jcs = vault_ledger_jcs
-    Shape = vault_ledger_shape.Shape
-    anything = vault_ledger_shape.anything
-    boolean = vault_ledger_shape.boolean
-    cohort = vault_ledger_shape.cohort
-    list_of = vault_ledger_shape.list_of
-    mapping_of = vault_ledger_shape.mapping_of
-    matching = vault_ledger_shape.matching
-    month = vault_ledger_shape.month
-    natural = vault_ledger_shape.natural
-    one_of = vault_ledger_shape.one_of
-    optional = vault_ledger_shape.optional
-    positive = vault_ledger_shape.positive
-    record = vault_ledger_shape.record
-    sha256 = vault_ledger_shape.sha256
-    single = vault_ledger_shape.single
-    task_id = vault_ledger_shape.task_id
-    text = vault_ledger_shape.text
-    version = vault_ledger_shape.version
-    MAX_LEAF = vault_ledger_tiles.MAX_LEAF
+    jcs = vault_ledger_statements_jcs
+    Shape = vault_ledger_statements_shape.Shape
+    anything = vault_ledger_statements_shape.anything
+    boolean = vault_ledger_statements_shape.boolean
+    cohort = vault_ledger_statements_shape.cohort
+    list_of = vault_ledger_statements_shape.list_of
+    mapping_of = vault_ledger_statements_shape.mapping_of
+    matching = vault_ledger_statements_shape.matching
+    month = vault_ledger_statements_shape.month
+    natural = vault_ledger_statements_shape.natural
+    one_of = vault_ledger_statements_shape.one_of
+    optional = vault_ledger_statements_shape.optional
+    positive = vault_ledger_statements_shape.positive
+    record = vault_ledger_statements_shape.record
+    sha256 = vault_ledger_statements_shape.sha256
+    single = vault_ledger_statements_shape.single
+    task_id = vault_ledger_statements_shape.task_id
+    text = vault_ledger_statements_shape.text
+    version = vault_ledger_statements_shape.version
+    MAX_LEAF = vault_ledger_tree_tiles.MAX_LEAF
 
 
 
@@ -1426,36 +1426,36 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
     return SimpleNamespace(**locals())
 
 
-vault_ledger_statement = vault_ledger_statement()
+vault_ledger_statements_statement = vault_ledger_statements_statement()
 
 
-def vault_ledger_contents():
+def vault_ledger_release_contents():
     """What lies in a bundle: the names of its files and the shape of every line.
 
 Writer and reader share this module and nothing else. The attestation and the aggregate are functions of what the
 other files open, so a reader makes them again and compares the bytes.
 """
 
-    tiles = vault_ledger_tiles
-    canonical = vault_ledger_jcs.canonical
-    OPENING = vault_ledger_results.OPENING
-    RESULT = vault_ledger_results.RESULT
-    TOTALS = vault_ledger_results.TOTALS
-    figures = vault_ledger_results.figures
-    anything = vault_ledger_shape.anything
-    cohort = vault_ledger_shape.cohort
-    guid = vault_ledger_shape.guid
-    list_of = vault_ledger_shape.list_of
-    month = vault_ledger_shape.month
-    natural = vault_ledger_shape.natural
-    one_of = vault_ledger_shape.one_of
-    optional = vault_ledger_shape.optional
-    positive = vault_ledger_shape.positive
-    record = vault_ledger_shape.record
-    sha256 = vault_ledger_shape.sha256
-    task_id = vault_ledger_shape.task_id
-    text = vault_ledger_shape.text
-    TYPE = vault_ledger_statement.TYPE
+    canonical = vault_ledger_statements_jcs.canonical
+    OPENING = vault_ledger_statements_results.OPENING
+    RESULT = vault_ledger_statements_results.RESULT
+    TOTALS = vault_ledger_statements_results.TOTALS
+    figures = vault_ledger_statements_results.figures
+    anything = vault_ledger_statements_shape.anything
+    cohort = vault_ledger_statements_shape.cohort
+    guid = vault_ledger_statements_shape.guid
+    list_of = vault_ledger_statements_shape.list_of
+    month = vault_ledger_statements_shape.month
+    natural = vault_ledger_statements_shape.natural
+    one_of = vault_ledger_statements_shape.one_of
+    optional = vault_ledger_statements_shape.optional
+    positive = vault_ledger_statements_shape.positive
+    record = vault_ledger_statements_shape.record
+    sha256 = vault_ledger_statements_shape.sha256
+    task_id = vault_ledger_statements_shape.task_id
+    text = vault_ledger_statements_shape.text
+    TYPE = vault_ledger_statements_statement.TYPE
+    tiles = vault_ledger_tree_tiles
 
 
 
@@ -1589,10 +1589,147 @@ Check it offline, with the log's key from somewhere else than this folder:
     return SimpleNamespace(**locals())
 
 
-vault_ledger_contents = vault_ledger_contents()
+vault_ledger_release_contents = vault_ledger_release_contents()
 
 
-def vault_ledger_ed25519():
+def vault_ledger_release_bundle_reader():
+    """Read a bundle that nobody vouches for.
+
+A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
+lists) is refused, and so is a file whose bytes are not those of the manifest. Lines are read one by one, with a cap,
+and each is canonical JSON of its shape. Nothing here decides whether what the files say is true; that is
+`vault.ledger.audit.verify`.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    contents = vault_ledger_release_contents
+    parse_canonical = vault_ledger_statements_jcs.parse_canonical
+    Shape = vault_ledger_statements_shape.Shape
+    Read = vault_ledger_tree_tiles.Read
+
+
+
+    MAX_LINE = 1 << 20
+    MAX_WHOLE = 64 << 20
+    _CHUNK = 1 << 20
+
+
+    @dataclass(frozen=True)
+    class Bundle:
+        """A bundle whose content files are those of its manifest.
+
+    Attributes:
+        folder: where it lies.
+        manifest: the parsed manifest.
+        manifest_digest: sha256 (hex) of its bytes.
+        log_files: the files below `log/`, relative to it.
+    """
+
+        folder: Path
+        manifest: Mapping[str, Any] = field(repr=False)
+        manifest_digest: str
+        log_files: frozenset[str] = field(repr=False)
+
+        @classmethod
+        def read(cls, folder: Path) -> Bundle:
+            """Read the manifest and compare every content file with it.
+
+        Raises:
+            Malformed: it is no bundle, or holds files that it does not list.
+            Broken: a file's bytes are not those that the manifest lists.
+        """
+            present = frozenset(_walk(folder, ""))
+            data = _whole(folder / contents.MANIFEST, contents.MANIFEST)
+            manifest = parse_canonical(data, contents.MANIFEST)
+            contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
+            in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
+            if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
+                raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list")
+            for name, listed in manifest["files"].items():
+                _require_listed(folder / name, name, listed)
+            prefix = len(contents.LOG) + 1
+            return cls(folder, manifest, hashlib.sha256(data).hexdigest(), frozenset(name[prefix:] for name in in_log))
+
+        @property
+        def read_log(self) -> Read:
+            """Give a reader of the files below `log/`."""
+            return lambda path: _whole(self.folder / contents.LOG / path, f"{contents.LOG}/{path}")
+
+        def whole(self, name: str) -> bytes:
+            """Read one content file."""
+            return _whole(self.folder / name, name)
+
+        def raw_lines(self, name: str) -> Iterator[bytes]:
+            """Read the lines of a content file, without their ends.
+
+        Raises:
+            Malformed: a line is longer than 1 MiB, or the last one has no end.
+        """
+            try:
+                with (self.folder / name).open("rb") as file:
+                    number = 0
+                    while line := file.readline(MAX_LINE):
+                        number += 1
+                        if not line.endswith(b"\n"):
+                            raise Malformed(f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes")
+                        yield line[:-1]
+            except OSError as error:
+                raise Broken(f"{name} cannot be read: {error.strerror}") from error
+
+        def lines(self, name: str, shape: Shape) -> Iterator[tuple[bytes, dict[str, Any]]]:
+            """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
+            for number, line in enumerate(self.raw_lines(name), 1):
+                yield line, shape.parse(line, f"line {number} of {name}")
+
+
+    def _walk(folder: Path, prefix: str) -> Iterator[str]:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in sorted(entries, key=lambda item: item.name):
+                    name = f"{prefix}{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        yield from _walk(folder / entry.name, f"{name}/")
+                    elif entry.is_file(follow_symlinks=False):
+                        yield name
+                    else:
+                        raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder")
+        except OSError as error:
+            raise Malformed(f"the bundle {prefix or folder} cannot be read: {error.strerror}") from error
+
+
+    def _require_listed(path: Path, name: str, listed: Mapping[str, Any]) -> None:
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    digest.update(chunk)
+                    size += len(chunk)
+        except OSError as error:
+            raise Broken(f"{name} cannot be read: {error.strerror}") from error
+        if size != listed["bytes"]:
+            raise Broken(f"{name} has {size} bytes, the manifest lists {listed['bytes']}")
+        if digest.hexdigest() != listed["sha256"]:
+            raise Broken(f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}")
+
+
+    def _whole(path: Path, name: str) -> bytes:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes")
+                return file.read()
+        except OSError as error:
+            raise Broken(f"{name} cannot be read: {error.strerror}") from error
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_release_bundle_reader = vault_ledger_release_bundle_reader()
+
+
+def vault_ledger_signatures_ed25519():
     """Ed25519 verification without any package (RFC 8032, section 5.1.7): for the audit as a single file, and nothing else.
 
 It only verifies, and verifies what is public, so it may take its time and need not hide it. Like OpenSSL it compares
@@ -1691,10 +1828,10 @@ key that is not the one encoding of its point.
     return SimpleNamespace(**locals())
 
 
-vault_ledger_ed25519 = vault_ledger_ed25519()
+vault_ledger_signatures_ed25519 = vault_ledger_signatures_ed25519()
 
 
-def vault_ledger_note():
+def vault_ledger_signatures_note():
     """Signed notes, C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01).
 
 Keys of other types, those of witnesses, are in `cosignature.py`; whoever has the shape of `Key` can open a note.
@@ -1708,15 +1845,15 @@ no byte of a line that counts can change unnoticed.
     try:
         from cryptography.exceptions import InvalidSignature
     except ImportError:
-        InvalidSignature = getattr(vault_ledger_ed25519, 'InvalidSignature', None)
+        InvalidSignature = getattr(vault_ledger_signatures_ed25519, 'InvalidSignature', None)
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     except ImportError:
-        Ed25519PrivateKey = getattr(vault_ledger_ed25519, 'Ed25519PrivateKey', None)
+        Ed25519PrivateKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PrivateKey', None)
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError:
-        Ed25519PublicKey = getattr(vault_ledger_ed25519, 'Ed25519PublicKey', None)
+        Ed25519PublicKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PublicKey', None)
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
 
@@ -1961,10 +2098,10 @@ no byte of a line that counts can change unnoticed.
     return SimpleNamespace(**locals())
 
 
-vault_ledger_note = vault_ledger_note()
+vault_ledger_signatures_note = vault_ledger_signatures_note()
 
 
-def vault_ledger_checkpoint():
+def vault_ledger_signatures_checkpoint():
     """Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-checkpoint@v1.0.0).
 
 The note's text is three lines: the origin, the size in decimal without leading zeros, the root in base64. Extension
@@ -1974,13 +2111,13 @@ is the origin.
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
-    EMPTY_ROOT = vault_ledger_merkle.EMPTY_ROOT
-    HASH_BYTES = vault_ledger_merkle.HASH_BYTES
-    Note = vault_ledger_note.Note
-    Signer = vault_ledger_note.Signer
-    Verifier = vault_ledger_note.Verifier
-    decode_base64 = vault_ledger_note.decode_base64
-    open_note = vault_ledger_note.open_note
+    Note = vault_ledger_signatures_note.Note
+    Signer = vault_ledger_signatures_note.Signer
+    Verifier = vault_ledger_signatures_note.Verifier
+    decode_base64 = vault_ledger_signatures_note.decode_base64
+    open_note = vault_ledger_signatures_note.open_note
+    EMPTY_ROOT = vault_ledger_tree_merkle.EMPTY_ROOT
+    HASH_BYTES = vault_ledger_tree_merkle.HASH_BYTES
 
 
 
@@ -2052,10 +2189,419 @@ is the origin.
     return SimpleNamespace(**locals())
 
 
-vault_ledger_checkpoint = vault_ledger_checkpoint()
+vault_ledger_signatures_checkpoint = vault_ledger_signatures_checkpoint()
 
 
-def vault_ledger_history():
+def vault_ledger_signatures_cosignature():
+    """Cosignatures: witnesses say what a log showed them, and when. C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
+
+A cosignature is one more signature line under a checkpoint: a key id, eight bytes of POSIX time (big-endian), and a
+signature over what the type of the key says:
+
+- Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the whole text of the checkpoint;
+- ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
+
+One public key belongs to one witness name: the Ed25519 message does not hold the name.
+"""
+
+    try:
+        from cryptography.exceptions import InvalidSignature
+    except ImportError:
+        InvalidSignature = getattr(vault_ledger_signatures_ed25519, 'InvalidSignature', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    except ImportError:
+        Ed25519PrivateKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PrivateKey', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        Ed25519PublicKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PublicKey', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+    except ImportError:
+        MLDSA44PrivateKey = getattr(vault_ledger_signatures_ed25519, 'MLDSA44PrivateKey', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+    except ImportError:
+        MLDSA44PublicKey = getattr(vault_ledger_signatures_ed25519, 'MLDSA44PublicKey', None)
+    Malformed = vault_errors.Malformed
+    Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
+    LOG = vault_ledger_signatures_note.ED25519
+    Key = vault_ledger_signatures_note.Key
+    Verifier = vault_ledger_signatures_note.Verifier
+    key_id = vault_ledger_signatures_note.key_id
+    line = vault_ledger_signatures_note.line
+    read_line = vault_ledger_signatures_note.read_line
+    read_vkey = vault_ledger_signatures_note.read_vkey
+    require_name = vault_ledger_signatures_note.require_name
+    take_apart = vault_ledger_signatures_note.take_apart
+    write_vkey = vault_ledger_signatures_note.write_vkey
+
+
+
+
+    ED25519, MLDSA44 = b"\x04", b"\x06"
+    KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
+    SIGNATURE_BYTES: Mapping[bytes, int] = {ED25519: 64, MLDSA44: 2420}
+    TIME_BYTES = 8
+    LATEST = 2**63 - 1
+    _LABEL = b"subtree/v1\n\0"
+    _LONGEST_NAME = 255
+
+
+    @dataclass(frozen=True)
+    class Witness:
+        """A witness's public key with its name.
+
+    Attributes:
+        name: the key's name.
+        kind: its type, 0x04 or 0x06.
+        public: its bytes, 32 or 1,312.
+    """
+
+        name: str
+        kind: bytes
+        public: bytes
+
+        def __post_init__(self) -> None:
+            require_name(self.name)
+            if self.kind not in KEY_BYTES:
+                raise Malformed(f"the key of witness {self.name} is neither of type 0x04 (Ed25519) nor 0x06 (ML-DSA-44)")
+            if len(self.public) != KEY_BYTES[self.kind]:
+                raise Malformed(
+                    f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
+                )
+
+        @classmethod
+        def parse(cls, vkey: str) -> Witness:
+            """Read a verifier key.
+
+        Raises:
+            Malformed: it is none, is of a type that does not cosign, or its key id is not that of its key.
+        """
+            return cls(*read_vkey(vkey))
+
+        @property
+        def key_id(self) -> bytes:
+            """The four bytes that stand before its signatures."""
+            return key_id(self.name, self.kind, self.public)
+
+        @property
+        def vkey(self) -> str:
+            """The key as text."""
+            return write_vkey(self.name, self.kind, self.public)
+
+        @property
+        def verifiable(self) -> bool:
+            """Whether its signatures can be verified here: without the package `cryptography` those of ML-DSA-44 cannot."""
+            return self.kind == ED25519 or MLDSA44PublicKey is not None
+
+        def accepts(self, text: bytes, signature: bytes) -> bool:
+            """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
+            if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:
+                return False
+            try:
+                message = _message(self.name, self.kind, text, time_of(signature))
+                if self.kind == ED25519:
+                    Ed25519PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+                else:
+                    MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+            except (InvalidSignature, ValueError, Malformed):
+                return False
+            return True
+
+
+    @dataclass(frozen=True)
+    class Cosigner:
+        """A witness's private key with its name."""
+
+        name: str
+        key: Ed25519PrivateKey | MLDSA44PrivateKey = field(repr=False)
+
+        @property
+        def witness(self) -> Witness:
+            """The public half."""
+            kind = ED25519 if isinstance(self.key, Ed25519PrivateKey) else MLDSA44
+            return Witness(self.name, kind, self.key.public_key().public_bytes_raw())
+
+        def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
+            """Give the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
+            if not 0 <= seconds <= LATEST:
+                raise Malformed("a cosignature's time is in seconds from 1970 on")
+            witness = self.witness
+            message = _message(self.name, witness.kind, checkpoint.format().encode(), seconds)
+            return line(self.name, witness.key_id, seconds.to_bytes(TIME_BYTES, "big") + self.key.sign(message))
+
+
+    def parse_key(vkey: str) -> Key:
+        """Read a verifier key of any type that signs checkpoints: a log's or a witness's.
+
+    Raises:
+        Malformed: it is none.
+    """
+        return Verifier.parse(vkey) if read_vkey(vkey)[1] == LOG else Witness.parse(vkey)
+
+
+    def time_of(signature: bytes) -> int:
+        """Give the POSIX time, in seconds, that a cosignature names."""
+        return int.from_bytes(signature[:TIME_BYTES], "big")
+
+
+    def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
+        """Give when the witnesses say that they saw a checkpoint, by their vkeys; nothing is verified here.
+
+    Raises:
+        Malformed: it is no signed note.
+    """
+        known = {(one.name, one.key_id): one.vkey for one in witnesses}
+        lines = map(read_line, take_apart(note)[1])
+        return {known[name, identity]: time_of(signed) for name, identity, signed in lines if (name, identity) in known}
+
+
+    def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
+        if kind == ED25519:
+            return f"cosignature/v1\ntime {seconds}\n".encode() + text
+        checkpoint = Checkpoint.parse(text.decode())
+        return b"".join(
+            (
+                _LABEL,
+                _vector(name),
+                seconds.to_bytes(TIME_BYTES, "big"),
+                _vector(checkpoint.origin),
+                (0).to_bytes(8, "big"),
+                checkpoint.size.to_bytes(8, "big"),
+                checkpoint.root,
+            )
+        )
+
+
+    def _vector(text: str) -> bytes:
+        """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
+        data = text.encode()
+        if not 0 < len(data) <= _LONGEST_NAME:
+            raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
+        return bytes([len(data)]) + data
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_signatures_cosignature = vault_ledger_signatures_cosignature()
+
+
+def vault_ledger_signatures_policy():
+    """Whom to believe: logs, witnesses, and how many of these it takes. C2SP tlog-policy (https://c2sp.org/tlog-policy).
+
+    log <vkey> [<url>]
+    witness <name> <vkey> [<url>]
+    group <name> all|any|<k> <member>...
+    quorum <name>|none
+
+Lines end in a newline, parts are set apart by spaces and tabs, `#` begins a comment line. A name is defined before it
+is used and is the member of one group at most, so that a witness counts once. One public key stands once.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
+    Witness = vault_ledger_signatures_cosignature.Witness
+    times = vault_ledger_signatures_cosignature.times
+    Key = vault_ledger_signatures_note.Key
+    Verifier = vault_ledger_signatures_note.Verifier
+    open_note = vault_ledger_signatures_note.open_note
+
+
+
+    NONE = "none"
+    MOST_LINES = 4096
+    _TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
+
+
+    @dataclass(frozen=True)
+    class Named:
+        """A log or a witness of a policy: its key, and where it is reached."""
+
+        key: Verifier | Witness
+        url: str | None = None
+
+
+    @dataclass(frozen=True)
+    class Cosigned:
+        """A checkpoint that a policy accepts.
+
+    Attributes:
+        checkpoint: the head.
+        log: the vkey of the log that signed it.
+        witnesses: the policy's names of those that cosigned it, with the POSIX time (seconds) that each says.
+    """
+
+        checkpoint: Checkpoint
+        log: str
+        witnesses: dict[str, int]
+
+
+    @dataclass
+    class Policy:
+        """What a policy file says.
+
+    Attributes:
+        logs: those that are known.
+        witnesses: by the name that the file gives them.
+        groups: how many of which members it takes.
+        quorum: the witness or group that has to have cosigned; None where nobody has to.
+    """
+
+        logs: list[Named] = field(default_factory=list)
+        witnesses: dict[str, Named] = field(default_factory=dict)
+        groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+        quorum: str | None = None
+
+        @classmethod
+        def parse(cls, data: str | bytes) -> Policy:
+            """Read a policy file.
+
+        Raises:
+            Malformed: the message names the line.
+        """
+            return _Reader().read(data if isinstance(data, bytes) else data.encode())
+
+        def satisfied(self, cosigned: Collection[str]) -> bool:
+            """Tell whether the witnesses of these names are enough."""
+            return self.quorum is None or self._witnessed(self.quorum, cosigned)
+
+        def open(self, note: str | bytes) -> Cosigned:
+            """Verify a checkpoint against the policy.
+
+        Raises:
+            Malformed: it is no signed checkpoint.
+            Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
+        """
+            able = {n: one.key for n, one in self.witnesses.items() if isinstance(one.key, Witness) and one.key.verifiable}
+            keys: list[Key] = [*(one.key for one in self.logs), *able.values()]
+            opened = open_note(note, keys)
+            checkpoint = Checkpoint.parse(opened.text)
+            signed = [one.key.vkey for one in self.logs if one.key.name == checkpoint.origin]
+            log = next((vkey for vkey in signed if vkey in opened.verified), None)
+            if log is None:
+                raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
+            said = times(note, able.values())
+            seen = {name: said[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
+            if not self.satisfied(seen):
+                by = ", ".join(seen) or "no witness of the policy"
+                unread = ", ".join(name for name in self.witnesses if name not in able)
+                lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
+                raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}")
+            return Cosigned(checkpoint, log, seen)
+
+        def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
+            if name in self.witnesses:
+                return name in cosigned
+            least, members = self.groups[name]
+            return sum(self._witnessed(member, cosigned) for member in members) >= least
+
+
+    class _Reader:
+        """Reads a policy file line by line."""
+
+        def __init__(self) -> None:
+            self._policy = Policy()
+            self._publics: set[bytes] = set()
+            self._members: set[str] = set()
+            self._quorum: str | None = None
+            self._verbs: dict[str, Callable[[list[str]], None]] = {
+                "log": self._log,
+                "witness": self._witness,
+                "group": self._group,
+                "quorum": self._of_quorum,
+            }
+
+        def read(self, data: bytes) -> Policy:
+            if data and not data.endswith(b"\n"):
+                raise Malformed("a policy's lines end in a newline; its last one does not")
+            lines = data.split(b"\n")[:-1]
+            if len(lines) > MOST_LINES:
+                raise Malformed(f"a policy has at most {MOST_LINES} lines")
+            for number, line in enumerate(lines, 1):
+                try:
+                    self._line(line)
+                except Malformed as error:
+                    raise Malformed(f"line {number} of the policy: {error}") from error
+            if self._quorum is None:
+                raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
+            self._policy.quorum = None if self._quorum == NONE else self._quorum
+            return self._policy
+
+        def _line(self, line: bytes) -> None:
+            if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
+                raise Malformed("it has a control character")
+            parts = [part for part in line.decode("utf-8", "surrogateescape").replace("\t", " ").split(" ") if part]
+            if not parts or parts[0].startswith("#"):
+                return
+            verb = self._verbs.get(parts[0])
+            if verb is None:
+                raise Malformed(f"it begins with {parts[0][:40]!r} in place of {', '.join(self._verbs)}")
+            verb(parts[1:])
+
+        def _log(self, parts: list[str]) -> None:
+            if len(parts) not in {1, 2}:
+                raise Malformed("a log is `log VKEY [URL]`")
+            self._policy.logs.append(self._named(Verifier.parse(parts[0]), parts[1:]))
+
+        def _witness(self, parts: list[str]) -> None:
+            if len(parts) not in {2, 3}:
+                raise Malformed("a witness is `witness NAME VKEY [URL]`")
+            self._new(parts[0])
+            self._policy.witnesses[parts[0]] = self._named(Witness.parse(parts[1]), parts[2:])
+
+        def _group(self, parts: list[str]) -> None:
+            if len(parts) < 3:  # noqa: PLR2004 - a name, a threshold, a member
+                raise Malformed("a group is `group NAME all|any|NUMBER MEMBER...`")
+            name, least, *members = parts
+            self._new(name)
+            for member in members:
+                if not self._known(member):
+                    raise Malformed(f"no line before defines {member[:40]!r}")
+                if member in self._members:
+                    raise Malformed(f"{member[:40]!r} is a member already, and counts once")
+                self._members.add(member)
+            self._policy.groups[name] = (_threshold(least, len(members)), tuple(members))
+
+        def _of_quorum(self, parts: list[str]) -> None:
+            if len(parts) != 1:
+                raise Malformed("a quorum is `quorum NAME`, or `quorum none`")
+            if self._quorum is not None:
+                raise Malformed("there is a quorum already")
+            if parts[0] != NONE and not self._known(parts[0]):
+                raise Malformed(f"no line before defines {parts[0][:40]!r}")
+            self._quorum = parts[0]
+
+        def _known(self, name: str) -> bool:
+            return name in self._policy.witnesses or name in self._policy.groups
+
+        def _new(self, name: str) -> None:
+            if name == NONE or self._known(name):
+                raise Malformed(f"{name[:40]!r} is taken")
+
+        def _named(self, key: Verifier | Witness, url: list[str]) -> Named:
+            if key.public in self._publics:
+                raise Malformed(f"the public key of {key.name} stands in the policy already")
+            self._publics.add(key.public)
+            return Named(key, *url)
+
+
+    def _threshold(text: str, members: int) -> int:
+        if text in {"any", "all"}:
+            return 1 if text == "any" else members
+        if not (text.isascii() and text.isdigit()) or text != str(int(text)) or not 1 <= int(text) <= members:
+            raise Malformed(f"{text[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {members}")
+        return int(text)
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_signatures_policy = vault_ledger_signatures_policy()
+
+
+def vault_ledger_statements_history():
     """What the log says, replayed: who was promised, withdrawn, refilled, which runs were opened and closed.
 
 Pure: it takes the statements with their indexes and answers questions about any moment, where a moment is an index in
@@ -2063,8 +2609,8 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
 """
 
     Broken = vault_errors.Broken
-    set_root = vault_ledger_merkle.set_root
-    Statement = vault_ledger_statement.Statement
+    Statement = vault_ledger_statements_statement.Statement
+    set_root = vault_ledger_tree_merkle.set_root
 
 
 
@@ -2295,10 +2841,10 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
     return SimpleNamespace(**locals())
 
 
-vault_ledger_history = vault_ledger_history()
+vault_ledger_statements_history = vault_ledger_statements_history()
 
 
-def vault_ledger_handover():
+def vault_ledger_statements_key_epochs():
     """Which key signs the log's heads: one at a time, and from which size on.
 
 A `key` statement at leaf n hands the log over from one key to another. It names both, and n itself, and both have
@@ -2315,12 +2861,12 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
-    Entry = vault_ledger_history.Entry
-    Note = vault_ledger_note.Note
-    Verifier = vault_ledger_note.Verifier
-    decode_base64 = vault_ledger_note.decode_base64
-    SHA = vault_ledger_statement.SHA
-    Statement = vault_ledger_statement.Statement
+    Note = vault_ledger_signatures_note.Note
+    Verifier = vault_ledger_signatures_note.Verifier
+    decode_base64 = vault_ledger_signatures_note.decode_base64
+    Entry = vault_ledger_statements_history.Entry
+    SHA = vault_ledger_statements_statement.SHA
+    Statement = vault_ledger_statements_statement.Statement
 
 
 
@@ -2441,568 +2987,22 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
     return SimpleNamespace(**locals())
 
 
-vault_ledger_handover = vault_ledger_handover()
+vault_ledger_statements_key_epochs = vault_ledger_statements_key_epochs()
 
 
-def vault_ledger_cosignature():
-    """Cosignatures: witnesses say what a log showed them, and when. C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
-
-A cosignature is one more signature line under a checkpoint: a key id, eight bytes of POSIX time (big-endian), and a
-signature over what the type of the key says:
-
-- Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the whole text of the checkpoint;
-- ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
-
-One public key belongs to one witness name: the Ed25519 message does not hold the name.
-"""
-
-    try:
-        from cryptography.exceptions import InvalidSignature
-    except ImportError:
-        InvalidSignature = getattr(vault_ledger_ed25519, 'InvalidSignature', None)
-    try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    except ImportError:
-        Ed25519PrivateKey = getattr(vault_ledger_ed25519, 'Ed25519PrivateKey', None)
-    try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    except ImportError:
-        Ed25519PublicKey = getattr(vault_ledger_ed25519, 'Ed25519PublicKey', None)
-    try:
-        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
-    except ImportError:
-        MLDSA44PrivateKey = getattr(vault_ledger_ed25519, 'MLDSA44PrivateKey', None)
-    try:
-        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
-    except ImportError:
-        MLDSA44PublicKey = getattr(vault_ledger_ed25519, 'MLDSA44PublicKey', None)
-    Malformed = vault_errors.Malformed
-    Checkpoint = vault_ledger_checkpoint.Checkpoint
-    LOG = vault_ledger_note.ED25519
-    Key = vault_ledger_note.Key
-    Verifier = vault_ledger_note.Verifier
-    key_id = vault_ledger_note.key_id
-    line = vault_ledger_note.line
-    read_line = vault_ledger_note.read_line
-    read_vkey = vault_ledger_note.read_vkey
-    require_name = vault_ledger_note.require_name
-    take_apart = vault_ledger_note.take_apart
-    write_vkey = vault_ledger_note.write_vkey
-
-
-
-
-    ED25519, MLDSA44 = b"\x04", b"\x06"
-    KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
-    SIGNATURE_BYTES: Mapping[bytes, int] = {ED25519: 64, MLDSA44: 2420}
-    TIME_BYTES = 8
-    LATEST = 2**63 - 1
-    _LABEL = b"subtree/v1\n\0"
-    _LONGEST_NAME = 255
-
-
-    @dataclass(frozen=True)
-    class Witness:
-        """A witness's public key with its name.
-
-    Attributes:
-        name: the key's name.
-        kind: its type, 0x04 or 0x06.
-        public: its bytes, 32 or 1,312.
-    """
-
-        name: str
-        kind: bytes
-        public: bytes
-
-        def __post_init__(self) -> None:
-            require_name(self.name)
-            if self.kind not in KEY_BYTES:
-                raise Malformed(f"the key of witness {self.name} is neither of type 0x04 (Ed25519) nor 0x06 (ML-DSA-44)")
-            if len(self.public) != KEY_BYTES[self.kind]:
-                raise Malformed(
-                    f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
-                )
-
-        @classmethod
-        def parse(cls, vkey: str) -> Witness:
-            """Read a verifier key.
-
-        Raises:
-            Malformed: it is none, is of a type that does not cosign, or its key id is not that of its key.
-        """
-            return cls(*read_vkey(vkey))
-
-        @property
-        def key_id(self) -> bytes:
-            """The four bytes that stand before its signatures."""
-            return key_id(self.name, self.kind, self.public)
-
-        @property
-        def vkey(self) -> str:
-            """The key as text."""
-            return write_vkey(self.name, self.kind, self.public)
-
-        @property
-        def verifiable(self) -> bool:
-            """Whether its signatures can be verified here: without the package `cryptography` those of ML-DSA-44 cannot."""
-            return self.kind == ED25519 or MLDSA44PublicKey is not None
-
-        def accepts(self, text: bytes, signature: bytes) -> bool:
-            """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
-            if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:
-                return False
-            try:
-                message = _message(self.name, self.kind, text, time_of(signature))
-                if self.kind == ED25519:
-                    Ed25519PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
-                else:
-                    MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
-            except (InvalidSignature, ValueError, Malformed):
-                return False
-            return True
-
-
-    @dataclass(frozen=True)
-    class Cosigner:
-        """A witness's private key with its name."""
-
-        name: str
-        key: Ed25519PrivateKey | MLDSA44PrivateKey = field(repr=False)
-
-        @property
-        def witness(self) -> Witness:
-            """The public half."""
-            kind = ED25519 if isinstance(self.key, Ed25519PrivateKey) else MLDSA44
-            return Witness(self.name, kind, self.key.public_key().public_bytes_raw())
-
-        def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
-            """Give the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
-            if not 0 <= seconds <= LATEST:
-                raise Malformed("a cosignature's time is in seconds from 1970 on")
-            witness = self.witness
-            message = _message(self.name, witness.kind, checkpoint.format().encode(), seconds)
-            return line(self.name, witness.key_id, seconds.to_bytes(TIME_BYTES, "big") + self.key.sign(message))
-
-
-    def parse_key(vkey: str) -> Key:
-        """Read a verifier key of any type that signs checkpoints: a log's or a witness's.
-
-    Raises:
-        Malformed: it is none.
-    """
-        return Verifier.parse(vkey) if read_vkey(vkey)[1] == LOG else Witness.parse(vkey)
-
-
-    def time_of(signature: bytes) -> int:
-        """Give the POSIX time, in seconds, that a cosignature names."""
-        return int.from_bytes(signature[:TIME_BYTES], "big")
-
-
-    def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
-        """Give when the witnesses say that they saw a checkpoint, by their vkeys; nothing is verified here.
-
-    Raises:
-        Malformed: it is no signed note.
-    """
-        known = {(one.name, one.key_id): one.vkey for one in witnesses}
-        lines = map(read_line, take_apart(note)[1])
-        return {known[name, identity]: time_of(signed) for name, identity, signed in lines if (name, identity) in known}
-
-
-    def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
-        if kind == ED25519:
-            return f"cosignature/v1\ntime {seconds}\n".encode() + text
-        checkpoint = Checkpoint.parse(text.decode())
-        return b"".join(
-            (
-                _LABEL,
-                _vector(name),
-                seconds.to_bytes(TIME_BYTES, "big"),
-                _vector(checkpoint.origin),
-                (0).to_bytes(8, "big"),
-                checkpoint.size.to_bytes(8, "big"),
-                checkpoint.root,
-            )
-        )
-
-
-    def _vector(text: str) -> bytes:
-        """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
-        data = text.encode()
-        if not 0 < len(data) <= _LONGEST_NAME:
-            raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
-        return bytes([len(data)]) + data
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_cosignature = vault_ledger_cosignature()
-
-
-def vault_ledger_policy():
-    """Whom to believe: logs, witnesses, and how many of these it takes. C2SP tlog-policy (https://c2sp.org/tlog-policy).
-
-    log <vkey> [<url>]
-    witness <name> <vkey> [<url>]
-    group <name> all|any|<k> <member>...
-    quorum <name>|none
-
-Lines end in a newline, parts are set apart by spaces and tabs, `#` begins a comment line. A name is defined before it
-is used and is the member of one group at most, so that a witness counts once. One public key stands once.
-"""
-
-    Broken = vault_errors.Broken
-    Malformed = vault_errors.Malformed
-    Checkpoint = vault_ledger_checkpoint.Checkpoint
-    Witness = vault_ledger_cosignature.Witness
-    times = vault_ledger_cosignature.times
-    Key = vault_ledger_note.Key
-    Verifier = vault_ledger_note.Verifier
-    open_note = vault_ledger_note.open_note
-
-
-
-    NONE = "none"
-    MOST_LINES = 4096
-    _TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
-
-
-    @dataclass(frozen=True)
-    class Named:
-        """A log or a witness of a policy: its key, and where it is reached."""
-
-        key: Verifier | Witness
-        url: str | None = None
-
-
-    @dataclass(frozen=True)
-    class Cosigned:
-        """A checkpoint that a policy accepts.
-
-    Attributes:
-        checkpoint: the head.
-        log: the vkey of the log that signed it.
-        witnesses: the policy's names of those that cosigned it, with the POSIX time (seconds) that each says.
-    """
-
-        checkpoint: Checkpoint
-        log: str
-        witnesses: dict[str, int]
-
-
-    @dataclass
-    class Policy:
-        """What a policy file says.
-
-    Attributes:
-        logs: those that are known.
-        witnesses: by the name that the file gives them.
-        groups: how many of which members it takes.
-        quorum: the witness or group that has to have cosigned; None where nobody has to.
-    """
-
-        logs: list[Named] = field(default_factory=list)
-        witnesses: dict[str, Named] = field(default_factory=dict)
-        groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
-        quorum: str | None = None
-
-        @classmethod
-        def parse(cls, data: str | bytes) -> Policy:
-            """Read a policy file.
-
-        Raises:
-            Malformed: the message names the line.
-        """
-            return _Reader().read(data if isinstance(data, bytes) else data.encode())
-
-        def satisfied(self, cosigned: Collection[str]) -> bool:
-            """Tell whether the witnesses of these names are enough."""
-            return self.quorum is None or self._witnessed(self.quorum, cosigned)
-
-        def open(self, note: str | bytes) -> Cosigned:
-            """Verify a checkpoint against the policy.
-
-        Raises:
-            Malformed: it is no signed checkpoint.
-            Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
-        """
-            able = {n: one.key for n, one in self.witnesses.items() if isinstance(one.key, Witness) and one.key.verifiable}
-            keys: list[Key] = [*(one.key for one in self.logs), *able.values()]
-            opened = open_note(note, keys)
-            checkpoint = Checkpoint.parse(opened.text)
-            signed = [one.key.vkey for one in self.logs if one.key.name == checkpoint.origin]
-            log = next((vkey for vkey in signed if vkey in opened.verified), None)
-            if log is None:
-                raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
-            said = times(note, able.values())
-            seen = {name: said[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
-            if not self.satisfied(seen):
-                by = ", ".join(seen) or "no witness of the policy"
-                unread = ", ".join(name for name in self.witnesses if name not in able)
-                lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
-                raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}")
-            return Cosigned(checkpoint, log, seen)
-
-        def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
-            if name in self.witnesses:
-                return name in cosigned
-            least, members = self.groups[name]
-            return sum(self._witnessed(member, cosigned) for member in members) >= least
-
-
-    class _Reader:
-        """Reads a policy file line by line."""
-
-        def __init__(self) -> None:
-            self._policy = Policy()
-            self._publics: set[bytes] = set()
-            self._members: set[str] = set()
-            self._quorum: str | None = None
-            self._verbs: dict[str, Callable[[list[str]], None]] = {
-                "log": self._log,
-                "witness": self._witness,
-                "group": self._group,
-                "quorum": self._of_quorum,
-            }
-
-        def read(self, data: bytes) -> Policy:
-            if data and not data.endswith(b"\n"):
-                raise Malformed("a policy's lines end in a newline; its last one does not")
-            lines = data.split(b"\n")[:-1]
-            if len(lines) > MOST_LINES:
-                raise Malformed(f"a policy has at most {MOST_LINES} lines")
-            for number, line in enumerate(lines, 1):
-                try:
-                    self._line(line)
-                except Malformed as error:
-                    raise Malformed(f"line {number} of the policy: {error}") from error
-            if self._quorum is None:
-                raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
-            self._policy.quorum = None if self._quorum == NONE else self._quorum
-            return self._policy
-
-        def _line(self, line: bytes) -> None:
-            if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
-                raise Malformed("it has a control character")
-            parts = [part for part in line.decode("utf-8", "surrogateescape").replace("\t", " ").split(" ") if part]
-            if not parts or parts[0].startswith("#"):
-                return
-            verb = self._verbs.get(parts[0])
-            if verb is None:
-                raise Malformed(f"it begins with {parts[0][:40]!r} in place of {', '.join(self._verbs)}")
-            verb(parts[1:])
-
-        def _log(self, parts: list[str]) -> None:
-            if len(parts) not in {1, 2}:
-                raise Malformed("a log is `log VKEY [URL]`")
-            self._policy.logs.append(self._named(Verifier.parse(parts[0]), parts[1:]))
-
-        def _witness(self, parts: list[str]) -> None:
-            if len(parts) not in {2, 3}:
-                raise Malformed("a witness is `witness NAME VKEY [URL]`")
-            self._new(parts[0])
-            self._policy.witnesses[parts[0]] = self._named(Witness.parse(parts[1]), parts[2:])
-
-        def _group(self, parts: list[str]) -> None:
-            if len(parts) < 3:  # noqa: PLR2004 - a name, a threshold, a member
-                raise Malformed("a group is `group NAME all|any|NUMBER MEMBER...`")
-            name, least, *members = parts
-            self._new(name)
-            for member in members:
-                if not self._known(member):
-                    raise Malformed(f"no line before defines {member[:40]!r}")
-                if member in self._members:
-                    raise Malformed(f"{member[:40]!r} is a member already, and counts once")
-                self._members.add(member)
-            self._policy.groups[name] = (_threshold(least, len(members)), tuple(members))
-
-        def _of_quorum(self, parts: list[str]) -> None:
-            if len(parts) != 1:
-                raise Malformed("a quorum is `quorum NAME`, or `quorum none`")
-            if self._quorum is not None:
-                raise Malformed("there is a quorum already")
-            if parts[0] != NONE and not self._known(parts[0]):
-                raise Malformed(f"no line before defines {parts[0][:40]!r}")
-            self._quorum = parts[0]
-
-        def _known(self, name: str) -> bool:
-            return name in self._policy.witnesses or name in self._policy.groups
-
-        def _new(self, name: str) -> None:
-            if name == NONE or self._known(name):
-                raise Malformed(f"{name[:40]!r} is taken")
-
-        def _named(self, key: Verifier | Witness, url: list[str]) -> Named:
-            if key.public in self._publics:
-                raise Malformed(f"the public key of {key.name} stands in the policy already")
-            self._publics.add(key.public)
-            return Named(key, *url)
-
-
-    def _threshold(text: str, members: int) -> int:
-        if text in {"any", "all"}:
-            return 1 if text == "any" else members
-        if not (text.isascii() and text.isdigit()) or text != str(int(text)) or not 1 <= int(text) <= members:
-            raise Malformed(f"{text[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {members}")
-        return int(text)
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_policy = vault_ledger_policy()
-
-
-def vault_ledger_reading():
-    """Read a bundle that nobody vouches for.
-
-A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
-lists) is refused, and so is a file whose bytes are not those of the manifest. Lines are read one by one, with a cap,
-and each is canonical JSON of its shape. Nothing here decides whether what the files say is true; that is
-`vault.ledger.audit`.
-"""
-
-    Broken = vault_errors.Broken
-    Malformed = vault_errors.Malformed
-    contents = vault_ledger_contents
-    parse_canonical = vault_ledger_jcs.parse_canonical
-    Shape = vault_ledger_shape.Shape
-    Read = vault_ledger_tiles.Read
-
-
-
-    MAX_LINE = 1 << 20
-    MAX_WHOLE = 64 << 20
-    _CHUNK = 1 << 20
-
-
-    @dataclass(frozen=True)
-    class Bundle:
-        """A bundle whose content files are those of its manifest.
-
-    Attributes:
-        folder: where it lies.
-        manifest: the parsed manifest.
-        manifest_digest: sha256 (hex) of its bytes.
-        log_files: the files below `log/`, relative to it.
-    """
-
-        folder: Path
-        manifest: Mapping[str, Any] = field(repr=False)
-        manifest_digest: str
-        log_files: frozenset[str] = field(repr=False)
-
-        @classmethod
-        def read(cls, folder: Path) -> Bundle:
-            """Read the manifest and compare every content file with it.
-
-        Raises:
-            Malformed: it is no bundle, or holds files that it does not list.
-            Broken: a file's bytes are not those that the manifest lists.
-        """
-            present = frozenset(_walk(folder, ""))
-            data = _whole(folder / contents.MANIFEST, contents.MANIFEST)
-            manifest = parse_canonical(data, contents.MANIFEST)
-            contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
-            in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
-            if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
-                raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list")
-            for name, listed in manifest["files"].items():
-                _require_listed(folder / name, name, listed)
-            prefix = len(contents.LOG) + 1
-            return cls(folder, manifest, hashlib.sha256(data).hexdigest(), frozenset(name[prefix:] for name in in_log))
-
-        @property
-        def read_log(self) -> Read:
-            """Give a reader of the files below `log/`."""
-            return lambda path: _whole(self.folder / contents.LOG / path, f"{contents.LOG}/{path}")
-
-        def whole(self, name: str) -> bytes:
-            """Read one content file."""
-            return _whole(self.folder / name, name)
-
-        def raw_lines(self, name: str) -> Iterator[bytes]:
-            """Read the lines of a content file, without their ends.
-
-        Raises:
-            Malformed: a line is longer than 1 MiB, or the last one has no end.
-        """
-            try:
-                with (self.folder / name).open("rb") as file:
-                    number = 0
-                    while line := file.readline(MAX_LINE):
-                        number += 1
-                        if not line.endswith(b"\n"):
-                            raise Malformed(f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes")
-                        yield line[:-1]
-            except OSError as error:
-                raise Broken(f"{name} cannot be read: {error.strerror}") from error
-
-        def lines(self, name: str, shape: Shape) -> Iterator[tuple[bytes, dict[str, Any]]]:
-            """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
-            for number, line in enumerate(self.raw_lines(name), 1):
-                yield line, shape.parse(line, f"line {number} of {name}")
-
-
-    def _walk(folder: Path, prefix: str) -> Iterator[str]:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in sorted(entries, key=lambda item: item.name):
-                    name = f"{prefix}{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        yield from _walk(folder / entry.name, f"{name}/")
-                    elif entry.is_file(follow_symlinks=False):
-                        yield name
-                    else:
-                        raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder")
-        except OSError as error:
-            raise Malformed(f"the bundle {prefix or folder} cannot be read: {error.strerror}") from error
-
-
-    def _require_listed(path: Path, name: str, listed: Mapping[str, Any]) -> None:
-        digest = hashlib.sha256()
-        size = 0
-        try:
-            with path.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    digest.update(chunk)
-                    size += len(chunk)
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}") from error
-        if size != listed["bytes"]:
-            raise Broken(f"{name} has {size} bytes, the manifest lists {listed['bytes']}")
-        if digest.hexdigest() != listed["sha256"]:
-            raise Broken(f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}")
-
-
-    def _whole(path: Path, name: str) -> bytes:
-        try:
-            with path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes")
-                return file.read()
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}") from error
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_reading = vault_ledger_reading()
-
-
-def vault_ledger_case():
+def vault_ledger_audit_evidence():
     """What the steps of an audit hand to each other: the evidence so far."""
 
-    Checkpoint = vault_ledger_checkpoint.Checkpoint
-    Reigns = vault_ledger_handover.Reigns
-    Entry = vault_ledger_history.Entry
-    History = vault_ledger_history.History
-    Run = vault_ledger_history.Run
-    Note = vault_ledger_note.Note
-    Verifier = vault_ledger_note.Verifier
-    Policy = vault_ledger_policy.Policy
-    Bundle = vault_ledger_reading.Bundle
-    TileTree = vault_ledger_tiles.TileTree
+    Bundle = vault_ledger_release_bundle_reader.Bundle
+    Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
+    Note = vault_ledger_signatures_note.Note
+    Verifier = vault_ledger_signatures_note.Verifier
+    Policy = vault_ledger_signatures_policy.Policy
+    Entry = vault_ledger_statements_history.Entry
+    History = vault_ledger_statements_history.History
+    Run = vault_ledger_statements_history.Run
+    Reigns = vault_ledger_statements_key_epochs.Reigns
+    TileTree = vault_ledger_tree_tiles.TileTree
 
 
 
@@ -3068,88 +3068,10 @@ def vault_ledger_case():
     return SimpleNamespace(**locals())
 
 
-vault_ledger_case = vault_ledger_case()
+vault_ledger_audit_evidence = vault_ledger_audit_evidence()
 
 
-def vault_ledger_audit_keys():
-    """Whose signatures count in an audit: those of the keys and the policy that the caller gave; nobody from the bundle."""
-
-    Broken = vault_errors.Broken
-    Malformed = vault_errors.Malformed
-    Case = vault_ledger_case.Case
-    Checkpoint = vault_ledger_checkpoint.Checkpoint
-    open_checkpoint = vault_ledger_checkpoint.open_checkpoint
-    introduced = vault_ledger_handover.introduced
-    Note = vault_ledger_note.Note
-    take_apart = vault_ledger_note.take_apart
-    Named = vault_ledger_policy.Named
-    Policy = vault_ledger_policy.Policy
-    WIDTH = vault_ledger_tiles.WIDTH
-    bundles_of = vault_ledger_tiles.bundles_of
-    entries_path = vault_ledger_tiles.entries_path
-    unpack_entries = vault_ledger_tiles.unpack_entries
-
-
-
-
-    def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
-        """Open the head; where a key that was given vouches for the one that signed, say so."""
-        try:
-            return open_checkpoint(data, case.verifiers)
-        except Broken as error:
-            if told := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
-                raise Broken(f"{error}; {told}") from None
-            raise
-
-
-    def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
-        """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
-        try:
-            return open_checkpoint(data, case.verifiers)
-        except Broken as error:
-            size = Checkpoint.parse(take_apart(data)[0]).size
-            wanted = case.reigns.of(size)
-            if wanted in (one.vkey for one in case.verifiers):
-                raise
-            raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
-
-
-    def policy_of(case: Case) -> Policy:
-        """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
-        given = case.policy or Policy()
-        return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
-
-
-    def require_quorum(case: Case, data: bytes, what: str) -> None:
-        """Check that a checkpoint is cosigned as the caller's policy asks."""
-        try:
-            policy_of(case).open(data)
-        except Broken as error:
-            raise Broken(f"{what}: {error}") from None
-
-
-    def _introduced(case: Case, head: Checkpoint) -> str | None:
-        if head.size > WIDTH * len(case.bundle.log_files):
-            return None  # the next step refuses it
-        try:
-            return introduced(head.origin, _leaves(case, head.size), [one.vkey for one in case.verifiers])
-        except (Broken, Malformed):
-            return None  # the leaves cannot be read, and nobody vouched for the key
-
-
-    def _leaves(case: Case, size: int) -> Iterator[bytes]:
-        """Give the leaves as they are in the bundle, proven or not."""
-        for index, width in bundles_of(size):
-            path = entries_path(index, width)
-            yield from unpack_entries(case.bundle.read_log(path), width, f"log/{path}")
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_audit_keys = vault_ledger_audit_keys()
-
-
-def vault_ledger_report():
+def vault_ledger_audit_report():
     """What an audit says: numbered steps, what is pending, and what no audit proves."""
 
 
@@ -3270,10 +3192,88 @@ def vault_ledger_report():
     return SimpleNamespace(**locals())
 
 
-vault_ledger_report = vault_ledger_report()
+vault_ledger_audit_report = vault_ledger_audit_report()
 
 
-def vault_ledger_audit_log():
+def vault_ledger_audit_trusted_keys():
+    """Whose signatures count in an audit: those of the keys and the policy that the caller gave; nobody from the bundle."""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    Case = vault_ledger_audit_evidence.Case
+    Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
+    open_checkpoint = vault_ledger_signatures_checkpoint.open_checkpoint
+    Note = vault_ledger_signatures_note.Note
+    take_apart = vault_ledger_signatures_note.take_apart
+    Named = vault_ledger_signatures_policy.Named
+    Policy = vault_ledger_signatures_policy.Policy
+    introduced = vault_ledger_statements_key_epochs.introduced
+    WIDTH = vault_ledger_tree_tiles.WIDTH
+    bundles_of = vault_ledger_tree_tiles.bundles_of
+    entries_path = vault_ledger_tree_tiles.entries_path
+    unpack_entries = vault_ledger_tree_tiles.unpack_entries
+
+
+
+
+    def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
+        """Open the head; where a key that was given vouches for the one that signed, say so."""
+        try:
+            return open_checkpoint(data, case.verifiers)
+        except Broken as error:
+            if told := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
+                raise Broken(f"{error}; {told}") from None
+            raise
+
+
+    def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
+        """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
+        try:
+            return open_checkpoint(data, case.verifiers)
+        except Broken as error:
+            size = Checkpoint.parse(take_apart(data)[0]).size
+            wanted = case.reigns.of(size)
+            if wanted in (one.vkey for one in case.verifiers):
+                raise
+            raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
+
+
+    def policy_of(case: Case) -> Policy:
+        """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
+        given = case.policy or Policy()
+        return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+
+
+    def require_quorum(case: Case, data: bytes, what: str) -> None:
+        """Check that a checkpoint is cosigned as the caller's policy asks."""
+        try:
+            policy_of(case).open(data)
+        except Broken as error:
+            raise Broken(f"{what}: {error}") from None
+
+
+    def _introduced(case: Case, head: Checkpoint) -> str | None:
+        if head.size > WIDTH * len(case.bundle.log_files):
+            return None  # the next step refuses it
+        try:
+            return introduced(head.origin, _leaves(case, head.size), [one.vkey for one in case.verifiers])
+        except (Broken, Malformed):
+            return None  # the leaves cannot be read, and nobody vouched for the key
+
+
+    def _leaves(case: Case, size: int) -> Iterator[bytes]:
+        """Give the leaves as they are in the bundle, proven or not."""
+        for index, width in bundles_of(size):
+            path = entries_path(index, width)
+            yield from unpack_entries(case.bundle.read_log(path), width, f"log/{path}")
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit_trusted_keys = vault_ledger_audit_trusted_keys()
+
+
+def vault_ledger_audit_log_steps():
     """Audit steps 1 to 6 and 13: the bundle's log is whole, signed, and the log that the caller knows.
 
 Each step takes the case, adds its evidence to it, and gives `(state, sentence)`; it raises where bytes disagree.
@@ -3281,32 +3281,32 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
-    contents = vault_ledger_contents
-    open_head = vault_ledger_audit_keys.open_head
-    open_older = vault_ledger_audit_keys.open_older
-    policy_of = vault_ledger_audit_keys.policy_of
-    require_quorum = vault_ledger_audit_keys.require_quorum
-    Case = vault_ledger_case.Case
-    KIND = vault_ledger_handover.KIND
-    Reigns = vault_ledger_handover.Reigns
-    Entry = vault_ledger_history.Entry
-    History = vault_ledger_history.History
-    leaf_hash = vault_ledger_merkle.leaf_hash
-    root_from = vault_ledger_merkle.root_from
-    Verifier = vault_ledger_note.Verifier
-    open_note = vault_ledger_note.open_note
-    Bundle = vault_ledger_reading.Bundle
-    State = vault_ledger_report.State
-    Statement = vault_ledger_statement.Statement
-    WIDTH = vault_ledger_tiles.WIDTH
-    Frontier = vault_ledger_tiles.Frontier
-    TileTree = vault_ledger_tiles.TileTree
-    bundles_of = vault_ledger_tiles.bundles_of
-    entries_path = vault_ledger_tiles.entries_path
-    split_hashes = vault_ledger_tiles.split_hashes
-    tile_path = vault_ledger_tiles.tile_path
-    tiles_of = vault_ledger_tiles.tiles_of
-    unpack_entries = vault_ledger_tiles.unpack_entries
+    Case = vault_ledger_audit_evidence.Case
+    State = vault_ledger_audit_report.State
+    open_head = vault_ledger_audit_trusted_keys.open_head
+    open_older = vault_ledger_audit_trusted_keys.open_older
+    policy_of = vault_ledger_audit_trusted_keys.policy_of
+    require_quorum = vault_ledger_audit_trusted_keys.require_quorum
+    contents = vault_ledger_release_contents
+    Bundle = vault_ledger_release_bundle_reader.Bundle
+    Verifier = vault_ledger_signatures_note.Verifier
+    open_note = vault_ledger_signatures_note.open_note
+    Entry = vault_ledger_statements_history.Entry
+    History = vault_ledger_statements_history.History
+    KIND = vault_ledger_statements_key_epochs.KIND
+    Reigns = vault_ledger_statements_key_epochs.Reigns
+    Statement = vault_ledger_statements_statement.Statement
+    leaf_hash = vault_ledger_tree_merkle.leaf_hash
+    root_from = vault_ledger_tree_merkle.root_from
+    WIDTH = vault_ledger_tree_tiles.WIDTH
+    Frontier = vault_ledger_tree_tiles.Frontier
+    TileTree = vault_ledger_tree_tiles.TileTree
+    bundles_of = vault_ledger_tree_tiles.bundles_of
+    entries_path = vault_ledger_tree_tiles.entries_path
+    split_hashes = vault_ledger_tree_tiles.split_hashes
+    tile_path = vault_ledger_tree_tiles.tile_path
+    tiles_of = vault_ledger_tree_tiles.tiles_of
+    unpack_entries = vault_ledger_tree_tiles.unpack_entries
 
 
 
@@ -3495,7 +3495,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     return SimpleNamespace(**locals())
 
 
-vault_ledger_audit_log = vault_ledger_audit_log()
+vault_ledger_audit_log_steps = vault_ledger_audit_log_steps()
 
 
 def vault_commitment():
@@ -3550,24 +3550,24 @@ An auditor runs this module, so it imports the standard library only. `openssl` 
 vault_commitment = vault_commitment()
 
 
-def vault_ledger_audit_results():
+def vault_ledger_audit_result_steps():
     """Audit steps 10 to 12 and 14: runs are closed and opened, and the figures follow from bound results."""
 
     commitment = vault_commitment.commitment
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
-    contents = vault_ledger_contents
-    Outcome = vault_ledger_audit_log.Outcome
-    Case = vault_ledger_case.Case
-    OpenedRun = vault_ledger_case.OpenedRun
-    Entry = vault_ledger_history.Entry
-    Run = vault_ledger_history.Run
-    canonical = vault_ledger_jcs.canonical
-    shared = vault_ledger_jcs.shared
-    leaf_hash = vault_ledger_merkle.leaf_hash
-    verify_inclusion = vault_ledger_merkle.verify_inclusion
-    counted = vault_ledger_results.counted
-    totals_of = vault_ledger_results.totals_of
+    Case = vault_ledger_audit_evidence.Case
+    OpenedRun = vault_ledger_audit_evidence.OpenedRun
+    Outcome = vault_ledger_audit_log_steps.Outcome
+    contents = vault_ledger_release_contents
+    Entry = vault_ledger_statements_history.Entry
+    Run = vault_ledger_statements_history.Run
+    canonical = vault_ledger_statements_jcs.canonical
+    shared = vault_ledger_statements_jcs.shared
+    counted = vault_ledger_statements_results.counted
+    totals_of = vault_ledger_statements_results.totals_of
+    leaf_hash = vault_ledger_tree_merkle.leaf_hash
+    verify_inclusion = vault_ledger_tree_merkle.verify_inclusion
 
 
 
@@ -3773,10 +3773,10 @@ def vault_ledger_audit_results():
     return SimpleNamespace(**locals())
 
 
-vault_ledger_audit_results = vault_ledger_audit_results()
+vault_ledger_audit_result_steps = vault_ledger_audit_result_steps()
 
 
-def vault_ledger_spotcheck():
+def vault_ledger_statements_spot_check():
     """Which results of a month are judged again: a rule that nobody can apply before the month's last result is bound.
 
     HMAC-SHA256(seed, "quarterturn/spot-check/v1\\n" || root || "\\n<run>/<task id>")
@@ -3805,20 +3805,20 @@ An auditor runs this module, so it imports the standard library only.
     return SimpleNamespace(**locals())
 
 
-vault_ledger_spotcheck = vault_ledger_spotcheck()
+vault_ledger_statements_spot_check = vault_ledger_statements_spot_check()
 
 
-def vault_ledger_audit_spotcheck():
+def vault_ledger_audit_spot_check_step():
     """Audit step 15: which results were judged again follows from what was promised, and how many differed is stated."""
 
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
-    Outcome = vault_ledger_audit_log.Outcome
-    Case = vault_ledger_case.Case
-    Entry = vault_ledger_history.Entry
-    root_from = vault_ledger_merkle.root_from
-    LABEL = vault_ledger_spotcheck.LABEL
-    is_chosen = vault_ledger_spotcheck.is_chosen
+    Case = vault_ledger_audit_evidence.Case
+    Outcome = vault_ledger_audit_log_steps.Outcome
+    Entry = vault_ledger_statements_history.Entry
+    LABEL = vault_ledger_statements_spot_check.LABEL
+    is_chosen = vault_ledger_statements_spot_check.is_chosen
+    root_from = vault_ledger_tree_merkle.root_from
 
 
 
@@ -3878,21 +3878,21 @@ def vault_ledger_audit_spotcheck():
     return SimpleNamespace(**locals())
 
 
-vault_ledger_audit_spotcheck = vault_ledger_audit_spotcheck()
+vault_ledger_audit_spot_check_step = vault_ledger_audit_spot_check_step()
 
 
-def vault_ledger_leaf():
+def vault_ledger_statements_leaf():
     """The log's leaves: one builder a kind of statement.
 
 A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it back. The kinds and their shapes are in
-`vault.ledger.statement`, the formats in `docs/reference/ledger-formats.md`.
+`vault.ledger.statements.statement`, the formats in `docs/reference/ledger-formats.md`.
 """
 
-    handover = vault_ledger_handover
-    Signer = vault_ledger_note.Signer
-    KINDS = vault_ledger_statement.KINDS
-    Statement = vault_ledger_statement.Statement
-    statement = vault_ledger_statement.statement
+    Signer = vault_ledger_signatures_note.Signer
+    key_epochs = vault_ledger_statements_key_epochs
+    KINDS = vault_ledger_statements_statement.KINDS
+    Statement = vault_ledger_statements_statement.Statement
+    statement = vault_ledger_statements_statement.statement
 
 
 
@@ -4059,7 +4059,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
 
     def key(*, old: Signer, new: Signer, size: int) -> bytes:
         """Hand the log over: heads over more than `size` leaves, which is this leaf's index, are the new key's."""
-        said = handover.text(old.verifier.vkey, new.verifier.vkey, size)
+        said = key_epochs.text(old.verifier.vkey, new.verifier.vkey, size)
         signatures = {word: base64.b64encode(one.key.sign(said)).decode() for word, one in (("old", old), ("new", new))}
         predicate = {"old": old.verifier.vkey, "new": new.verifier.vkey, "size": size, "signatures": signatures}
         return statement("key", new.name, sha256_hex(new.verifier.public), predicate)
@@ -4067,27 +4067,27 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
     return SimpleNamespace(**locals())
 
 
-vault_ledger_leaf = vault_ledger_leaf()
+vault_ledger_statements_leaf = vault_ledger_statements_leaf()
 
 
-def vault_ledger_audit_tasks():
+def vault_ledger_audit_task_steps():
     """Audit steps 7 to 9: the tasks are those that were promised, before anybody was measured with them."""
 
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
-    contents = vault_ledger_contents
-    Outcome = vault_ledger_audit_log.Outcome
-    Case = vault_ledger_case.Case
-    Task = vault_ledger_case.Task
-    Entry = vault_ledger_history.Entry
-    listed = vault_ledger_history.listed
-    canonical = vault_ledger_jcs.canonical
-    parse_canonical = vault_ledger_jcs.parse_canonical
-    sha256_hex = vault_ledger_leaf.sha256_hex
-    Shape = vault_ledger_shape.Shape
-    matching = vault_ledger_shape.matching
-    one_of = vault_ledger_shape.one_of
-    positive = vault_ledger_shape.positive
+    Case = vault_ledger_audit_evidence.Case
+    Task = vault_ledger_audit_evidence.Task
+    Outcome = vault_ledger_audit_log_steps.Outcome
+    contents = vault_ledger_release_contents
+    Entry = vault_ledger_statements_history.Entry
+    listed = vault_ledger_statements_history.listed
+    canonical = vault_ledger_statements_jcs.canonical
+    parse_canonical = vault_ledger_statements_jcs.parse_canonical
+    sha256_hex = vault_ledger_statements_leaf.sha256_hex
+    Shape = vault_ledger_statements_shape.Shape
+    matching = vault_ledger_statements_shape.matching
+    one_of = vault_ledger_statements_shape.one_of
+    positive = vault_ledger_statements_shape.positive
 
 
 
@@ -4262,10 +4262,10 @@ def vault_ledger_audit_tasks():
     return SimpleNamespace(**locals())
 
 
-vault_ledger_audit_tasks = vault_ledger_audit_tasks()
+vault_ledger_audit_task_steps = vault_ledger_audit_task_steps()
 
 
-def vault_ledger_audit():
+def vault_ledger_audit_verify():
     """Audit a `Historical-YYYY-MM` bundle, trusting nobody but the keys that the caller gives.
 
 The argument, and the attack that each step stops:
@@ -4291,35 +4291,35 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
 """
 
     VaultError = vault_errors.VaultError
-    audit_log = vault_ledger_audit_log
-    audit_results = vault_ledger_audit_results
-    audit_spotcheck = vault_ledger_audit_spotcheck
-    audit_tasks = vault_ledger_audit_tasks
-    Outcome = vault_ledger_audit_log.Outcome
-    Case = vault_ledger_case.Case
-    Policy = vault_ledger_policy.Policy
-    Report = vault_ledger_report.Report
-    Step = vault_ledger_report.Step
-    caveats = vault_ledger_report.caveats
+    log_steps = vault_ledger_audit_log_steps
+    result_steps = vault_ledger_audit_result_steps
+    spot_check_step = vault_ledger_audit_spot_check_step
+    task_steps = vault_ledger_audit_task_steps
+    Case = vault_ledger_audit_evidence.Case
+    Outcome = vault_ledger_audit_log_steps.Outcome
+    Report = vault_ledger_audit_report.Report
+    Step = vault_ledger_audit_report.Step
+    caveats = vault_ledger_audit_report.caveats
+    Policy = vault_ledger_signatures_policy.Policy
 
 
 
     STEPS: Mapping[str, Callable[[Case], Outcome]] = {
-        "files": audit_log.files,
-        "checkpoint": audit_log.checkpoint,
-        "root": audit_log.root,
-        "statements": audit_log.statements,
-        "named checkpoints": audit_log.named,
-        "retirement": audit_log.retirement,
-        "commitments": audit_tasks.commitments,
-        "promise": audit_tasks.promise,
-        "order": audit_tasks.order,
-        "runs": audit_results.runs,
-        "results": audit_results.results,
-        "figures": audit_results.figures,
-        "consistency": audit_log.consistency,
-        "full score": audit_results.full_score,
-        "spot check": audit_spotcheck.spot_check,
+        "files": log_steps.files,
+        "checkpoint": log_steps.checkpoint,
+        "root": log_steps.root,
+        "statements": log_steps.statements,
+        "named checkpoints": log_steps.named,
+        "retirement": log_steps.retirement,
+        "commitments": task_steps.commitments,
+        "promise": task_steps.promise,
+        "order": task_steps.order,
+        "runs": result_steps.runs,
+        "results": result_steps.results,
+        "figures": result_steps.figures,
+        "consistency": log_steps.consistency,
+        "full score": result_steps.full_score,
+        "spot check": spot_check_step.spot_check,
     }
 
 
@@ -4353,10 +4353,10 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
     return SimpleNamespace(**locals())
 
 
-vault_ledger_audit = vault_ledger_audit()
+vault_ledger_audit_verify = vault_ledger_audit_verify()
 
 
-def vault_ledger_command():
+def vault_ledger_audit_command():
     """The audit as a command of its own, for the single file `audit.py`: what it is given, what it prints, how it ends.
 
 Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
@@ -4365,11 +4365,11 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
     Malformed = vault_errors.Malformed
     NotFound = vault_errors.NotFound
     VaultError = vault_errors.VaultError
-    audit = vault_ledger_audit.audit
-    Checkpoint = vault_ledger_checkpoint.Checkpoint
-    Verifier = vault_ledger_note.Verifier
-    take_apart = vault_ledger_note.take_apart
-    Policy = vault_ledger_policy.Policy
+    audit = vault_ledger_audit_verify.audit
+    Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
+    Verifier = vault_ledger_signatures_note.Verifier
+    take_apart = vault_ledger_signatures_note.take_apart
+    Policy = vault_ledger_signatures_policy.Policy
 
 
 
@@ -4461,7 +4461,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
     return SimpleNamespace(**locals())
 
 
-vault_ledger_command = vault_ledger_command()
+vault_ledger_audit_command = vault_ledger_audit_command()
 
 if __name__ == "__main__":
-    raise SystemExit(vault_ledger_command.main())
+    raise SystemExit(vault_ledger_audit_command.main())

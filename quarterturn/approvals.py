@@ -35,7 +35,7 @@ from quarterturn.tables_approvals import ApprovalRow
 from vault.canonical import digest
 from vault.database import transaction
 from vault.errors import Malformed as NotCanonical
-from vault.ledger import merkle
+from vault.ledger.tree import merkle
 
 if TYPE_CHECKING:
     from quarterturn.wiring import House

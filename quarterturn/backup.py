@@ -33,10 +33,10 @@ from vault.canonical import canonical
 from vault.files import make_folder, sync_folder
 from vault.keys import private_files, ring_file
 from vault.keys.unlocking import protected
-from vault.ledger.checkpoint import Checkpoint, open_checkpoint
-from vault.ledger.command import read_keys
-from vault.ledger.note import Verifier, read_line, take_apart
-from vault.ledger.tiles import HEAD
+from vault.ledger.audit.command import read_keys
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.note import Verifier, read_line, take_apart
+from vault.ledger.tree.tiles import HEAD
 
 FORMAT = "quarterturn/backup/v1"
 MANIFEST, ROWS = "manifest.json", "rows.db"

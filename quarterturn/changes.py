@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from rotation.calendar import Month
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.note import take_apart
-from vault.ledger.statement import Statement
-from vault.ledger.tiles import HEAD, WIDTH, bundles_of, entries_path, unpack_entries
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import take_apart
+from vault.ledger.statements.statement import Statement
+from vault.ledger.tree.tiles import HEAD, WIDTH, bundles_of, entries_path, unpack_entries
 
 KINDS = ("retire", "set", "withdraw", "abort")
 _MARKS = tuple(f'"urn:quarterturn:{kind}:v1"'.encode() for kind in KINDS)  # reading a leaf whole takes far longer

@@ -24,7 +24,7 @@ from sandbox.errors import Lost, SandboxError
 from sandbox.judge import JUDGING
 from sandbox.selfcheck import Attempt, covert, wire
 from vault.errors import VaultError
-from vault.ledger.tiles import HEAD
+from vault.ledger.tree.tiles import HEAD
 
 Finding = tuple[bool, str]
 

@@ -37,8 +37,8 @@ from sandbox import submission as submissions
 from sandbox.box import Box
 from sandbox.score import Score, score
 from sandbox.selfcheck import Attempt, selfcheck
-from vault.ledger.audit import audit
-from vault.ledger.report import Report
+from vault.ledger.audit.report import Report
+from vault.ledger.audit.verify import audit
 from vault.task.lifecycle import State
 
 AUTHOR, REVIEWER = "ada", "grace"

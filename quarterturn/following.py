@@ -19,9 +19,9 @@ from quarterturn.report import Report
 from vault.canonical import parse
 from vault.errors import Broken
 from vault.files import write_atomically
-from vault.ledger.monitor import Look, Seen, look
-from vault.ledger.note import Verifier
-from vault.ledger.tiles import Read, folder_reader
+from vault.ledger.audit.monitor import Look, Seen, look
+from vault.ledger.signatures.note import Verifier
+from vault.ledger.tree.tiles import Read, folder_reader
 
 SECONDS = 30.0
 LONGEST = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it

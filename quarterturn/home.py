@@ -38,8 +38,8 @@ from vault.file_lock import locked
 from vault.files import make_folder, write_atomically
 from vault.keys import private_files, signing
 from vault.keys.ring import FileKeyRing, KeyRing
-from vault.ledger.command import read_keys
-from vault.ledger.note import Signer, Verifier
+from vault.ledger.audit.command import read_keys
+from vault.ledger.signatures.note import Signer, Verifier
 from vault.store.tasks import in_use
 
 SQLITE = "sqlite:///"

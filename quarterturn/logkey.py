@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from quarterturn.wiring import House
 from vault.files import sync_folder, write_atomically
 from vault.keys import private_files, signing
-from vault.ledger import leaf
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.note import Signer, open_note
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Signer, open_note
+from vault.ledger.statements import leaf
 
 Open = Callable[[], House]
 

@@ -16,14 +16,14 @@ from quarterturn.errors import Malformed
 from vault.canonical import canonical, parse
 from vault.commitment import commitment
 from vault.errors import Broken, VaultError
-from vault.ledger import fsck as folders
-from vault.ledger import merkle
-from vault.ledger.checkpoint import Checkpoint, open_checkpoint
-from vault.ledger.cosignature import parse_key
-from vault.ledger.note import Verifier, open_note, take_apart
-from vault.ledger.policy import Policy
-from vault.ledger.proof import Proof
-from vault.ledger.tiles import HEAD
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.cosignature import parse_key
+from vault.ledger.signatures.note import Verifier, open_note, take_apart
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.signatures.proof import Proof
+from vault.ledger.tree import merkle
+from vault.ledger.tree.tiles import HEAD
+from vault.ledger.write import fsck as folders
 from vault.task import variant as variants
 from vault.task.document import Task
 

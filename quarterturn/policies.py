@@ -10,7 +10,7 @@ from quarterturn.home import Places
 from quarterturn.settings import may_be_sent_to
 from vault.errors import Broken
 from vault.errors import Malformed as NoPolicy
-from vault.ledger.policy import Named, Policy
+from vault.ledger.signatures.policy import Named, Policy
 
 NOBODY = "No witness cosigned this: order and time are the operator's word."
 

@@ -6,7 +6,7 @@
 3. The home is written beside its place and renamed. Where the rows go to a database of their own, that is empty before
    and has all rows or none; it is written last before the home has its name.
 4. With a newer head than its rows and tiles reach to, a home can be read but signs nothing: whatever would promise
-   anything is refused, and says what to do (`vault.store.public_log`, `vault.ledger.append`).
+   anything is refused, and says what to do (`vault.store.public_log`, `vault.ledger.write.append`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vault.database import open_engine
 from vault.errors import Broken
 from vault.errors import Malformed as NotUnderstood
 from vault.files import make_folder, sync_folder
-from vault.ledger.command import read_keys
+from vault.ledger.audit.command import read_keys
 
 OLDER = (
     "This copy is older than its log: it has {held} leaves, and {signed} were signed. It can be read, and signs "

@@ -21,7 +21,7 @@ from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import SandboxError
 from sandbox.model_gateway.spec import require_address
-from vault.ledger import sshsig
+from vault.ledger.signatures import sshsig
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
 UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]

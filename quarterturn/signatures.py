@@ -28,7 +28,7 @@ from vault.database import transaction
 from vault.errors import Broken
 from vault.errors import Malformed as NoSignature
 from vault.keys import private_files
-from vault.ledger import sshsig
+from vault.ledger.signatures import sshsig
 
 if TYPE_CHECKING:
     from quarterturn.wiring import House

@@ -45,10 +45,10 @@ from vault.keys.locks.command import Command
 from vault.keys.locks.file_mode import FileMode
 from vault.keys.locks.passphrase import Passphrase
 from vault.keys.ring import FileKeyRing
-from vault.ledger.append import LogWriter
-from vault.ledger.cosigning import Witnesses
-from vault.ledger.note import Signer
-from vault.ledger.policy import Policy
+from vault.ledger.signatures.note import Signer
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.write.append import LogWriter
+from vault.ledger.write.cosigning import Witnesses
 from vault.store.public_log import Ledger
 from vault.store.tasks import Vault
 from verifiers.language.catalogue import CATALOGUE

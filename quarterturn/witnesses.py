@@ -12,10 +12,10 @@ from functools import cached_property
 import httpx2
 
 from vault.errors import Unavailable
-from vault.ledger.append import LogWriter
-from vault.ledger.cosigning import Witnesses
-from vault.ledger.policy import Policy
-from vault.ledger.witness import Reply
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.write.append import LogWriter
+from vault.ledger.write.cosigning import Witnesses
+from vault.ledger.write.witness import Reply
 
 MAX_ANSWER = 64 * 1024
 TIMEOUT = httpx2.Timeout(10.0)

@@ -19,7 +19,7 @@ from rotation.calendar import Month
 from vault.canonical import canonical
 from vault.commitment import commitment, new_salt, opens
 from vault.errors import Broken
-from vault.ledger.statement import Statement
+from vault.ledger.statements.statement import Statement
 from vault.store.access_log import Head
 
 LABEL = "access-log"

@@ -18,10 +18,10 @@ from rotation.errors import Refused
 from rotation.store import Turn
 from vault.errors import Unavailable
 from vault.files import write_atomically
-from vault.ledger import month
-from vault.ledger.bundle import write_whole
-from vault.ledger.history import Entry
-from vault.ledger.leaf import Statement
+from vault.ledger.release import month
+from vault.ledger.release.bundle import write_whole
+from vault.ledger.statements.history import Entry
+from vault.ledger.statements.leaf import Statement
 
 MONTHS, SIGNERS = "months", "allowed_signers"
 

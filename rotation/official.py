@@ -40,8 +40,8 @@ from sandbox.submission import Submission, must_be_submittable
 from vault.canonical import canonical
 from vault.commitment import commitment, new_salt
 from vault.database import transaction
-from vault.ledger import leaf
-from vault.ledger.results import in_order, results_root, totals_of
+from vault.ledger.statements import leaf
+from vault.ledger.statements.results import in_order, results_root, totals_of
 from vault.task.document import Task
 from vault.task.lifecycle import State
 from verifiers.language.verdict import Verdict

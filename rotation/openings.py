@@ -14,8 +14,8 @@ from rotation.store import Cohort
 from sandbox.store import RunRecord, RunState
 from vault.canonical import canonical
 from vault.commitment import commitment
-from vault.ledger.bundle import ResultOpening, RunOpening
-from vault.ledger.statement import Statement
+from vault.ledger.release.bundle import ResultOpening, RunOpening
+from vault.ledger.statements.statement import Statement
 
 WHO = "rotation"
 PUBLISH = "publish "

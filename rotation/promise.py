@@ -15,7 +15,8 @@ from rotation.errors import NotFound
 from rotation.sets import Stratum
 from rotation.store import Cohort
 from vault.commitment import commitment, new_salt
-from vault.ledger import leaf, merkle
+from vault.ledger.statements import leaf
+from vault.ledger.tree import merkle
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import SPEC_VERSION
 from vault.task.lifecycle import State

@@ -12,8 +12,8 @@ from rotation import openings, withdrawal
 from rotation.books import Books
 from rotation.store import Cohort, Turn
 from vault.canonical import canonical
-from vault.ledger import leaf
-from vault.ledger.bundle import BundleContent, TaskOpening, write_bundle
+from vault.ledger.release.bundle import BundleContent, TaskOpening, write_bundle
+from vault.ledger.statements import leaf
 
 
 def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:

@@ -1,7 +1,8 @@
 """The spot check of a month: one result in twenty is judged again, from the state that was sealed before it was judged.
 
     1. promise   a seed is sealed and committed to in the month's `set` statement
-    2. judge     when no result can be added any more, the seed and the log's root choose (`vault.ledger.spotcheck`),
+    2. judge     when no result can be added any more, the seed and the log's root choose
+       (`vault.ledger.statements.spot_check`),
                  and others than those who judged at first judge each chosen result's state; what that came to is sealed
                  at once, so that nobody who goes on after a death judges it again
     3. drop      the states of the month go, but those that came out otherwise: they stay until the next spot check
@@ -35,7 +36,7 @@ from sandbox.left import Left
 from sandbox.outcome import TaskRun
 from sandbox.store import RunRecord, RunState
 from vault.commitment import commitment, new_salt
-from vault.ledger.spotcheck import LABEL, is_chosen
+from vault.ledger.statements.spot_check import LABEL, is_chosen
 from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 

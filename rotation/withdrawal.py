@@ -27,8 +27,8 @@ from rotation.calendar import Month
 from rotation.errors import Malformed, NotAllowed
 from rotation.sets import Stratum
 from vault.database import transaction
-from vault.ledger import leaf
-from vault.ledger.statement import Statement
+from vault.ledger.statements import leaf
+from vault.ledger.statements.statement import Statement
 from vault.store.tasks import TaskRecord
 from vault.task.lifecycle import State
 

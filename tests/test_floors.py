@@ -244,7 +244,7 @@ def test_what_is_imported_is_declared() -> None:
     ("module", "kept_out"),
     [
         ("quarterturn.cli", {"mcp", "docker", "sqlmodel", "fastapi", "alembic"}),
-        ("vault.ledger.audit", {"sqlmodel", "pydantic", "jsonschema", "rfc8785", "mcp"}),
+        ("vault.ledger.audit.verify", {"sqlmodel", "pydantic", "jsonschema", "rfc8785", "mcp"}),
         ("quarterturn.launcher.verbs", {"cryptography", "pydantic", "docker", "rich"}),
     ],
 )

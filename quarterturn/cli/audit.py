@@ -38,8 +38,8 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Check a release without trusting anybody: each step says what it proved."""
-    from vault.ledger.audit import audit as check
-    from vault.ledger.command import read_checkpoint, read_keys, read_policy
+    from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
+    from vault.ledger.audit.verify import audit as check
 
     if not bundle.is_dir():
         raise NotFound(f"there is no release folder {bundle}")
@@ -55,7 +55,7 @@ def audit(
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     """Print the log's latest published checkpoint."""
     from quarterturn.home import Places
-    from vault.ledger.command import read_text
+    from vault.ledger.audit.command import read_text
 
     places = Places(home)
     places.require()

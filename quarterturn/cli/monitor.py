@@ -27,7 +27,7 @@ def monitor(
     """Follow a log from the head that was kept: forks, overdue cohorts, unclosed runs, withdrawn tasks."""
     from quarterturn.clock import now
     from quarterturn.following import follow
-    from vault.ledger.command import read_keys
+    from vault.ledger.audit.command import read_keys
 
     found = follow(source, [one for path in key for one in read_keys(path)], state, now)
     Output(as_json=as_json).result(found.data, *found.lines, ok=found.ok)

@@ -12,7 +12,7 @@ from quarterturn.cli.output import Output
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
-    from vault.ledger.note import Verifier
+    from vault.ledger.signatures.note import Verifier
 
 
 def register(log: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def witness(
     from quarterturn.service.witness import serve
     from sandbox.endpoint.callbacks import listening
     from vault.keys import witness_keys
-    from vault.ledger.witness import LocalWitness
+    from vault.ledger.write.witness import LocalWitness
 
     cosigners = [witness_keys.read(path) for path in key]
     host, port = listening(listen)
@@ -67,7 +67,7 @@ def witness_key(
 
 def _log(given: str) -> list[Verifier]:
     from vault.errors import VaultError
-    from vault.ledger.note import Verifier
+    from vault.ledger.signatures.note import Verifier
 
     try:
         text = Path(given).read_text(encoding="utf-8")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn import policies
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.merkle import consistency_proof, inclusion_proof
-from vault.ledger.note import take_apart
-from vault.ledger.policy import Policy
-from vault.ledger.tiles import HEAD, KEPT, TileTree, folder_reader
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import take_apart
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.tree.merkle import consistency_proof, inclusion_proof
+from vault.ledger.tree.tiles import HEAD, KEPT, TileTree, folder_reader
 
 TILE = re.compile(r"(?:[0-9]{1,2}|entries)(?:/x[0-9]{3}){0,6}/[0-9]{3}(?:\.p/[0-9]{1,3})?", re.ASCII)
 

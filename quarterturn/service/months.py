@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from quarterturn.service import answers, shapes
 from quarterturn.service.public import View
 from quarterturn.service.view import Document
-from vault.ledger import month
+from vault.ledger.release import month
 
 router = APIRouter(tags=["public"])
 

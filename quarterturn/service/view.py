@@ -20,9 +20,9 @@ from typing import Any
 from quarterturn.publicview import BOARDS, DEV, FINDINGS, ROTATIONS
 from rotation.attestation import MONTHS, SIGNERS
 from vault.canonical import digest
-from vault.ledger.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
-from vault.ledger.month import FILES as SIGNED
-from vault.ledger.tiles import KEPT
+from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
+from vault.ledger.release.month import FILES as SIGNED
+from vault.ledger.tree.tiles import KEPT
 
 RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 MOST_MADE = 256  # answers that are kept

@@ -1,6 +1,7 @@
 """A witness over HTTP: C2SP tlog-witness's one call, `POST /add-checkpoint`, and nothing beside it.
 
-No home, no session, no database: what it answers is `vault.ledger.witness`. Bodies are bounded before they are read.
+No home, no session, no database: what it answers is `vault.ledger.write.witness`. Bodies are bounded before they are
+read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from starlette.routing import Route
 
 from quarterturn.service.listening import Listening
 from vault.errors import VaultError
-from vault.ledger.witness import MAX_BODY, TEXT, LocalWitness
+from vault.ledger.write.witness import MAX_BODY, TEXT, LocalWitness
 
 PATIENCE = 10  # seconds that an answer in the making gets when the witness is stopped
 

@@ -22,9 +22,9 @@ from ledger import CPU, LEAF, bare_root, leaves_of, writer
 from measure import interleave, timed
 from report import Failed, Found, Line, Table
 
-from vault.ledger.audit import audit
-from vault.ledger.fsck import fsck
-from vault.ledger.tiles import bundles_of, entries_path, unpack_entries
+from vault.ledger.audit.verify import audit
+from vault.ledger.tree.tiles import bundles_of, entries_path, unpack_entries
+from vault.ledger.write.fsck import fsck
 
 ROUNDS = 5
 LEAVES = 1_000_000

@@ -1,9 +1,9 @@
 """Appending to the log and proving from it at four sizes, beside bare `hashlib` and beside `pymerkle`.
 
 A tree of n leaves cannot be made with fewer than 2n - 1 hashes, and no proof be checked with fewer than its path has:
-that is the floor, `hashlib` in a plain loop. *In memory* is `vault.ledger.merkle.Tree`. *On disk* is `LogWriter`: tiles
-and entry bundles, each written, fsynced and renamed, and a signed head. `pymerkle` is an in-memory tree by others; its
-lines say how long it takes beside ours, so above 1 ours is the faster one.
+that is the floor, `hashlib` in a plain loop. *In memory* is `vault.ledger.tree.merkle.Tree`. *On disk* is `LogWriter`:
+tiles and entry bundles, each written, fsynced and renamed, and a signed head. `pymerkle` is an in-memory tree by
+others; its lines say how long it takes beside ours, so above 1 ours is the faster one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from measure import Comparison, Side, compare, interleave, timed
 from report import Found, Line
 
-from vault.ledger import merkle
-from vault.ledger.append import LogWriter
-from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash
-from vault.ledger.note import Signer
+from vault.ledger.signatures.note import Signer
+from vault.ledger.tree import merkle
+from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.write.append import LogWriter
 
 ROUNDS = 7
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

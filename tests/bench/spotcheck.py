@@ -26,7 +26,7 @@ from sandbox.left import Left
 from sandbox.run import run_set
 from sandbox.terms import Solution
 from sandbox.transcript import Call
-from vault.ledger.spotcheck import ONE_IN
+from vault.ledger.statements.spot_check import ONE_IN
 from vault.task.document import Task
 
 ROUNDS = 3

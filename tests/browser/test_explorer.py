@@ -7,7 +7,7 @@ import json
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from vault.ledger.note import Signer
+from vault.ledger.signatures.note import Signer
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ import pytest
 
 from vault.errors import Malformed
 from vault.ledger import browser as sources
-from vault.ledger import jcs
-from vault.ledger.audit import audit
-from vault.ledger.results import figures, totals_of
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements import jcs
+from vault.ledger.statements.results import figures, totals_of
 
 pytestmark = pytest.mark.slow
 

@@ -100,7 +100,7 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
     key = Path(month["audit"]["key"]).read_text().strip()
     script = (
         "import sys\n"
-        "from vault.ledger.audit import audit\n"
+        "from vault.ledger.audit.verify import audit\n"
         "report = audit(__import__('pathlib').Path(sys.argv[1]), [sys.argv[2]])\n"
         "strangers = {'sqlalchemy', 'sqlmodel', 'pydantic', 'rfc8785', 'yaml', 'mcp'} & set(sys.modules)\n"
         "sys.exit(0 if report.ok and not strangers else 1)\n"

@@ -12,7 +12,7 @@ from quarterturn import intake
 from quarterturn.cli.exits import EXITS
 from quarterturn.wiring import House
 from rotation.sets import Stratum
-from vault.ledger.audit import audit
+from vault.ledger.audit.verify import audit
 from vault.task.document import Task
 
 from .children import Said

@@ -17,7 +17,7 @@ from quarterturn.wiring import House
 from rotation import accesshead
 from rotation.calendar import Month
 from vault.errors import Broken
-from vault.ledger.statement import Statement
+from vault.ledger.statements.statement import Statement
 from vault.store import access_log
 
 from .conftest import MONTH, make

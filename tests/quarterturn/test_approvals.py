@@ -25,7 +25,7 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import DEMO
 from vault.database import transaction
-from vault.ledger import sshsig
+from vault.ledger.signatures import sshsig
 from vault.task.lifecycle import State
 
 from .children import Child, Gate

@@ -27,7 +27,7 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from vault.errors import Broken
 from vault.errors import Refused as Unsigned
-from vault.ledger import audit
+from vault.ledger.audit import verify
 
 from .children import Child, Gate
 
@@ -93,7 +93,7 @@ def test_a_home_goes_through_a_backup_and_goes_on_from_there(live, tmp_path, ope
     assert new.ledger.publish().size == size + 1
     new.accounts.create("ada", "submitter")
     release = new.places.releases / "Historical-2026-12"
-    assert audit.audit(release, [new.places.log_vkey.read_text()]).ok
+    assert verify.audit(release, [new.places.log_vkey.read_text()]).ok
 
 
 def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, postgres):

@@ -9,8 +9,8 @@ import pytest
 from quarterturn import changes, publicview
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from vault.ledger import leaf
-from vault.ledger.statement import Statement
+from vault.ledger.statements import leaf
+from vault.ledger.statements.statement import Statement
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 FIRST = Month.parse("2026-12")

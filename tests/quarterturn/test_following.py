@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from vault.ledger import leaf
-from vault.ledger.append import LogWriter
-from vault.ledger.note import Signer
+from vault.ledger.signatures.note import Signer
+from vault.ledger.statements import leaf
+from vault.ledger.write.append import LogWriter
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from vault.errors import VaultError
 from vault.keys import signing
-from vault.ledger.audit import audit
-from vault.ledger.leaf import Statement
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements.leaf import Statement
 
 from ..sandbox.endpoint.conftest import Authority, serve
 

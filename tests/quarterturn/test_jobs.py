@@ -27,7 +27,7 @@ from sandbox.outcome import TaskRun
 from sandbox.store import RunState
 from sandbox.transcript import Transcript
 from vault.errors import Unavailable as NoDatabase
-from vault.ledger.leaf import Statement
+from vault.ledger.statements.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict
 
 from ..serving import serve

@@ -12,8 +12,8 @@ import pytest
 from quarterturn import logkey
 from quarterturn.wiring import House
 from vault.errors import Broken, Refused
-from vault.ledger.audit import audit
-from vault.ledger.note import open_note
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.note import open_note
 
 pytestmark = pytest.mark.slow
 

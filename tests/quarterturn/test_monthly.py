@@ -25,7 +25,7 @@ from rotation.calendar import Month
 from rotation.schedule import Alarm
 from rotation.turn import STEPS
 from sandbox.submission import Program, Submission
-from vault.ledger.statement import Statement
+from vault.ledger.statements.statement import Statement
 
 from ..patience import PATIENCE, until
 from .children import Child, Gate

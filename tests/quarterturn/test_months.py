@@ -18,8 +18,8 @@ from rotation.calendar import Month
 from vault.errors import Broken
 from vault.keys import signing
 from vault.keys.ring import FileKeyRing
-from vault.ledger import month
-from vault.ledger.leaf import Statement
+from vault.ledger.release import month
+from vault.ledger.statements.leaf import Statement
 
 from .conftest import stocked_up
 

@@ -11,13 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn import plumbing
 from quarterturn.cli import plumb as verbs
-from vault.ledger.append import LogWriter
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash
-from vault.ledger.note import Signer
-from vault.ledger.proof import Proof
-from vault.ledger.tiles import entries_path, tile_path
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.cosignature import Cosigner
+from vault.ledger.signatures.note import Signer
+from vault.ledger.signatures.proof import Proof
+from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.tree.tiles import entries_path, tile_path
+from vault.ledger.write.append import LogWriter
 
 LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 WITNESS = Cosigner("witness.example/w1", Ed25519PrivateKey.from_private_bytes(bytes(32)))

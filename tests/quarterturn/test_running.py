@@ -20,7 +20,7 @@ from sandbox.outcome import TaskRun
 from sandbox.selfcheck import Attempt
 from sandbox.store import RunState
 from sandbox.transcript import Transcript
-from vault.ledger.leaf import Statement
+from vault.ledger.statements.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict
 
 from ..patience import PATIENCE

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.box, pytest.mark.slow]
 
 
 def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(playable, say, monkeypatch):
-    monkeypatch.setattr("vault.ledger.spotcheck.ONE_IN", 1)
+    monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     real, lied = Official.record, []
 
     def lies(self, run, outcome):

@@ -18,8 +18,8 @@ from sandbox.box import Program
 from sandbox.store import RunState
 from sandbox.submission import Submission
 from vault.database import transaction
-from vault.ledger.audit import audit
-from vault.ledger.leaf import Statement
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements.leaf import Statement
 
 from .children import Child, die
 

@@ -19,8 +19,10 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from sandbox.box import Program
 from sandbox.submission import Submission
-from vault.ledger import contents, dsse, sshsig
-from vault.ledger.tiles import entries_path, unpack_entries
+from vault.ledger.release import contents
+from vault.ledger.signatures import sshsig
+from vault.ledger.statements import dsse
+from vault.ledger.tree.tiles import entries_path, unpack_entries
 
 from ..rotation.conftest import NamedBox, outcome
 from ..serving import serve

@@ -26,8 +26,8 @@ from rotation.findings import Found, Look
 from sandbox import submission as submissions
 from sandbox.outcome import TaskRun
 from sandbox.transcript import Transcript
-from vault.ledger import sshsig
-from vault.ledger.audit import audit
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures import sshsig
 from vault.task.lifecycle import State
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -29,12 +29,12 @@ from sandbox.submission import Submission
 from vault.errors import Locked, Refused, Unavailable
 from vault.errors import Malformed as NoKey
 from vault.keys import witness_keys
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosigning import Witnesses
-from vault.ledger.leaf import Statement
-from vault.ledger.note import Signer, Verifier
-from vault.ledger.policy import Policy
-from vault.ledger.witness import MAX_BODY, SIZE, LocalWitness
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Signer, Verifier
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.statements.leaf import Statement
+from vault.ledger.write.cosigning import Witnesses
+from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness
 
 from ..patience import PATIENCE
 

@@ -34,10 +34,10 @@ from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
-from vault.ledger.append import LogWriter
-from vault.ledger.audit import audit
-from vault.ledger.leaf import Statement
-from vault.ledger.note import Signer
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.note import Signer
+from vault.ledger.statements.leaf import Statement
+from vault.ledger.write.append import LogWriter
 from vault.store.public_log import Ledger
 from vault.store.tasks import Vault
 from vault.task.document import Task

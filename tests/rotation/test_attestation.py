@@ -13,9 +13,11 @@ from rotation.attestation import Attester
 from rotation.errors import Refused
 from rotation.turn import Rotation
 from vault.errors import Broken, Unavailable
-from vault.ledger import dsse, month, sshsig
-from vault.ledger.checkpoint import open_checkpoint
-from vault.ledger.note import Verifier
+from vault.ledger.release import month
+from vault.ledger.signatures import sshsig
+from vault.ledger.signatures.checkpoint import open_checkpoint
+from vault.ledger.signatures.note import Verifier
+from vault.ledger.statements import dsse
 
 from .conftest import BEFORE, FIRST, Benchmark
 

@@ -10,7 +10,7 @@ from rotation.leaked import traced
 from rotation.official import OpenRun
 from rotation.sets import DEMO
 from vault.errors import NotAllowed
-from vault.ledger.audit import audit
+from vault.ledger.audit.verify import audit
 from vault.task import variant
 from vault.task.document import Task
 from vault.task.lifecycle import State

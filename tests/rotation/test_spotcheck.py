@@ -12,7 +12,7 @@ from sandbox.frozen import FrozenState
 from sandbox.judge import WORKER
 from sandbox.left import Left
 from sandbox.transcript import Transcript
-from vault.ledger.audit import audit
+from vault.ledger.audit.verify import audit
 from verifiers.language.verdict import Evidence, Verdict
 
 from .conftest import FIRST, Benchmark, Killed, NamedBox, submission
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def home(begun_home, monkeypatch) -> Benchmark:
     """A benchmark after its first turn, in which every result is chosen."""
-    monkeypatch.setattr("vault.ledger.spotcheck.ONE_IN", 1)
+    monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     return begun_home
 
 

@@ -10,7 +10,7 @@ from rotation.official import OpenRun
 from rotation.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
 from sandbox import submission as submissions
 from sandbox.endpoint.address import parse
-from vault.ledger.audit import audit
+from vault.ledger.audit.verify import audit
 
 from .conftest import FIRST, Benchmark, NamedBox
 

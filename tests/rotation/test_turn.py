@@ -16,8 +16,8 @@ from rotation.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.store import RunState
 from vault.ledger import browser
-from vault.ledger.audit import audit
-from vault.ledger.leaf import Statement
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements.leaf import Statement
 from vault.task.lifecycle import State
 from verifiers.language.verdict import Verdict
 

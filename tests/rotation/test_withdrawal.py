@@ -19,7 +19,7 @@ from rotation.watch import Watch
 from vault.database import transaction
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable
-from vault.ledger.results import figures
+from vault.ledger.statements.results import figures
 from vault.task.lifecycle import State
 
 from .conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, killed, submission

@@ -13,9 +13,9 @@ from sqlalchemy import Engine
 
 from vault.database import transaction
 from vault.keys.locks.passphrase import Cost
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.note import Signer
-from vault.ledger.report import Report
+from vault.ledger.audit.report import Report
+from vault.ledger.signatures.cosignature import Cosigner
+from vault.ledger.signatures.note import Signer
 
 ORIGIN = "bench.example/log"
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"

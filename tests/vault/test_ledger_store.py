@@ -12,9 +12,9 @@ from sqlmodel import SQLModel
 
 from vault.database import open_engine, transaction
 from vault.errors import Broken, Malformed, NotFound, Refused, Unavailable
-from vault.ledger.append import LogWriter
-from vault.ledger.merkle import leaf_hash, root
-from vault.ledger.note import Signer
+from vault.ledger.signatures.note import Signer
+from vault.ledger.tree.merkle import leaf_hash, root
+from vault.ledger.write.append import LogWriter
 from vault.store.public_log import Ledger
 from vault.store.tables import LeafRow
 

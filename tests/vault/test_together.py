@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from vault import database
 from vault.database import open_engine, transaction
 from vault.keys.ring import FileKeyRing
-from vault.ledger.append import LogWriter
-from vault.ledger.note import Signer
+from vault.ledger.write.append import LogWriter
+from vault.ledger.signatures.note import Signer
 from vault.store.public_log import Ledger
 from vault.store.tasks import Vault
 
@@ -114,7 +114,7 @@ def test_a_process_killed_inside_a_transaction_leaves_what_was_before(vault, tmp
 
 # Forks once for each call that changes a disk during a publication, and is killed just before that call.
 KILLED_AT_EACH_STEP = """
-import vault.ledger.tiles as tiles
+import vault.ledger.tree.tiles as tiles
 
 engine, vault, ledger = opened()
 ledger.record("first", b"first")

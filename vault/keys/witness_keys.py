@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 from vault.canonical import canonical, parse_object
 from vault.errors import Malformed
 from vault.keys import private_files
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.note import decode_base64
+from vault.ledger.signatures.cosignature import Cosigner
+from vault.ledger.signatures.note import decode_base64
 
 FORMAT = "quarterturn/witness-key/v1"
 SEED_BYTES = 32

@@ -20,11 +20,11 @@ from sqlmodel import Session, col, select
 
 from vault.database import joined
 from vault.errors import Broken, Malformed, NotFound, Refused
-from vault.ledger.append import LogWriter
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosigning import Witnesses
-from vault.ledger.merkle import leaf_hash
-from vault.ledger.tiles import MAX_LEAF, WIDTH, Frontier
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.tree.merkle import leaf_hash
+from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, Frontier
+from vault.ledger.write.append import LogWriter
+from vault.ledger.write.cosigning import Witnesses
 from vault.store.tables import LeafRow
 
 _MAX_KEY = 300

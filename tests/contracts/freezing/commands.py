@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from grammars.admission import NAMES, Admission, Gate
 from grammars.grammar import Draft
 from quarterturn.cli import NAME, run, tree
-from vault.ledger import sshsig
+from vault.ledger.signatures import sshsig
 
 from .fixed import Held
 from .month import FIRST, MAINTAINERS, Played, document, key, stratum

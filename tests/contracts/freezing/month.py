@@ -40,7 +40,8 @@ from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
 from vault.keys import signing
 from vault.keys.ring import FileKeyRing
-from vault.ledger import browser, sshsig
+from vault.ledger import browser
+from vault.ledger.signatures import sshsig
 from vault.store.public_log import Ledger
 from vault.store.tasks import Vault
 from vault.task.document import Task

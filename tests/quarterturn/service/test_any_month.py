@@ -38,7 +38,7 @@ from rotation.calendar import Month
 from sandbox.errors import NotAllowed
 from sandbox.store import RunState
 from sandbox.tables import ResultRow
-from vault.ledger.audit import audit
+from vault.ledger.audit.verify import audit
 from vault.task.lifecycle import State
 
 from ...patience import PATIENCE

@@ -10,13 +10,14 @@ import pytest
 
 from quarterturn.service.view import PublicView
 from vault.canonical import canonical
-from vault.ledger import dsse, sshsig
-from vault.ledger.audit import audit
-from vault.ledger.checkpoint import open_checkpoint
-from vault.ledger.leaf import Statement
-from vault.ledger.merkle import leaf_hash, verify_consistency, verify_inclusion
-from vault.ledger.note import Verifier
-from vault.ledger.tiles import unpack_entries
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures import sshsig
+from vault.ledger.signatures.checkpoint import open_checkpoint
+from vault.ledger.signatures.note import Verifier
+from vault.ledger.statements import dsse
+from vault.ledger.statements.leaf import Statement
+from vault.ledger.tree.merkle import leaf_hash, verify_consistency, verify_inclusion
+from vault.ledger.tree.tiles import unpack_entries
 
 RELEASE = "Historical-2026-12"
 pytestmark = pytest.mark.slow

@@ -14,13 +14,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.commitment import commitment
-from vault.ledger import contents, leaf
-from vault.ledger.append import LogWriter
-from vault.ledger.bundle import BundleContent, ResultOpening, RunOpening, TaskOpening, write_bundle
-from vault.ledger.jcs import canonical
-from vault.ledger.merkle import set_root
-from vault.ledger.note import Signer
-from vault.ledger.results import in_order, results_root, totals_of
+from vault.ledger.release import contents
+from vault.ledger.release.bundle import BundleContent, ResultOpening, RunOpening, TaskOpening, write_bundle
+from vault.ledger.signatures.note import Signer
+from vault.ledger.statements import leaf
+from vault.ledger.statements.jcs import canonical
+from vault.ledger.statements.results import in_order, results_root, totals_of
+from vault.ledger.tree.merkle import set_root
+from vault.ledger.write.append import LogWriter
 
 ORIGIN = "bench.example/log"
 COHORTS = ("cohort-2026-12", "cohort-2027-01", "cohort-2027-02", "cohort-2027-03")

@@ -22,13 +22,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import VaultError
-from vault.ledger.audit import audit
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.cosigning import Witnesses, request
-from vault.ledger.fsck import fsck
-from vault.ledger.merkle import leaf_hash, root
-from vault.ledger.policy import Policy
-from vault.ledger.witness import LocalWitness
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.cosignature import Cosigner
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.tree.merkle import leaf_hash, root
+from vault.ledger.write.cosigning import Witnesses, request
+from vault.ledger.write.fsck import fsck
+from vault.ledger.write.witness import LocalWitness
 
 CALLS = ("openat", "write", "fsync", "rename", "mkdir", "unlink")
 BEFORE, FRESH = 250, 10  # across the border of a tile

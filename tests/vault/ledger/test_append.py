@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Malformed, Refused, Unavailable
-from vault.ledger.append import LogWriter
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.merkle import leaf_hash, root, verify_consistency, verify_inclusion
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.tree.merkle import leaf_hash, root, verify_consistency, verify_inclusion
+from vault.ledger.write.append import LogWriter
 
 from ..builders import ORIGIN, signer
 
@@ -230,7 +230,7 @@ def test_two_processes_that_append_take_turns(new_writer, tmp_path):
     program = (
         "import sys; from pathlib import Path\n"
         "from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey as K\n"
-        "from vault.ledger.append import LogWriter; from vault.ledger.note import Signer\n"
+        "from vault.ledger.write.append import LogWriter; from vault.ledger.signatures.note import Signer\n"
         f"w = LogWriter(Path(sys.argv[1], 'log'), Path(sys.argv[1], 'head/signed'), "
         f"Signer('{ORIGIN}', K.from_private_bytes(bytes(32))), '{ORIGIN}', patience=900.0)\n"
         "for n in range(1, 41): w.append([b'leaf %d' % i for i in range(n)], 0)\n"

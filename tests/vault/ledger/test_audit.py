@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from vault.ledger import contents
-from vault.ledger.audit import STEPS, audit
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.jcs import canonical
-from vault.ledger.note import Signer, Verifier
+from vault.ledger.audit.verify import STEPS, audit
+from vault.ledger.release import contents
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Signer, Verifier
+from vault.ledger.statements.jcs import canonical
 
 from ..builders import refused, turned
 

@@ -6,13 +6,13 @@ import shutil
 import pytest
 
 from vault.errors import VaultError
-from vault.ledger import contents
-from vault.ledger.audit import STEPS, audit
-from vault.ledger.case import Case
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.leaf import sha256_hex
-from vault.ledger.note import take_apart
+from vault.ledger.audit.evidence import Case
+from vault.ledger.audit.verify import STEPS, audit
+from vault.ledger.release import contents
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.cosignature import Cosigner
+from vault.ledger.signatures.note import take_apart
+from vault.ledger.statements.leaf import sha256_hex
 
 from ...sampling import sample
 from ..builders import RELEASE, VECTORS, edwards

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from vault.ledger.audit import audit
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.note import take_apart
-from vault.ledger.policy import Policy
-from vault.ledger.report import CAVEATS
+from vault.ledger.audit.report import CAVEATS
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import take_apart
+from vault.ledger.signatures.policy import Policy
 
 from ..builders import RELEASE, VECTORS, WITNESSES, signer
 

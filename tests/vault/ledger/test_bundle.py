@@ -6,12 +6,12 @@ import re
 import pytest
 
 from vault.errors import Malformed, Refused
-from vault.ledger import contents
-from vault.ledger.audit import audit
-from vault.ledger.bundle import write_bundle
-from vault.ledger.jcs import canonical
-from vault.ledger.leaf import sha256_hex
-from vault.ledger.reading import Bundle
+from vault.ledger.audit.verify import audit
+from vault.ledger.release import contents
+from vault.ledger.release.bundle import write_bundle
+from vault.ledger.release.bundle_reader import Bundle
+from vault.ledger.statements.jcs import canonical
+from vault.ledger.statements.leaf import sha256_hex
 
 
 def test_the_manifest_is_known_before_the_leaf_that_names_it(month):

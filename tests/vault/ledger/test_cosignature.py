@@ -7,9 +7,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from vault.errors import Broken, Malformed, VaultError
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosignature import Cosigner, Witness, parse_key, times
-from vault.ledger.note import Verifier, open_note, read_line, read_vkey, write_vkey
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.cosignature import Cosigner, Witness, parse_key, times
+from vault.ledger.signatures.note import Verifier, open_note, read_line, read_vkey, write_vkey
 
 from ..builders import edwards, flips, signer
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Unavailable
-from vault.ledger.append import LogWriter
-from vault.ledger.cosigning import Witnesses
-from vault.ledger.policy import Policy
-from vault.ledger.witness import SIZE, TEXT, LocalWitness, Reply
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.write.append import LogWriter
+from vault.ledger.write.cosigning import Witnesses
+from vault.ledger.write.witness import SIZE, TEXT, LocalWitness, Reply
 
 from ...patience import PATIENCE
 from ..builders import ORIGIN, WITNESSES, signer

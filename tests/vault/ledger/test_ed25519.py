@@ -7,7 +7,7 @@ from cryptography.exceptions import InvalidSignature as LibrarySays
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey as Library
 
-from vault.ledger.ed25519 import Ed25519PublicKey, InvalidSignature, L, P
+from vault.ledger.signatures.ed25519 import Ed25519PublicKey, InvalidSignature, L, P
 
 from ..builders import flips
 

@@ -3,8 +3,8 @@
 import pytest
 
 from vault.errors import Broken, Malformed
-from vault.ledger.append import LogWriter
-from vault.ledger.fsck import fsck
+from vault.ledger.write.append import LogWriter
+from vault.ledger.write.fsck import fsck
 
 from ..builders import ORIGIN, signer, turned
 

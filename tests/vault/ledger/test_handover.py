@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import pytest
 
 from vault.errors import Broken, Refused
-from vault.ledger import leaf
-from vault.ledger.audit import audit
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.cosigning import Witnesses
-from vault.ledger.monitor import look
-from vault.ledger.policy import Policy
-from vault.ledger.tiles import folder_reader
-from vault.ledger.witness import LocalWitness
+from vault.ledger.audit.monitor import look
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.cosignature import Cosigner
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.statements import leaf
+from vault.ledger.tree.tiles import folder_reader
+from vault.ledger.write.cosigning import Witnesses
+from vault.ledger.write.witness import LocalWitness
 
 from ..builders import edwards, refused, signer
 

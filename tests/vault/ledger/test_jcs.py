@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vault.errors import Malformed
-from vault.ledger import jcs
+from vault.ledger.statements import jcs
 
 DOUBLES = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("<d", struct.pack("<Q", bits))[0])
 NUMBERS = DOUBLES.filter(math.isfinite) | st.floats(allow_nan=False, allow_infinity=False)

@@ -10,10 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from vault.errors import Malformed
-from vault.ledger import leaf
-from vault.ledger.jcs import canonical
-from vault.ledger.schemas import files
-from vault.ledger.statement import schema
+from vault.ledger.statements import leaf
+from vault.ledger.statements.jcs import canonical
+from vault.ledger.statements.schemas import files
+from vault.ledger.statements.statement import schema
 
 from ..builders import signer
 

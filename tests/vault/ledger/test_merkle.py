@@ -7,7 +7,7 @@ import pymerkle
 import pytest
 
 from vault.errors import Broken, Malformed
-from vault.ledger import merkle
+from vault.ledger.tree import merkle
 
 # The eight leaves and roots that Certificate Transparency's own tests use.
 LEAVES = [bytes.fromhex(item) for item in (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Broken
-from vault.ledger.monitor import Seen, look
-from vault.ledger.tiles import entries_path, folder_reader
+from vault.ledger.audit.monitor import Seen, look
+from vault.ledger.tree.tiles import entries_path, folder_reader
 
 DECEMBER = datetime(2026, 12, 20, tzinfo=UTC)
 WEEK = timedelta(days=7)

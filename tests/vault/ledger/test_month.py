@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from vault.ledger import month as months
-from vault.ledger.history import Entry
-from vault.ledger.jcs import parse_canonical
-from vault.ledger.leaf import Statement
-from vault.ledger.statement import TYPE
+from vault.ledger.release import month as months
+from vault.ledger.statements.history import Entry
+from vault.ledger.statements.jcs import parse_canonical
+from vault.ledger.statements.leaf import Statement
+from vault.ledger.statements.statement import TYPE
 
 KEY = Ed25519PrivateKey.from_private_bytes(b"m" * 32)
 PUBLIC = KEY.public_key().public_bytes_raw()

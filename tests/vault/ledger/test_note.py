@@ -7,9 +7,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Broken, Malformed, VaultError
-from vault.ledger.checkpoint import Checkpoint, open_checkpoint
-from vault.ledger.merkle import EMPTY_ROOT
-from vault.ledger.note import Signer, Verifier, open_note
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.note import Signer, Verifier, open_note
+from vault.ledger.tree.merkle import EMPTY_ROOT
 
 from ..builders import flips
 from ..builders import signer as signed_by

@@ -5,12 +5,12 @@ import itertools
 import pytest
 
 from vault.errors import Broken, Malformed
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosignature import Cosigner
-from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash
-from vault.ledger.note import Signer
-from vault.ledger.policy import Policy
-from vault.ledger.proof import HEADER, Proof
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.cosignature import Cosigner
+from vault.ledger.signatures.note import Signer
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.signatures.proof import HEADER, Proof
+from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash
 
 from ..builders import edwards, flips, signer
 

@@ -3,7 +3,7 @@
 import pytest
 
 from vault.errors import Malformed
-from vault.ledger import results
+from vault.ledger.statements import results
 
 from ..builders import RESULT_ROW
 

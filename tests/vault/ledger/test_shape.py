@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vault.errors import Malformed
-from vault.ledger import contents
-from vault.ledger.jcs import canonical, parse_canonical
-from vault.ledger.shape import anything, list_of, matching, natural, one_of, record, sha256, text
-from vault.ledger.statement import KINDS
+from vault.ledger.release import contents
+from vault.ledger.statements.jcs import canonical, parse_canonical
+from vault.ledger.statements.shape import anything, list_of, matching, natural, one_of, record, sha256, text
+from vault.ledger.statements.statement import KINDS
 
 from ..builders import RESULT_ROW, flips
 

@@ -12,8 +12,9 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
 from vault.errors import Broken, Malformed, VaultError
-from vault.ledger import dsse, sshsig
-from vault.ledger.jcs import canonical
+from vault.ledger.signatures import sshsig
+from vault.ledger.statements import dsse
+from vault.ledger.statements.jcs import canonical
 
 from ..builders import edwards, flips
 

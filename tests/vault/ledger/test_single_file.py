@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vault.ledger.audit import audit
-from vault.ledger.single_file import write
+from vault.ledger.audit.single_file import write
+from vault.ledger.audit.verify import audit
 
 from ..builders import BAD, RELEASE, VECTORS, bad_release
 
@@ -29,7 +29,7 @@ def run(python: tuple[str, ...], *arguments: object) -> subprocess.CompletedProc
 
 
 def test_the_file_is_what_the_modules_make():
-    assert FILE.read_text() == write(), "python -m vault.ledger.single_file > docs/audit.py"
+    assert FILE.read_text() == write(), "python -m vault.ledger.audit.single_file > docs/audit.py"
 
 
 def test_without_what_is_installed_there_is_no_package():

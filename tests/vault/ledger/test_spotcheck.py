@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault.ledger.audit import audit
-from vault.ledger.spotcheck import is_chosen
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements.spot_check import is_chosen
 
 from ..builders import refused
 

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault.ledger import jcs
-from vault.ledger.append import LogWriter
-from vault.ledger.proof import Proof
+from vault.ledger.signatures.proof import Proof
+from vault.ledger.statements import jcs
+from vault.ledger.write.append import LogWriter
 
 from ..builders import ORIGIN, signer, turned
 

@@ -3,8 +3,8 @@
 import pytest
 
 from vault.errors import Broken, Malformed
-from vault.ledger import tiles
-from vault.ledger.merkle import Tree, inclusion_proof, leaf_hash, root_from, verify_inclusion
+from vault.ledger.tree import tiles
+from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash, root_from, verify_inclusion
 
 
 def test_paths_are_those_of_the_specification():

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from vault.ledger.audit import audit
-from vault.ledger.results import RESULT, TOTALS
-from vault.ledger.statement import KINDS
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements.results import RESULT, TOTALS
+from vault.ledger.statements.statement import KINDS
 
 from ..builders import BAD, RELEASE, VECTORS, bad_release, signer
 

@@ -7,7 +7,7 @@ import sys
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from vault.ledger import contents
+from vault.ledger.release import contents
 
 
 def run(*command, data=b""):

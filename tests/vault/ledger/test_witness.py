@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from vault.errors import Broken, Malformed
-from vault.ledger.checkpoint import Checkpoint
-from vault.ledger.cosignature import Cosigner, times
-from vault.ledger.merkle import Tree, consistency_proof, leaf_hash
-from vault.ledger.note import Signer, open_note
-from vault.ledger.witness import MAX_BODY, SIZE, LocalWitness, Reply
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.cosignature import Cosigner, times
+from vault.ledger.signatures.note import Signer, open_note
+from vault.ledger.tree.merkle import Tree, consistency_proof, leaf_hash
+from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness, Reply
 
 ORIGIN, NOW = "bench.example/log", 1_700_000_000
 LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))

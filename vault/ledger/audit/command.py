@@ -1,0 +1,103 @@
+"""The audit as a command of its own, for the single file `audit.py`: what it is given, what it prints, how it ends.
+
+Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vault.errors import Malformed, NotFound, VaultError
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Verifier, take_apart
+from vault.ledger.signatures.policy import Policy
+
+CODES = {"malformed": 2, "not-found": 3}
+
+
+def read_text(path: Path) -> str:
+    """Read a file of text.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is no text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}") from error
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{path} is not text") from error
+
+
+def read_keys(path: Path) -> list[str]:
+    """Read a file with a log's verifier key, or with several, one a line: those that it had before, and its own last.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no such key.
+    """
+    try:
+        return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
+    except Malformed as error:
+        raise Malformed(f"the key file {path} cannot be used: {error}") from None
+
+
+def read_checkpoint(path: Path) -> str:
+    """Read a file with a checkpoint that somebody kept.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no checkpoint.
+    """
+    text = read_text(path)
+    try:
+        Checkpoint.parse(take_apart(text)[0])
+    except Malformed as error:
+        raise Malformed(f"{path} holds no checkpoint: {error}") from None
+    return text
+
+
+def read_policy(path: Path) -> Policy:
+    """Read a file that says whom to believe (C2SP tlog-policy).
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no policy.
+    """
+    try:
+        return Policy.parse(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}") from error
+    except Malformed as error:
+        raise Malformed(f"{path} holds no policy: {error}") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Audit what the command line names; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
+    parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
+    parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier keys")
+    parser.add_argument(
+        "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's heads"
+    )
+    parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args(arguments)
+    try:
+        if not given.bundle.is_dir():
+            raise NotFound(f"there is no release folder {given.bundle}")
+        keys = [key for path in given.key for key in read_keys(path)]
+        policy = read_policy(given.policy) if given.policy else None
+        report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None, policy)
+    except VaultError as error:
+        sys.stderr.write(f"audit.py: {error}\n")
+        return CODES.get(error.kind, 2)
+    said = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
+    sys.stdout.write("".join(f"{line}\n" for line in said))
+    return 0 if report.ok else 1

@@ -1,0 +1,75 @@
+"""What the steps of an audit hand to each other: the evidence so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vault.ledger.release.bundle_reader import Bundle
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Note, Verifier
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.statements.history import Entry, History, Run
+from vault.ledger.statements.key_epochs import Reigns
+from vault.ledger.tree.tiles import TileTree
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What later steps need of an opened task."""
+
+    sha256: str
+    stratum: str
+    category: str
+    max_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """A line of `runs.jsonl` with the statements that it opens."""
+
+    line: Mapping[str, Any] = field(repr=False)
+    run: Run
+
+    @property
+    def scored(self) -> bool:
+        """Whether the run ended with a score."""
+        return self.run.close is not None and self.run.close.statement.kind == "score"
+
+
+@dataclass
+class Case:
+    """An audit under way; each attribute is filled by the step that is named beside it."""
+
+    folder: Path
+    keys: list[str]
+    previous: str | None
+    policy: Policy | None = None
+    bundle: Bundle = field(init=False)  # 1 files
+    verifiers: list[Verifier] = field(init=False)  # 2 checkpoint
+    head: Checkpoint = field(init=False)  # 2 checkpoint
+    signed: Note = field(init=False)  # 2 checkpoint
+    tree: TileTree = field(init=False)  # 3 root
+    leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
+    history: History = field(init=False)  # 4 statements
+    reigns: Reigns = field(init=False)  # 4 statements
+    retired: Entry = field(init=False)  # 6 retirement
+    tasks: dict[str, Task] = field(init=False)  # 7 commitments
+    withdrawn: dict[str, Task] = field(init=False)  # 7 commitments
+    runs: list[OpenedRun] = field(init=False)  # 10 runs
+    counted: list[Mapping[str, Any]] = field(init=False)  # 11 results: the totals of each scored run, as they count
+    witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
+    strangers: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
+    pending: str | None = None  # 14 full score
+
+    @property
+    def cohort(self) -> str:
+        """The cohort that the bundle says it opens."""
+        return str(self.bundle.manifest["cohort"])
+
+    @property
+    def month(self) -> str:
+        """The month that the bundle says it is of."""
+        return str(self.bundle.manifest["month"])

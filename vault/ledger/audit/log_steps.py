@@ -1,0 +1,214 @@
+"""Audit steps 1 to 6 and 13: the bundle's log is whole, signed, and the log that the caller knows.
+
+Each step takes the case, adds its evidence to it, and gives `(state, sentence)`; it raises where bytes disagree.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from vault.errors import Broken, Malformed
+from vault.ledger.audit.evidence import Case
+from vault.ledger.audit.report import State
+from vault.ledger.audit.trusted_keys import open_head, open_older, policy_of, require_quorum
+from vault.ledger.release import contents
+from vault.ledger.release.bundle_reader import Bundle
+from vault.ledger.signatures.note import Verifier, open_note
+from vault.ledger.statements.history import Entry, History
+from vault.ledger.statements.key_epochs import KIND, Reigns
+from vault.ledger.statements.statement import Statement
+from vault.ledger.tree.merkle import leaf_hash, root_from
+from vault.ledger.tree.tiles import (
+    WIDTH,
+    Frontier,
+    TileTree,
+    bundles_of,
+    entries_path,
+    split_hashes,
+    tile_path,
+    tiles_of,
+    unpack_entries,
+)
+
+Outcome = tuple[State, str]
+
+
+def files(case: Case) -> Outcome:
+    """1. The files are those of the manifest, and there are no others."""
+    case.bundle = Bundle.read(case.folder)
+    count = len(case.bundle.manifest["files"])
+    return "proved", f"{count} content files have the digests of the manifest {case.bundle.manifest_digest}"
+
+
+def checkpoint(case: Case) -> Outcome:
+    """2. A given key signed the log's checkpoint, and the witnesses of a given policy cosigned it."""
+    if not case.keys:
+        raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
+    case.verifiers = [Verifier.parse(key) for key in case.keys]
+    data = case.bundle.read_log(contents.HEAD)
+    case.head, case.signed = open_head(case, data)
+    if case.head.origin != case.bundle.manifest["origin"]:
+        raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
+    policy = policy_of(case)
+    case.witnesses = policy.open(data).witnesses
+    known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
+    case.strangers = open_note(data, known).ignored
+    said = f"{case.head.origin} signed a tree of {case.head.size} leaves"
+    if case.witnesses:
+        said += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
+    if case.strangers:
+        said += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
+    return "proved", said
+
+
+def root(case: Case) -> Outcome:
+    """3. The leaves and the tiles rebuild the root that was signed."""
+    first = case.bundle.manifest["first"]
+    if first:
+        raise Broken(
+            f"the manifest begins at leaf {first}: a task committed to twice, or a run left out, could stand before it"
+        )
+    _require_log_files(case, first)
+    case.leaves = []
+    frontier = Frontier()
+    for _, index, width in (tile for tile in tiles_of(case.head.size) if tile[0] == 0):
+        for tile in frontier.extend(_tile_of_leaves(case, index, width, begins=first // WIDTH)):
+            _require_tile(case, *tile)
+    for tile in frontier.partial_tiles():
+        _require_tile(case, *tile)
+    if frontier.root() != case.head.root:
+        raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {case.head.root.hex()}")
+    case.tree = TileTree(case.head.size, case.bundle.read_log)
+    return "proved", f"{len(case.leaves)} leaves and the hashes before them give the signed root {case.head.root.hex()}"
+
+
+def statements(case: Case) -> Outcome:
+    """4. Every leaf is a statement in canonical bytes, and none contradicts another."""
+    case.history = History(Entry(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves)
+    case.leaves = []  # their statements are what counts from here on
+    case.reigns = Reigns.read(case.head.origin, case.history.of(KIND), case.signed)
+    case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
+    kinds = [entry.statement.kind for entry in case.history.entries]
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    told = "".join(f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later)
+    return "proved", f"{len(kinds)} statements were read: {counts}{told}"
+
+
+def named(case: Case) -> Outcome:
+    """5. Every checkpoint that a run names is signed, and its root is the log's at that size."""
+    sizes: dict[str, tuple[int, int]] = {}  # by name: the size, and the first leaf that names it
+    for entry in case.history.of("run-open"):
+        says = entry.statement.predicate["checkpoint"]
+        if says["size"] > entry.index:
+            raise Broken(
+                f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier"
+            )
+        _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
+        sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
+    kept = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
+    if strangers := sorted(kept ^ sizes.keys()):
+        state = "named by no run" if strangers[0] in kept else "missing"
+        raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
+    for name, (size, index) in sizes.items():
+        _require_named(case, name, size, index)
+    told = "signed and cosigned" if case.witnesses else "signed"
+    return "proved", f"{len(sizes)} checkpoints that runs name are {told}, and each is the beginning of this tree"
+
+
+def retirement(case: Case) -> Outcome:
+    """6. The one `retire` statement of this cohort names this manifest."""
+    found = [
+        entry
+        for entry in case.history.of("retire")
+        if case.cohort == entry.statement.predicate["cohort"] or case.month == entry.statement.predicate["month"]
+    ]
+    if len(found) != 1:
+        where = ", ".join(str(entry.index) for entry in found) or "nowhere"
+        raise Broken(f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}")
+    case.retired = found[0]
+    says = case.retired.statement.predicate
+    if (says["cohort"], says["month"]) != (case.cohort, case.month):
+        raise Broken(f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
+                     f"the manifest says {case.cohort} in {case.month}")  # fmt: skip
+    if case.retired.digest != case.bundle.manifest_digest:
+        raise Broken(f"leaf {case.retired.index} names the manifest {case.retired.digest}, "
+                     f"this one has {case.bundle.manifest_digest}")  # fmt: skip
+    return "proved", f"leaf {case.retired.index} retires {case.cohort} with exactly this manifest"
+
+
+def consistency(case: Case) -> Outcome:
+    """13. The log extends the checkpoint that the caller kept."""
+    if case.previous is None:
+        return "not asked", "no older checkpoint was given to compare with"
+    kept, signed = open_older(case, case.previous, "the older checkpoint")
+    if kept.origin != case.head.origin:
+        raise Broken(f"the older checkpoint is of the log {kept.origin}, not of {case.head.origin}")
+    if kept.size > case.head.size:
+        raise Broken(
+            f"the checkpoint that was given has {kept.size} leaves, this bundle's only {case.head.size}: "
+            "compare it with a newer bundle or with the log itself"
+        )
+    case.reigns.require(signed, kept.size, "the older checkpoint")
+    _require_root(case, kept.size, kept.root, "the older checkpoint")
+    return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
+
+
+def _require_named(case: Case, name: str, size: int, index: int) -> None:
+    """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
+    data = case.bundle.read_log(name)
+    found, signed = open_older(case, data, f"log/{name}")
+    if found.size != size or found.origin != case.head.origin:
+        raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
+    case.reigns.require(signed, size, f"log/{name}")
+    _require_root(case, size, found.root, f"log/{name}")
+    if case.policy:
+        require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
+
+
+def _seen(witness: tuple[str, int]) -> str:
+    name, seconds = witness
+    return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
+
+
+def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:
+    if size > case.head.size:
+        raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
+    found = root_from(case.tree.node, size)
+    if found != stated:
+        raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {found.hex()}")
+
+
+def _require_log_files(case: Case, first: int) -> None:
+    size = case.head.size
+    if size > WIDTH * len(case.bundle.log_files):
+        raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
+    wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
+    wanted |= {entries_path(*item) for item in bundles_of(size, first)}
+    there = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
+    if strangers := sorted(there ^ wanted):
+        state = "is no file of this log" if strangers[0] in there else "is missing"
+        raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
+
+
+def _tile_of_leaves(case: Case, index: int, width: int, *, begins: int) -> Sequence[bytes]:
+    """Give a level-0 tile's hashes; from the bundle's first leaf on they are made from the leaves themselves."""
+    path = tile_path(0, index, width)
+    hashes = split_hashes(case.bundle.read_log(path), width, f"log/{path}")
+    if index < begins:
+        return hashes
+    entries = entries_path(index, width)
+    leaves = list(enumerate(unpack_entries(case.bundle.read_log(entries), width, f"log/{entries}"), index * WIDTH))
+    for (place, leaf), stated in zip(leaves, hashes, strict=True):
+        if leaf_hash(leaf) != stated:
+            raise Broken(f"leaf {place} has the hash {leaf_hash(leaf).hex()}, log/{path} says {stated.hex()}")
+    case.leaves += leaves
+    return hashes
+
+
+def _require_tile(case: Case, level: int, index: int, hashes: Sequence[bytes]) -> None:
+    path = tile_path(level, index, len(hashes))
+    stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
+    for place, (found, says) in enumerate(zip(hashes, stated, strict=True)):
+        if found != says:
+            raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {found.hex()}")

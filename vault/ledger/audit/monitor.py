@@ -1,0 +1,187 @@
+"""Following a log from a head that was kept: what it promised and did not do, and whether it still is the same log.
+
+1. its head is signed by a given key, and is no older than the one that was kept; if the log was handed over to another
+   key, both must be given, and each head is the key's of its size
+2. its tiles give the root of the head that was kept, and its leaves that of the new one; where they do not, there are
+   two histories, and both heads are the evidence
+3. what the leaves say is replayed: cohorts that should have been opened by now, tasks that were withdrawn, runs that
+   were opened a week and more ago and are not closed
+
+Leaves carry no times of day: when a run was first seen open is kept by whoever follows. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from vault.errors import Broken
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.note import Note, Verifier, take_apart
+from vault.ledger.statements.history import Entry, History
+from vault.ledger.statements.key_epochs import KIND, Reigns, introduced
+from vault.ledger.statements.statement import Statement
+from vault.ledger.tree.merkle import leaf_hash, root_from
+from vault.ledger.tree.tiles import HEAD, WIDTH, Frontier, Read, TileTree, bundles_of, entries_path, unpack_entries
+
+CLOSED_WITHIN = timedelta(days=7)
+OPENED_WITHIN = timedelta(days=7)  # after the month in which a cohort retires
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is kept between two looks.
+
+    Attributes:
+        head: the last head, a signed note.
+        open_since: when each run that is open was first seen so, ISO 8601 in UTC, by its number as text.
+    """
+
+    head: str
+    open_since: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at a log came to.
+
+    Attributes:
+        seen: what to keep for the next one.
+        size: how many leaves the log has.
+        alarms: broken promises: a fork, an overdue cohort, a run that nobody closed.
+        news: what was withdrawn since the last look, and whom the log was handed over to.
+    """
+
+    seen: Seen
+    size: int
+    alarms: Sequence[str]
+    news: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as JSON values."""
+        return {"size": self.size, "alarms": list(self.alarms), "news": list(self.news)}
+
+
+def look(read: Read, verifiers: Sequence[Verifier], kept: Seen | None, now: datetime) -> Look:
+    """Look at a log.
+
+    Args:
+        read: gives a file of the log's folder.
+        verifiers: its keys.
+        kept: what the last look kept, if there was one.
+        now: the present moment, with its time zone.
+
+    Raises:
+        Malformed, Broken: the log cannot be read, or is signed by none of the keys.
+    """
+    note = read(HEAD).decode(errors="replace")
+    head, signed = _open(note, read, verifiers)
+    before, signed_before = open_checkpoint(kept.head, verifiers) if kept else (None, None)
+    if kept and before and (fork := _forked(read, before, head)):
+        return Look(kept, head.size, [f"{fork}\n--- kept\n{kept.head}--- shown now\n{note}"], [])
+    history = _history(read, head)
+    reigns = Reigns.read(head.origin, history.of(KIND), signed)
+    reigns.require(signed, head.size, "the head")
+    if before and signed_before:
+        reigns.require(signed_before, before.size, "the head that was kept")
+    since, size = _open_since(history, kept, now), before.size if before else 0
+    return Look(
+        Seen(note, since),
+        head.size,
+        [*_overdue(history, now), *_unclosed(since, now)],
+        [*_withdrawn(history, size), *_handed_over(reigns, size)],
+    )
+
+
+def _open(note: str, read: Read, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+    """Open the head; where a given key vouches for the one that signed it, say so."""
+    try:
+        return open_checkpoint(note, verifiers)
+    except Broken as error:
+        head = Checkpoint.parse(take_apart(note)[0])
+        leaves = (leaf for _, leaf in _leaves(read, head.size))
+        if told := introduced(head.origin, leaves, [one.vkey for one in verifiers]):
+            raise Broken(f"{error}; {told}") from None
+        raise
+
+
+def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> str | None:
+    """Say how the new head contradicts the one that was kept, or None."""
+    if head.origin != before.origin:
+        return f"the log is {head.origin}, and the one that was followed is {before.origin}"
+    if head.size < before.size:
+        return f"the log went back from {before.size} leaves to {head.size}"
+    try:
+        tree = TileTree(head.size, read)
+        old, new = root_from(tree.node, before.size), root_from(tree.node, head.size)
+    except Broken as error:
+        return f"the log's tiles are not all there ({error})"
+    if new != head.root:
+        return f"the log's tiles give the root {new.hex()} at {head.size} leaves, and it signed {head.root.hex()}"
+    if old != before.root:
+        return f"there are two histories: at {before.size} leaves the log has the root {old.hex()} now"
+    return None
+
+
+def _history(read: Read, head: Checkpoint) -> History:
+    """Read every statement, and hold them against the head."""
+    frontier = Frontier()
+    entries: list[Entry] = []
+    for index, leaf in _leaves(read, head.size):
+        for _ in frontier.extend([leaf_hash(leaf)]):
+            pass
+        entries.append(Entry(index, Statement.parse(leaf, f"leaf {index}")))
+    if frontier.root() != head.root:
+        raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {head.root.hex()}")
+    return History(entries)
+
+
+def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
+    for index, width in bundles_of(size):
+        path = entries_path(index, width)
+        yield from enumerate(unpack_entries(read(path), width, path), index * WIDTH)
+
+
+def _open_since(history: History, kept: Seen | None, now: datetime) -> dict[str, str]:
+    """Give since when each run that is open has been seen so."""
+    known = kept.open_since if kept else {}
+    runs = [str(number) for number, run in history.runs.items() if run.close is None]
+    return {run: known.get(run, now.isoformat(timespec="seconds")) for run in runs}
+
+
+def _overdue(history: History, now: datetime) -> list[str]:
+    """Name the cohorts whose month is over, and a week more, and that are not opened."""
+    sets = list(history.of("set"))
+    cohorts = {item["id"]: str(item["retires"]) for entry in sets for item in entry.statement.predicate["cohorts"]}
+    retired = {entry.statement.predicate["cohort"] for entry in history.of("retire")}
+    return [
+        f"{name} was to be opened in {month} and is not"
+        for name, month in sorted(cohorts.items())
+        if name not in retired and month < (now - OPENED_WITHIN).strftime("%Y-%m")
+    ]
+
+
+def _unclosed(since: Mapping[str, str], now: datetime) -> list[str]:
+    return [
+        f"run {run} has been open since {first}, and {CLOSED_WITHIN.days} days is the longest"
+        for run, first in since.items()
+        if now - datetime.fromisoformat(first) > CLOSED_WITHIN
+    ]
+
+
+def _withdrawn(history: History, size: int) -> list[str]:
+    return [
+        f"{entry.statement.name} was withdrawn at leaf {entry.index}: {entry.statement.predicate['reason']}"
+        for entry in history.of("withdraw")
+        if entry.index >= size
+    ]
+
+
+def _handed_over(reigns: Reigns, size: int) -> list[str]:
+    return [
+        f"the log was handed over at leaf {index} to {new}, as both keys say"
+        for index, new in reigns.later
+        if index >= size
+    ]

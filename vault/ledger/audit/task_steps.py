@@ -1,0 +1,185 @@
+"""Audit steps 7 to 9: the tasks are those that were promised, before anybody was measured with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
+
+from vault.commitment import opens
+from vault.errors import Broken
+from vault.ledger.audit.evidence import Case, Task
+from vault.ledger.audit.log_steps import Outcome
+from vault.ledger.release import contents
+from vault.ledger.statements.history import Entry, listed
+from vault.ledger.statements.jcs import canonical, parse_canonical
+from vault.ledger.statements.leaf import sha256_hex
+from vault.ledger.statements.shape import Shape, matching, one_of, positive
+
+_REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort ask for a review
+_COHORTS = 4
+
+_NEEDED: Mapping[str, Shape] = {
+    "id": matching(r"t-[a-z2-7]{16}", "a task's id"),
+    "server": matching(r"[a-z0-9-]{1,64}", "a server's name"),
+    "category": one_of("single-tool", "composition", "recovery"),
+    "difficulty": one_of("easy", "medium", "hard"),
+    "max_steps": positive,
+}
+
+
+def commitments(case: Case) -> Outcome:
+    """7. Every task that retired, or was withdrawn and is due, opens the commitment that its `commit` leaf made."""
+    case.tasks, case.withdrawn = {}, {}
+    stated = case.retired.statement.predicate["tasks"]
+    gone = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
+    if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(gone):
+        due = ", ".join(one["id"] for one in gone) or "none"
+        raise Broken(f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}")
+    files = [(contents.TASKS, stated, case.tasks), *([(contents.WITHDRAWN, gone, case.withdrawn)] if gone else [])]
+    openings = case.bundle.lines(contents.OPENINGS, contents.OPENING_LINE)
+    provenance = variants = 0
+    for name, wanted, into in files:
+        for number, (says, line) in enumerate(zip_longest(wanted, case.bundle.raw_lines(name)), 1):
+            opening = next(openings, None)
+            if says is None or line is None or opening is None:
+                raise Broken(f"the log, {name} and {contents.OPENINGS} differ in length from {number}")
+            into[says["id"]] = _open(case, f"line {number} of {name}", says, line, opening[1])
+            provenance += _open_provenance(case, opening[1])
+            variants += "variant_key" in opening[1]
+    if next(openings, None) is not None:
+        raise Broken(f"{contents.OPENINGS} has more lines than there are tasks")
+    told = f"; {provenance} of them open their provenance" if provenance else ""
+    told += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
+    told += f"; {len(gone)} of them left early" if gone else ""
+    return "proved", f"{len(case.tasks) + len(gone)} tasks open their commitments, byte for byte{told}"
+
+
+def promise(case: Case) -> Outcome:
+    """8. What retired is what was promised - withdrawn + refills, in that order, and a quarter of the set."""
+    at = case.retired.index
+    members = case.history.members(case.cohort, at)
+    retired = list(case.tasks)
+    if retired != members:
+        place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
+        raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
+    case.history.require_refills(case.retired, {name: task.stratum for name, task in case.withdrawn.items()})
+    whole = case.history.require_roots(case.cohort)
+    _require_quarter(case)
+    _require_strata(case)
+    gone = case.history.withdrawn(case.cohort)
+    told = f"; {len(gone)} were withdrawn" if gone else ""
+    review = "; more than 5 % were withdrawn: review" if len(gone) * _REVIEW_ONE_IN > len(members) else ""
+    roots = f"; {whole} set roots could be recomputed" if whole else ""
+    return (
+        "proved",
+        f"the {len(members)} retired tasks are the promised ones in the promised order{told}{review}{roots}",
+    )
+
+
+def order(case: Case) -> Outcome:
+    """9. Every run that used the cohort names a set and a checkpoint that already covered its tasks' commitments."""
+    count = 0
+    for run in case.history.runs.values():
+        if case.cohort in run.open.statement.predicate["cohorts"]:
+            _require_order(case, run.open)
+            count += 1
+    return "proved", f"the commitments stand before each of the {count} runs that used them, and under its checkpoint"
+
+
+def _open(case: Case, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> Task:
+    document = parse_canonical(line, what)
+    if not isinstance(document, dict):
+        raise Broken(f"{what} is no task")
+    for key, shape in _NEEDED.items():
+        shape(document.get(key), f"{what}: $.{key}")
+    name = document["id"]
+    if not name == opening["id"] == says["id"]:
+        raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the log names {says['id']}")
+    if name in case.tasks or name in case.withdrawn:
+        raise Broken(f"{name} stands twice, again in {what}")
+    digest = sha256_hex(line)
+    if digest != says.get("sha256", digest):
+        raise Broken(f"{name} has the sha256 {digest}, the retire statement says {says['sha256']}")
+    commit = case.history.commit_of(name, case.retired.index)
+    if commit.index != opening["commit"]:
+        raise Broken(f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}")
+    if not commit.digest == opening["commitment"] == says["commitment"]:
+        raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} where it "
+                     f"leaves, {opening['commitment']} in its opening")  # fmt: skip
+    if not opens("commit", line, bytes.fromhex(opening["salt"]), bytes.fromhex(commit.digest)):
+        raise Broken(f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}")
+    _require_variant_key(document, opening)
+    if opening["canary"] != case.bundle.manifest["canary"]:
+        raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
+    stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
+    return Task(digest, stratum, document["category"], document["max_steps"])
+
+
+def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
+    """A task's document names the SHA-256 of its variant key, if it has one, so the key was chosen before any run."""
+    stated, key = document.get("variant_key"), opening.get("variant_key")
+    shown = sha256_hex(bytes.fromhex(key)) if key is not None else None
+    if shown != stated:
+        raise Broken(
+            f"{document['id']} was committed to with the variant key of sha256 {stated}, its opening gives one of "
+            f"{shown}"
+        )
+
+
+def _open_provenance(case: Case, opening: Mapping[str, Any]) -> bool:
+    document, salt = opening["provenance"], opening["provenance_salt"]
+    if document is None and salt is None:
+        return False
+    if document is None or salt is None:
+        raise Broken(f"the provenance of {opening['id']} is opened by half: it needs the document and its salt")
+    stated = case.history.commits[opening["id"]].statement.predicate["provenance"]
+    if not opens("provenance", canonical(document), bytes.fromhex(salt), bytes.fromhex(stated)):
+        raise Broken(f"the provenance of {opening['id']} and its salt do not open the commitment {stated}")
+    return True
+
+
+def _require_quarter(case: Case) -> None:
+    """A gap that a withdrawal left is counted as the task that was promised."""
+    promised = case.history.last_set(case.retired.index)
+    item = listed(promised, case.cohort)
+    if item is None or item["retires"] != case.month:
+        raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
+    says = promised.statement.predicate
+    gaps = {one["id"]: case.history.gaps(one["id"], promised.index) for one in says["cohorts"]}
+    own, count = item["count"] + gaps[case.cohort], says["count"] + sum(gaps.values())
+    if abs(_COHORTS * own - count) > _COHORTS:
+        raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
+
+
+def _require_strata(case: Case) -> None:
+    """A refill must be of the stratum whose reserve it stood in."""
+    opened = {**case.tasks, **case.withdrawn}
+    stratum_of = {case.history.commits[name].digest: task.stratum for name, task in opened.items()}
+    for entry in case.history.of("set"):
+        for stratum, reserve in entry.statement.predicate["reserve"].items():
+            for item in reserve:
+                if stratum_of.get(item, stratum) != stratum:
+                    raise Broken(f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}")
+
+
+def _require_order(case: Case, opened: Entry) -> None:
+    says = opened.statement.predicate
+    who = f"run {says['run']} at leaf {opened.index}"
+    if opened.index > case.retired.index:
+        raise Broken(f"{who} was served {case.cohort} after it retired at leaf {case.retired.index}")
+    promised = case.history.last_set(opened.index)
+    if promised.digest != says["set"]:
+        raise Broken(f"{who} names the set {says['set']}, the last one is {promised.digest} at leaf {promised.index}")
+    covered = says["checkpoint"]["size"]
+    if promised.index >= covered:
+        raise Broken(f"{who} names a checkpoint of size {covered}, which does not cover its set at {promised.index}")
+    for name in says["cohorts"]:
+        if listed(promised, name) is None:
+            raise Broken(f"{who} was served {name}, which the set at leaf {promised.index} does not list")
+    for task in case.history.members(case.cohort, opened.index):
+        case.history.commit_of(task, covered)
+
+
+def _at(names: list[str], place: int) -> str:
+    return names[place] if place < len(names) else "no task"

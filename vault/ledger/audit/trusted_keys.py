@@ -1,0 +1,66 @@
+"""Whose signatures count in an audit: those of the keys and the policy that the caller gave; nobody from the bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from vault.errors import Broken, Malformed
+from vault.ledger.audit.evidence import Case
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.note import Note, take_apart
+from vault.ledger.signatures.policy import Named, Policy
+from vault.ledger.statements.key_epochs import introduced
+from vault.ledger.tree.tiles import WIDTH, bundles_of, entries_path, unpack_entries
+
+
+def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
+    """Open the head; where a key that was given vouches for the one that signed, say so."""
+    try:
+        return open_checkpoint(data, case.verifiers)
+    except Broken as error:
+        if told := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
+            raise Broken(f"{error}; {told}") from None
+        raise
+
+
+def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
+    """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
+    try:
+        return open_checkpoint(data, case.verifiers)
+    except Broken as error:
+        size = Checkpoint.parse(take_apart(data)[0]).size
+        wanted = case.reigns.of(size)
+        if wanted in (one.vkey for one in case.verifiers):
+            raise
+        raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
+
+
+def policy_of(case: Case) -> Policy:
+    """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
+    given = case.policy or Policy()
+    return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+
+
+def require_quorum(case: Case, data: bytes, what: str) -> None:
+    """Check that a checkpoint is cosigned as the caller's policy asks."""
+    try:
+        policy_of(case).open(data)
+    except Broken as error:
+        raise Broken(f"{what}: {error}") from None
+
+
+def _introduced(case: Case, head: Checkpoint) -> str | None:
+    if head.size > WIDTH * len(case.bundle.log_files):
+        return None  # the next step refuses it
+    try:
+        return introduced(head.origin, _leaves(case, head.size), [one.vkey for one in case.verifiers])
+    except (Broken, Malformed):
+        return None  # the leaves cannot be read, and nobody vouched for the key
+
+
+def _leaves(case: Case, size: int) -> Iterator[bytes]:
+    """Give the leaves as they are in the bundle, proven or not."""
+    for index, width in bundles_of(size):
+        path = entries_path(index, width)
+        yield from unpack_entries(case.bundle.read_log(path), width, f"log/{path}")

@@ -1,0 +1,82 @@
+"""Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-checkpoint@v1.0.0).
+
+The note's text is three lines: the origin, the size in decimal without leading zeros, the root in base64. Extension
+lines may follow; this log writes none and ignores other logs'. A log's own signature counts only where the key's name
+is the origin.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vault.errors import Broken, Malformed
+from vault.ledger.signatures.note import Note, Signer, Verifier, decode_base64, open_note
+from vault.ledger.tree.merkle import EMPTY_ROOT, HASH_BYTES
+
+_SIZE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+_MAX_SIZE = 2**63 - 1
+_LINES = 3
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension lines."""
+
+    origin: str
+    size: int
+    root: bytes
+    extensions: tuple[str, ...] = ()
+
+    @classmethod
+    def empty(cls, origin: str) -> Checkpoint:
+        """Give the head of a log without leaves."""
+        return cls(origin, 0, EMPTY_ROOT)
+
+    @classmethod
+    def parse(cls, text: str) -> Checkpoint:
+        """Read a note's text.
+
+        Raises:
+            Malformed: it is no checkpoint; the message says which line.
+        """
+        if not text.endswith("\n"):
+            raise Malformed("a checkpoint ends in a newline")
+        lines = text[:-1].split("\n")
+        if len(lines) < _LINES or not all(lines):
+            raise Malformed("a checkpoint has at least three lines and none is empty")
+        if not _SIZE.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
+            raise Malformed("line 2 of a checkpoint is its size in decimal, without leading zeros")
+        root = decode_base64(lines[2], "line 3 of the checkpoint")
+        if len(root) != HASH_BYTES:
+            raise Malformed(f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}")
+        if int(lines[1]) == 0 and root != EMPTY_ROOT:
+            raise Malformed("a checkpoint of size 0 has the root of an empty tree")
+        return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
+
+    def format(self) -> str:
+        """Write the note's text."""
+        lines = [self.origin, str(self.size), base64.b64encode(self.root).decode(), *self.extensions]
+        return "\n".join(lines) + "\n"
+
+    def sign(self, signer: Signer) -> str:
+        """Sign it; the signer's name must be the origin."""
+        if signer.name != self.origin:
+            raise Malformed(f"the log {self.origin} is signed by a key of its name, not by {signer.name}")
+        return signer.sign(self.format())
+
+
+def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+    """Verify a signed checkpoint: at least one given key that bears the origin's name signed it.
+
+    Raises:
+        Malformed: it is no signed checkpoint.
+        Broken: no such signature, or one that does not verify.
+    """
+    opened = open_note(note, verifiers)
+    checkpoint = Checkpoint.parse(opened.text)
+    if not any(vkey.partition("+")[0] == checkpoint.origin for vkey in opened.verified):
+        raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no given key of that name")
+    return checkpoint, opened

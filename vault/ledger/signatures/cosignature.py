@@ -1,0 +1,176 @@
+"""Cosignatures: witnesses say what a log showed them, and when. C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
+
+A cosignature is one more signature line under a checkpoint: a key id, eight bytes of POSIX time (big-endian), and a
+signature over what the type of the key says:
+
+- Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the whole text of the checkpoint;
+- ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
+
+One public key belongs to one witness name: the Ed25519 message does not hold the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
+
+from vault.errors import Malformed
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import ED25519 as LOG
+from vault.ledger.signatures.note import (
+    Key,
+    Verifier,
+    key_id,
+    line,
+    read_line,
+    read_vkey,
+    require_name,
+    take_apart,
+    write_vkey,
+)
+
+ED25519, MLDSA44 = b"\x04", b"\x06"
+KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
+SIGNATURE_BYTES: Mapping[bytes, int] = {ED25519: 64, MLDSA44: 2420}
+TIME_BYTES = 8
+LATEST = 2**63 - 1
+_LABEL = b"subtree/v1\n\0"
+_LONGEST_NAME = 255
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A witness's public key with its name.
+
+    Attributes:
+        name: the key's name.
+        kind: its type, 0x04 or 0x06.
+        public: its bytes, 32 or 1,312.
+    """
+
+    name: str
+    kind: bytes
+    public: bytes
+
+    def __post_init__(self) -> None:
+        require_name(self.name)
+        if self.kind not in KEY_BYTES:
+            raise Malformed(f"the key of witness {self.name} is neither of type 0x04 (Ed25519) nor 0x06 (ML-DSA-44)")
+        if len(self.public) != KEY_BYTES[self.kind]:
+            raise Malformed(
+                f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
+            )
+
+    @classmethod
+    def parse(cls, vkey: str) -> Witness:
+        """Read a verifier key.
+
+        Raises:
+            Malformed: it is none, is of a type that does not cosign, or its key id is not that of its key.
+        """
+        return cls(*read_vkey(vkey))
+
+    @property
+    def key_id(self) -> bytes:
+        """The four bytes that stand before its signatures."""
+        return key_id(self.name, self.kind, self.public)
+
+    @property
+    def vkey(self) -> str:
+        """The key as text."""
+        return write_vkey(self.name, self.kind, self.public)
+
+    @property
+    def verifiable(self) -> bool:
+        """Whether its signatures can be verified here: without the package `cryptography` those of ML-DSA-44 cannot."""
+        return self.kind == ED25519 or MLDSA44PublicKey is not None
+
+    def accepts(self, text: bytes, signature: bytes) -> bool:
+        """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
+        if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:
+            return False
+        try:
+            message = _message(self.name, self.kind, text, time_of(signature))
+            if self.kind == ED25519:
+                Ed25519PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+            else:
+                MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+        except (InvalidSignature, ValueError, Malformed):
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class Cosigner:
+    """A witness's private key with its name."""
+
+    name: str
+    key: Ed25519PrivateKey | MLDSA44PrivateKey = field(repr=False)
+
+    @property
+    def witness(self) -> Witness:
+        """The public half."""
+        kind = ED25519 if isinstance(self.key, Ed25519PrivateKey) else MLDSA44
+        return Witness(self.name, kind, self.key.public_key().public_bytes_raw())
+
+    def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
+        """Give the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
+        if not 0 <= seconds <= LATEST:
+            raise Malformed("a cosignature's time is in seconds from 1970 on")
+        witness = self.witness
+        message = _message(self.name, witness.kind, checkpoint.format().encode(), seconds)
+        return line(self.name, witness.key_id, seconds.to_bytes(TIME_BYTES, "big") + self.key.sign(message))
+
+
+def parse_key(vkey: str) -> Key:
+    """Read a verifier key of any type that signs checkpoints: a log's or a witness's.
+
+    Raises:
+        Malformed: it is none.
+    """
+    return Verifier.parse(vkey) if read_vkey(vkey)[1] == LOG else Witness.parse(vkey)
+
+
+def time_of(signature: bytes) -> int:
+    """Give the POSIX time, in seconds, that a cosignature names."""
+    return int.from_bytes(signature[:TIME_BYTES], "big")
+
+
+def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
+    """Give when the witnesses say that they saw a checkpoint, by their vkeys; nothing is verified here.
+
+    Raises:
+        Malformed: it is no signed note.
+    """
+    known = {(one.name, one.key_id): one.vkey for one in witnesses}
+    lines = map(read_line, take_apart(note)[1])
+    return {known[name, identity]: time_of(signed) for name, identity, signed in lines if (name, identity) in known}
+
+
+def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
+    if kind == ED25519:
+        return f"cosignature/v1\ntime {seconds}\n".encode() + text
+    checkpoint = Checkpoint.parse(text.decode())
+    return b"".join(
+        (
+            _LABEL,
+            _vector(name),
+            seconds.to_bytes(TIME_BYTES, "big"),
+            _vector(checkpoint.origin),
+            (0).to_bytes(8, "big"),
+            checkpoint.size.to_bytes(8, "big"),
+            checkpoint.root,
+        )
+    )
+
+
+def _vector(text: str) -> bytes:
+    """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
+    data = text.encode()
+    if not 0 < len(data) <= _LONGEST_NAME:
+        raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
+    return bytes([len(data)]) + data

@@ -1,0 +1,204 @@
+"""Whom to believe: logs, witnesses, and how many of these it takes. C2SP tlog-policy (https://c2sp.org/tlog-policy).
+
+    log <vkey> [<url>]
+    witness <name> <vkey> [<url>]
+    group <name> all|any|<k> <member>...
+    quorum <name>|none
+
+Lines end in a newline, parts are set apart by spaces and tabs, `#` begins a comment line. A name is defined before it
+is used and is the member of one group at most, so that a witness counts once. One public key stands once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from vault.errors import Broken, Malformed
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.cosignature import Witness, times
+from vault.ledger.signatures.note import Key, Verifier, open_note
+
+NONE = "none"
+MOST_LINES = 4096
+_TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
+
+
+@dataclass(frozen=True)
+class Named:
+    """A log or a witness of a policy: its key, and where it is reached."""
+
+    key: Verifier | Witness
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class Cosigned:
+    """A checkpoint that a policy accepts.
+
+    Attributes:
+        checkpoint: the head.
+        log: the vkey of the log that signed it.
+        witnesses: the policy's names of those that cosigned it, with the POSIX time (seconds) that each says.
+    """
+
+    checkpoint: Checkpoint
+    log: str
+    witnesses: dict[str, int]
+
+
+@dataclass
+class Policy:
+    """What a policy file says.
+
+    Attributes:
+        logs: those that are known.
+        witnesses: by the name that the file gives them.
+        groups: how many of which members it takes.
+        quorum: the witness or group that has to have cosigned; None where nobody has to.
+    """
+
+    logs: list[Named] = field(default_factory=list)
+    witnesses: dict[str, Named] = field(default_factory=dict)
+    groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    quorum: str | None = None
+
+    @classmethod
+    def parse(cls, data: str | bytes) -> Policy:
+        """Read a policy file.
+
+        Raises:
+            Malformed: the message names the line.
+        """
+        return _Reader().read(data if isinstance(data, bytes) else data.encode())
+
+    def satisfied(self, cosigned: Collection[str]) -> bool:
+        """Tell whether the witnesses of these names are enough."""
+        return self.quorum is None or self._witnessed(self.quorum, cosigned)
+
+    def open(self, note: str | bytes) -> Cosigned:
+        """Verify a checkpoint against the policy.
+
+        Raises:
+            Malformed: it is no signed checkpoint.
+            Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
+        """
+        able = {n: one.key for n, one in self.witnesses.items() if isinstance(one.key, Witness) and one.key.verifiable}
+        keys: list[Key] = [*(one.key for one in self.logs), *able.values()]
+        opened = open_note(note, keys)
+        checkpoint = Checkpoint.parse(opened.text)
+        signed = [one.key.vkey for one in self.logs if one.key.name == checkpoint.origin]
+        log = next((vkey for vkey in signed if vkey in opened.verified), None)
+        if log is None:
+            raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
+        said = times(note, able.values())
+        seen = {name: said[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
+        if not self.satisfied(seen):
+            by = ", ".join(seen) or "no witness of the policy"
+            unread = ", ".join(name for name in self.witnesses if name not in able)
+            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
+            raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}")
+        return Cosigned(checkpoint, log, seen)
+
+    def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
+        if name in self.witnesses:
+            return name in cosigned
+        least, members = self.groups[name]
+        return sum(self._witnessed(member, cosigned) for member in members) >= least
+
+
+class _Reader:
+    """Reads a policy file line by line."""
+
+    def __init__(self) -> None:
+        self._policy = Policy()
+        self._publics: set[bytes] = set()
+        self._members: set[str] = set()
+        self._quorum: str | None = None
+        self._verbs: dict[str, Callable[[list[str]], None]] = {
+            "log": self._log,
+            "witness": self._witness,
+            "group": self._group,
+            "quorum": self._of_quorum,
+        }
+
+    def read(self, data: bytes) -> Policy:
+        if data and not data.endswith(b"\n"):
+            raise Malformed("a policy's lines end in a newline; its last one does not")
+        lines = data.split(b"\n")[:-1]
+        if len(lines) > MOST_LINES:
+            raise Malformed(f"a policy has at most {MOST_LINES} lines")
+        for number, line in enumerate(lines, 1):
+            try:
+                self._line(line)
+            except Malformed as error:
+                raise Malformed(f"line {number} of the policy: {error}") from error
+        if self._quorum is None:
+            raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
+        self._policy.quorum = None if self._quorum == NONE else self._quorum
+        return self._policy
+
+    def _line(self, line: bytes) -> None:
+        if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
+            raise Malformed("it has a control character")
+        parts = [part for part in line.decode("utf-8", "surrogateescape").replace("\t", " ").split(" ") if part]
+        if not parts or parts[0].startswith("#"):
+            return
+        verb = self._verbs.get(parts[0])
+        if verb is None:
+            raise Malformed(f"it begins with {parts[0][:40]!r} in place of {', '.join(self._verbs)}")
+        verb(parts[1:])
+
+    def _log(self, parts: list[str]) -> None:
+        if len(parts) not in {1, 2}:
+            raise Malformed("a log is `log VKEY [URL]`")
+        self._policy.logs.append(self._named(Verifier.parse(parts[0]), parts[1:]))
+
+    def _witness(self, parts: list[str]) -> None:
+        if len(parts) not in {2, 3}:
+            raise Malformed("a witness is `witness NAME VKEY [URL]`")
+        self._new(parts[0])
+        self._policy.witnesses[parts[0]] = self._named(Witness.parse(parts[1]), parts[2:])
+
+    def _group(self, parts: list[str]) -> None:
+        if len(parts) < 3:  # noqa: PLR2004 - a name, a threshold, a member
+            raise Malformed("a group is `group NAME all|any|NUMBER MEMBER...`")
+        name, least, *members = parts
+        self._new(name)
+        for member in members:
+            if not self._known(member):
+                raise Malformed(f"no line before defines {member[:40]!r}")
+            if member in self._members:
+                raise Malformed(f"{member[:40]!r} is a member already, and counts once")
+            self._members.add(member)
+        self._policy.groups[name] = (_threshold(least, len(members)), tuple(members))
+
+    def _of_quorum(self, parts: list[str]) -> None:
+        if len(parts) != 1:
+            raise Malformed("a quorum is `quorum NAME`, or `quorum none`")
+        if self._quorum is not None:
+            raise Malformed("there is a quorum already")
+        if parts[0] != NONE and not self._known(parts[0]):
+            raise Malformed(f"no line before defines {parts[0][:40]!r}")
+        self._quorum = parts[0]
+
+    def _known(self, name: str) -> bool:
+        return name in self._policy.witnesses or name in self._policy.groups
+
+    def _new(self, name: str) -> None:
+        if name == NONE or self._known(name):
+            raise Malformed(f"{name[:40]!r} is taken")
+
+    def _named(self, key: Verifier | Witness, url: list[str]) -> Named:
+        if key.public in self._publics:
+            raise Malformed(f"the public key of {key.name} stands in the policy already")
+        self._publics.add(key.public)
+        return Named(key, *url)
+
+
+def _threshold(text: str, members: int) -> int:
+    if text in {"any", "all"}:
+        return 1 if text == "any" else members
+    if not (text.isascii() and text.isdigit()) or text != str(int(text)) or not 1 <= int(text) <= members:
+        raise Malformed(f"{text[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {members}")
+    return int(text)

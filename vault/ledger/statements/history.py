@@ -1,0 +1,242 @@
+"""What the log says, replayed: who was promised, withdrawn, refilled, which runs were opened and closed.
+
+Pure: it takes the statements with their indexes and answers questions about any moment, where a moment is an index in
+the log. Every contradiction between statements is `Broken`, with the indexes that disagree.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from typing import Any
+
+from vault.errors import Broken
+from vault.ledger.statements.statement import Statement
+from vault.ledger.tree.merkle import set_root
+
+CLOSING = ("score", "abort")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A statement and its index in the log."""
+
+    index: int
+    statement: Statement = field(repr=False)
+
+    @property
+    def digest(self) -> str:
+        """The subject's digest in hex."""
+        return next(iter(self.statement.digest.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run's two ends; `close` is None while it is open."""
+
+    open: Entry
+    close: Entry | None
+
+
+class History:
+    """The statements from some index on, replayed.
+
+    Raises:
+        Broken: they contradict each other: a task is committed to twice, a set forgets or changes what was promised, a
+            run opens or closes twice, a cohort retires twice.
+    """
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries = list(entries)
+        self._by_kind: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self.entries:
+            self._by_kind[entry.statement.kind].append(entry)
+        self.commits: dict[str, Entry] = {}
+        self._task_of: dict[str, str] = {}
+        for entry in self.of("commit"):
+            self._admit(entry)
+        self.runs = self._pair_runs()
+        self._withdrawn: list[tuple[Entry, str]] = []
+        self._moments = list(self._replay())
+
+    def of(self, *kinds: str) -> Iterator[Entry]:
+        """Give the statements of some kinds, in order."""
+        return merge(*(self._by_kind[kind] for kind in kinds), key=lambda entry: entry.index)
+
+    def last_set(self, before: int) -> Entry:
+        """Give the last `set` statement before an index."""
+        sets = self._by_kind["set"]
+        place = bisect_left(sets, before, key=lambda entry: entry.index)
+        if not place:
+            raise Broken(f"no set statement stands before leaf {before} in this bundle")
+        return sets[place - 1]
+
+    def commit_of(self, task: str, before: int) -> Entry:
+        """Give the commit of a task, which must stand before an index."""
+        entry = self.commits.get(task)
+        if entry is None:
+            raise Broken(f"no leaf in this bundle commits to {task}")
+        if entry.index >= before:
+            raise Broken(f"{task} was committed to at leaf {entry.index}, which is not before {before}")
+        return entry
+
+    def members(self, cohort: str, at: int) -> list[str]:
+        """Give a cohort's tasks just before an index, in promised order: promised - withdrawn + refills."""
+        place = bisect_left(self._moments, at, key=lambda moment: moment[0])
+        live = self._moments[place - 1][1] if place else {}
+        if cohort not in live:
+            raise Broken(f"no set statement before leaf {at} has {cohort} among the live ones")
+        return live[cohort]
+
+    def withdrawn(self, cohort: str) -> list[Entry]:
+        """Give the withdrawals from a cohort."""
+        return [entry for entry, name in self._withdrawn if name == cohort]
+
+    def gaps(self, cohort: str, before: int) -> int:
+        """Count the withdrawals from a cohort, before an index, that nobody took the place of."""
+        gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
+        return sum(entry.statement.predicate["replacement"] is None for entry in gone)
+
+    def opened_with(self, retired: Entry) -> list[Entry]:
+        """Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before."""
+        cohort = retired.statement.predicate["cohort"]
+        before = max((entry.index for entry in self.of("retire") if entry.index < retired.index), default=-1)
+        home = {entry.index: name for entry, name in self._withdrawn}
+        due = [entry for entry in self.of("withdraw") if entry.index < retired.index]
+        return [e for e in due if home.get(e.index, cohort if e.index > before else None) == cohort]
+
+    def require_refills(self, retired: Entry, strata: Mapping[str, str]) -> None:
+        """Check each withdrawal that a retirement opens: refilled with the next of its stratum's reserve, if it can be.
+
+        Args:
+            retired: the retirement.
+            strata: the stratum of each task that was withdrawn, as its document has it.
+        """
+        served = {entry.index for entry, _ in self._withdrawn}
+        for entry in self.opened_with(retired):
+            gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
+            if entry.digest != self.commit_of(gone, entry.index).digest:
+                raise Broken(f"leaf {entry.index} withdraws {gone} under a commitment that is not its own")
+            if entry.index in served:
+                self._require_next_in_reserve(refill, entry, strata[gone])
+            elif refill is not None:
+                raise Broken(f"leaf {entry.index} refills with {refill} for {gone}, which was not being served")
+
+    def require_roots(self, cohort: str) -> int:
+        """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
+        whole = 0
+        for entry in self.of("set"):
+            says = entry.statement.predicate
+            for item in says["cohorts"]:
+                if item["id"] == cohort:
+                    self._require_root(item["tasks"], item["root"], entry.index, cohort)
+            tasks = [task for item in says["cohorts"] for task in item["tasks"]]
+            if all(task in self.commits for task in tasks):
+                self._require_root(tasks, entry.digest, entry.index, entry.statement.name)
+                whole += 1
+        return whole
+
+    def _require_root(self, tasks: Sequence[str], stated: str, index: int, what: str) -> None:
+        found = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
+        if found != stated:
+            raise Broken(f"the commitments of {what} at leaf {index} give the root {found}, it states {stated}")
+
+    def _replay(self) -> Iterator[tuple[int, dict[str, list[str]]]]:
+        """Give the live cohorts after each statement that changes them."""
+        live: dict[str, list[str]] | None = None
+        gone: set[str] = set()
+        last: Entry | None = None
+        for entry in self.of("set", "withdraw", "retire"):
+            if entry.statement.kind == "set":
+                _require_chain(last, entry)
+                live, last = _restated(live, gone, entry), entry
+            elif entry.statement.kind == "retire":
+                gone.add(_retired(live, gone, entry))
+                live = {name: tasks for name, tasks in live.items() if name not in gone} if live else live
+            elif live is not None:
+                live = {name: self._without(name, tasks, entry) for name, tasks in live.items()}
+            yield entry.index, live or {}
+
+    def _without(self, cohort: str, tasks: list[str], entry: Entry) -> list[str]:
+        gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
+        if gone not in tasks:
+            return tasks
+        self._withdrawn.append((entry, cohort))
+        return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
+
+    def _require_next_in_reserve(self, refill: str | None, entry: Entry, stratum: str) -> None:
+        promised = self.last_set(entry.index)
+        between = [item for item in self.of("withdraw") if promised.index < item.index < entry.index]
+        refills = [item.statement.predicate["replacement"] for item in between]
+        used = {item.digest for item in between} | {
+            self.commits[task].digest for task in refills if task in self.commits
+        }
+        left = [item for item in promised.statement.predicate["reserve"].get(stratum, []) if item not in used]
+        if refill is None and left:
+            raise Broken(
+                f"leaf {entry.index} refills with nobody, though the reserve of {stratum} has {len(left)} left"
+            )
+        if refill is not None and [self.commit_of(refill, promised.index).digest] != left[:1]:
+            raise Broken(f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}")
+
+    def _admit(self, entry: Entry) -> None:
+        task = entry.statement.name
+        if task in self.commits:
+            raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
+        other = self._task_of.setdefault(entry.digest, task)
+        if other != task:
+            raise Broken(f"{other} and {task} have the same commitment")
+        self.commits[task] = entry
+
+    def _pair_runs(self) -> dict[int, Run]:
+        opened: dict[int, Entry] = {}
+        closed: dict[int, Entry] = {}
+        for entry in self.of("run-open", *CLOSING):
+            number = entry.statement.predicate["run"]
+            ends = closed if entry.statement.kind in CLOSING else opened
+            if number in ends:
+                raise Broken(f"run {number} is stated twice, at leaves {ends[number].index} and {entry.index}")
+            ends[number] = entry
+        for number, entry in opened.items():
+            if number in closed and closed[number].index < entry.index:
+                raise Broken(f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}")
+        return {number: Run(entry, closed.get(number)) for number, entry in opened.items()}
+
+
+def listed(entry: Entry, cohort: str) -> Mapping[str, Any] | None:
+    """Give what a `set` statement says of a cohort, or None."""
+    return next((item for item in entry.statement.predicate["cohorts"] if item["id"] == cohort), None)
+
+
+def _require_chain(last: Entry | None, entry: Entry) -> None:
+    previous = entry.statement.predicate["previous"]
+    if last is not None and previous != last.index:
+        raise Broken(f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}")
+    if previous is not None and previous >= entry.index:
+        raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
+
+
+def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> dict[str, list[str]]:
+    """A set must repeat every live cohort as it is, may add new ones, and never brings one back."""
+    says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
+    for name, tasks in (live or {}).items():
+        if name not in says:
+            raise Broken(f"the set at leaf {entry.index} lists {name} no more, though it has not retired")
+        if says[name] != tasks:
+            strange = next((a for a, b in zip(says[name], tasks, strict=False) if a != b), "its end")
+            raise Broken(
+                f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}"
+            )
+    if back := sorted(gone & says.keys()):
+        raise Broken(f"the set at leaf {entry.index} lists {back[0]}, which has retired")
+    return says
+
+
+def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> str:
+    name = str(entry.statement.predicate["cohort"])
+    if name in gone or (live is not None and name not in live):
+        raise Broken(f"leaf {entry.index} retires {name}, which is not live")
+    return name

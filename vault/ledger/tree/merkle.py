@@ -1,0 +1,243 @@
+"""The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, proofs and their verification.
+
+Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect subtree over the
+leaves `[index * 2^level, (index + 1) * 2^level)`. Whoever caches these nodes proves in logarithmic time, whether they
+lie in memory (`Tree`) or in tiles (`vault.ledger.tree.tiles`).
+
+Verification is strict: hashes have exactly 32 bytes, a proof has exactly the length that its sizes ask for, and an old
+size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+
+from vault.errors import Broken, Malformed
+
+HASH_BYTES = 32
+EMPTY_ROOT = sha256().digest()
+
+Nodes = Callable[[int, int], bytes]
+
+
+def leaf_hash(leaf: bytes) -> bytes:
+    """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
+    return sha256(b"\0" + leaf).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Hash two subtrees into their parent (0x01 before a pair)."""
+    return sha256(b"\1" + left + right).digest()
+
+
+def level_up(hashes: Sequence[bytes]) -> list[bytes]:
+    """Hash neighbours in pairs; an odd one at the end is left out."""
+    return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+
+
+def peaks(size: int) -> list[tuple[int, int]]:
+    """Give the perfect subtrees that a tree of `size` leaves consists of, largest first, as `(level, index)`."""
+    return list(_cover(0, size))
+
+
+def root(hashes: Sequence[bytes]) -> bytes:
+    """Give the root over leaf hashes; over none, the hash of nothing."""
+    tree = Tree(hashes)
+    return tree.root(len(tree))
+
+
+class Tree:
+    """A tree in memory that keeps every node, so that roots and proofs at any size are logarithmic."""
+
+    def __init__(self, hashes: Iterable[bytes] = ()) -> None:
+        self._levels: list[list[bytes]] = [[]]
+        self.extend(hashes)
+
+    def __len__(self) -> int:
+        return len(self._levels[0])
+
+    def extend(self, hashes: Iterable[bytes]) -> None:
+        """Append leaf hashes."""
+        fresh = list(hashes)
+        if any(len(item) != HASH_BYTES for item in fresh):
+            raise Malformed(f"a leaf hash has exactly {HASH_BYTES} bytes")
+        level = 0
+        while fresh:
+            if level == len(self._levels):
+                self._levels.append([])
+            row = self._levels[level]
+            row += fresh
+            level += 1
+            done = len(self._levels[level]) if level < len(self._levels) else 0
+            fresh = level_up(row[2 * done :])
+
+    def node(self, level: int, index: int) -> bytes:
+        """Give the root of a perfect subtree."""
+        return self._levels[level][index]
+
+    def root(self, size: int) -> bytes:
+        """Give the root of the first `size` leaves."""
+        return root_from(self.node, _within(size, len(self)))
+
+
+def root_from(nodes: Nodes, size: int) -> bytes:
+    """Give the root of the first `size` leaves."""
+    return _join(nodes, 0, size) if size else EMPTY_ROOT
+
+
+def inclusion_proof(nodes: Nodes, index: int, size: int) -> list[bytes]:
+    """Prove that the leaf at `index` is in the tree of `size` leaves (RFC 6962, section 2.1.1).
+
+    Raises:
+        Malformed: there is no such leaf.
+    """
+    if not 0 <= index < size:
+        raise Malformed(f"there is no leaf {index} in a tree of {size}")
+    start, end = 0, size
+    proof: list[bytes] = []
+    while end - start > 1:
+        middle = start + _split(end - start)
+        if index < middle:
+            proof.append(_join(nodes, middle, end))
+            end = middle
+        else:
+            proof.append(_join(nodes, start, middle))
+            start = middle
+    return proof[::-1]
+
+
+def consistency_proof(nodes: Nodes, size1: int, size2: int) -> list[bytes]:
+    """Prove that the tree of `size1` leaves is the beginning of the tree of `size2` (RFC 6962, section 2.1.2).
+
+    Raises:
+        Malformed: `size1` is 0 (nothing to prove) or beyond `size2`.
+    """
+    if not 1 <= size1 <= size2:
+        raise Malformed(f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}")
+    start, end, known = 0, size2, True
+    proof: list[bytes] = []
+    while size1 != end:
+        middle = start + _split(end - start)
+        if size1 <= middle:
+            proof.append(_join(nodes, middle, end))
+            end = middle
+        else:
+            proof.append(_join(nodes, start, middle))
+            start, known = middle, False
+    return ([] if known else [_join(nodes, start, end)]) + proof[::-1]
+
+
+def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], expected: bytes) -> None:
+    """Check an inclusion proof for a leaf *hash* (RFC 9162, section 2.1.3.2).
+
+    Raises:
+        Broken: the proof does not lead from the leaf to the root, or it is malformed.
+    """
+    _require_hashes([leaf, expected, *proof])
+    if not 0 <= index < size:
+        raise Broken(f"there is no leaf {index} in a tree of {size}")
+    inner = (index ^ (size - 1)).bit_length()
+    border = (index >> inner).bit_count()
+    if len(proof) != inner + border:
+        raise Broken(f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}")
+    found = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+    if found != expected:
+        raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {found.hex()}")
+
+
+def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
+    """Check a consistency proof (RFC 9162, section 2.1.4.2).
+
+    Raises:
+        Broken: the older tree is not the beginning of the newer one, or the proof is malformed.
+    """
+    _require_hashes([root1, root2, *proof])
+    if not 1 <= size1 <= size2:
+        raise Broken(f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}")
+    if size1 == size2:
+        if proof or root1 != root2:
+            raise Broken(f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}")
+        return
+    shift = (size1 & -size1).bit_length() - 1
+    inner = ((size1 - 1) ^ (size2 - 1)).bit_length() - shift
+    border = ((size1 - 1) >> (inner + shift)).bit_count()
+    is_peak = size1 == 1 << shift
+    seed, rest = (root1, proof) if is_peak else (proof[0] if proof else b"", proof[1:])
+    if len(proof) != inner + border + (not is_peak):
+        wanted = inner + border + (not is_peak)
+        raise Broken(f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}")
+    mask = (size1 - 1) >> shift
+    old = _chain_border(_chain_inner_right(seed, rest[:inner], mask), rest[inner:])
+    new = _chain_border(_chain_inner(seed, rest[:inner], mask), rest[inner:])
+    if old != root1:
+        raise Broken(f"the proof gives the old root {old.hex()}, not {root1.hex()}")
+    if new != root2:
+        raise Broken(f"the proof gives the new root {new.hex()}, not {root2.hex()}")
+
+
+def set_root(commitments: Iterable[bytes]) -> bytes:
+    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live tasks'.
+
+    Raises:
+        Malformed: two commitments are the same, or one has not 32 bytes.
+    """
+    ordered = sorted(commitments)
+    if any(len(item) != HASH_BYTES for item in ordered):
+        raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
+    if len(set(ordered)) != len(ordered):
+        raise Malformed("the same commitment stands twice in one set")
+    return root([leaf_hash(item) for item in ordered])
+
+
+def _split(width: int) -> int:
+    """Give the largest power of two smaller than `width` (width > 1)."""
+    return 1 << (width - 1).bit_length() - 1
+
+
+def _cover(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cover `[start, end)` with perfect subtrees; `start` is aligned to the largest of them."""
+    while start < end:
+        level = (end - start).bit_length() - 1
+        yield level, start >> level
+        start += 1 << level
+
+
+def _join(nodes: Nodes, start: int, end: int) -> bytes:
+    """Hash the subtree over `[start, end)`, where `start` is aligned as RFC 6962 splits."""
+    parts = [nodes(level, index) for level, index in _cover(start, end)]
+    found = parts.pop()
+    while parts:
+        found = node_hash(parts.pop(), found)
+    return found
+
+
+def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
+    for other in proof:
+        seed = sha256(b"\1" + other + seed if index & 1 else b"\1" + seed + other).digest()
+        index >>= 1
+    return seed
+
+
+def _chain_inner_right(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
+    for level, other in enumerate(proof):
+        if index >> level & 1:
+            seed = node_hash(other, seed)
+    return seed
+
+
+def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
+    for other in proof:
+        seed = sha256(b"\1" + other + seed).digest()
+    return seed
+
+
+def _require_hashes(hashes: Iterable[bytes]) -> None:
+    if set(map(len, hashes)) != {HASH_BYTES}:
+        raise Broken(f"a hash in a proof has exactly {HASH_BYTES} bytes")
+
+
+def _within(size: int, have: int) -> int:
+    if not 0 <= size <= have:
+        raise Malformed(f"the tree has {have} leaves, not {size}")
+    return size

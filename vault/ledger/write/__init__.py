@@ -1,0 +1,1 @@
+"""Writing the log: append, cosigning, the witness, and checks of the folder."""

@@ -1,0 +1,357 @@
+"""The log's only writer.
+
+It appends in an order in which a crash at any point loses nothing and says nothing twice; the caller's row comes first:
+
+1. entry bundles and tiles, each whole or absent (write, fsync, rename, fsync folder)
+2. the signed head, in a file outside of the public folder and of the database
+3. the public copy: `checkpoints/<size>`, then `checkpoint`
+4. where there are witnesses, they are asked to cosign (`vault.ledger.write.cosigning`)
+5. their lines under the public copy, in the order of step 3
+
+Starting again finishes step 3 and 5 and takes no line away, asking again finishes step 4, and `append` with the same
+leaves finishes step 1 and 2. It refuses to sign a tree that
+does not extend the last head that it signed (a database or a folder that was put back from a backup), and a lock file
+beside the head keeps a second process from signing at the same time. So there are never two roots at one size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from vault.errors import Broken, Malformed, Refused, Unavailable
+from vault.file_lock import locked
+from vault.files import make_folder, sync_folder, write_atomically
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.note import Signer, Verifier, read_line, take_apart
+from vault.ledger.statements.key_epochs import successors
+from vault.ledger.tree.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
+from vault.ledger.tree.tiles import (
+    HEAD,
+    HEIGHT,
+    KEPT,
+    MAX_LEAF,
+    WIDTH,
+    Frontier,
+    TileTree,
+    bundles_of,
+    entries_path,
+    folder_reader,
+    pack_entries,
+    tile_path,
+    unpack_entries,
+)
+from vault.ledger.write import fsck as check
+
+_SCRATCH = ".new"
+
+
+class LogWriter:
+    """Appends to the log in `folder` and signs its head.
+
+    Args:
+        folder: what a web server may serve: `checkpoint`, `checkpoints/`, `tile/`.
+        head_file: where the last signed head is kept, outside of `folder`.
+        signer: the log's key; its name is the origin.
+        origin: the log's origin line.
+        former: the log's keys before this one, if it was handed over (`vault.ledger.statements.key_epochs`).
+        patience: seconds to wait for another process that is writing.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        head_file: Path,
+        signer: Signer,
+        origin: str,
+        *,
+        former: Sequence[Verifier] = (),
+        patience: float = 10.0,
+    ) -> None:
+        if signer.name != origin:
+            raise Malformed(f"the log {origin} is signed by a key of its name, not by {signer.name}")
+        if head_file.resolve().is_relative_to(folder.resolve()):
+            raise Malformed("the signed head is kept outside of the public folder")
+        self.folder = folder
+        self.origin = origin
+        self._head_file = head_file
+        self._signer = signer
+        self._former = tuple(former)
+        self._patience = patience
+
+    @property
+    def verifier(self) -> Verifier:
+        """The log's public key."""
+        return self._signer.verifier
+
+    @property
+    def verifiers(self) -> list[Verifier]:
+        """The log's public keys, those of earlier heads too; the present one is the last."""
+        return [*self._former, self.verifier]
+
+    @property
+    def size(self) -> int:
+        """The number of leaves under the last signed head."""
+        return self.checkpoint().size
+
+    def checkpoint(self) -> Checkpoint:
+        """Give the last signed head (size 0 if nothing was ever signed)."""
+        note = self.note()
+        return self._open(note) if note else Checkpoint.empty(self.origin)
+
+    def note(self) -> str | None:
+        """Give the last signed head as a note, or None if nothing was ever signed."""
+        return _text(self._head_file)
+
+    def notes(self) -> Iterator[str]:
+        """Give every head that was ever published, with the lines under it, the newest first."""
+        sizes = [int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal()]
+        for path in (HEAD, *(f"{KEPT}/{size}" for size in sorted(sizes, reverse=True))):
+            if (note := _text(self.folder / path)) is not None:
+                yield note
+
+    def covering(self, leaf: int) -> str:
+        """Give the first head that was published over a leaf, under the log's signature alone: always the same bytes.
+
+        Raises:
+            Refused: none was.
+        """
+        sizes = (int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal())
+        size = min((size for size in sizes if size > leaf), default=None)
+        if size is None or (note := _text(self.folder / f"{KEPT}/{size}")) is None:
+            raise Refused(f"no head over leaf {leaf} was published, or {self.folder / KEPT} has lost it: put it back")
+        self._open(note)
+        (text, lines), ours = take_apart(note), {(key.name, key.key_id) for key in self.verifiers}
+        return "\n".join([text, *(line for line in lines if read_line(line)[:2] in ours), ""])
+
+    def put_under(self, note: str, lines: str) -> None:
+        """Put witnesses' lines under a head that was published (step 5); others that are there give way to them.
+
+        Raises:
+            Unavailable: the disk failed or another process is writing; nothing is lost, call again.
+        """
+        with self._alone():
+            head = self._finish()
+            size = self._open(note).size
+            self._write(f"{KEPT}/{size}", (note + lines).encode())
+            if size == head.size:
+                self._write(HEAD, (note + lines).encode())
+
+    def append(self, leaves: Sequence[bytes], start: int) -> Checkpoint:
+        """Append leaves, sign and publish the new head.
+
+        Args:
+            leaves: their bytes, in order.
+            start: the index of the first one. Leaves that are in the log already are compared and not written twice.
+
+        Raises:
+            Refused: the leaves contradict the log or leave a gap, or the log is not what was last signed.
+            Malformed: a leaf is longer than 65,535 bytes.
+            Unavailable: the disk failed or another process is writing; nothing is lost, call again.
+        """
+        if any(len(leaf) > MAX_LEAF for leaf in leaves):
+            raise Malformed(f"a leaf has at most {MAX_LEAF} bytes")
+        with self._alone():
+            head = self._finish()
+            fresh = self._fresh(head, leaves, start)
+            self._require_reign(head, fresh)
+            return self._grow(head, fresh) if fresh else head
+
+    def recover(self) -> Checkpoint:
+        """Finish a publication that was interrupted after signing."""
+        with self._alone():
+            return self._finish()
+
+    def leaf(self, index: int) -> bytes:
+        """Read a leaf's bytes."""
+        size = self.size
+        if not 0 <= index < size:
+            raise Malformed(f"there is no leaf {index} in a log of {size}")
+        return self._bundle(index // WIDTH, size)[index % WIDTH]
+
+    def prove_inclusion(self, index: int, size: int | None = None) -> list[bytes]:
+        """Prove that a leaf is in the tree of `size` leaves (default: under the last signed head)."""
+        tree = self._tree()
+        return inclusion_proof(tree.node, index, self._within(tree, size))
+
+    def prove_consistency(self, old: int, new: int | None = None) -> list[bytes]:
+        """Prove that the tree of `old` leaves is the beginning of the tree of `new`."""
+        tree = self._tree()
+        return consistency_proof(tree.node, old, self._within(tree, new))
+
+    def root(self, size: int) -> bytes:
+        """Give the root of the first `size` leaves, which are under the last signed head."""
+        tree = self._tree()
+        return root_from(tree.node, self._within(tree, size))
+
+    def fsck(self) -> list[str]:
+        """Re-hash the public folder; gives one sentence a problem, none if all is well."""
+        head = self.checkpoint()
+        if not head.size:
+            return []
+        published, problems = check.fsck(self.folder, self.verifiers)
+        if published != head:
+            problems.append(f"the public checkpoint has size {published.size}, the last signed head {head.size}")
+        return problems
+
+    def _finish(self) -> Checkpoint:
+        """Check what is on disk against the last signed head and publish that head if it is not."""
+        note, public = self.note(), _text(self.folder / HEAD)
+        if not note:
+            if public:
+                raise Refused(
+                    f"the log {self.origin} has a published checkpoint but no signed head at {self._head_file}: "
+                    "put the head back from a backup; a log is never started anew under the same name"
+                )
+            return Checkpoint.empty(self.origin)
+        head = self._open(note)
+        tree = TileTree(head.size, folder_reader(self.folder))
+        try:
+            self._require_extends(tree, head, head, "the tiles do not give the root of the last signed head")
+        except Broken as error:
+            raise Refused(
+                f"the log was signed over {head.size} leaves, and its files in {self.folder} do not reach there "
+                f"({error}): they were lost, or put back from an older backup. Put the newest copy of the log back, "
+                "and the newest database with it; from an older state nothing is ever signed"
+            ) from error
+        if public and not public.startswith(note):
+            shown = self._open(public)
+            if shown.size >= head.size:
+                raise Refused(f"the published checkpoint (size {shown.size}) is no older than the last signed head "
+                              f"(size {head.size}): the head file was put back from a backup")  # fmt: skip
+            self._require_extends(tree, shown, head, "the published checkpoint is not the beginning of the signed tree")
+        cosigned = self._cosigned(note, head.size)
+        if public != cosigned:
+            self._keep(note)  # written anew: whoever wrote it may have died, or failed, before it was on the disk
+            self._publish(cosigned, head.size)
+        else:
+            sync_folder(self.folder)  # the same of the last name that a publication gives
+        return head
+
+    def _cosigned(self, note: str, size: int) -> str:
+        """Give a head with the lines that were put under it, also where the public copy has them only in part."""
+        shown = (_text(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
+        return max((one for one in shown if one.startswith(note) and _is_note(one)), key=len, default=note)
+
+    def _require_extends(self, tree: TileTree, old: Checkpoint, head: Checkpoint, otherwise: str) -> None:
+        found = root_from(tree.node, old.size)
+        if found != old.root:
+            raise Refused(f"{otherwise}: at size {old.size} of {head.size} they give {found.hex()}, "
+                          f"it says {old.root.hex()}; nothing was signed")  # fmt: skip
+
+    def _fresh(self, head: Checkpoint, leaves: Sequence[bytes], start: int) -> Sequence[bytes]:
+        """Give the leaves that are not in the log yet; the others must be the ones that are."""
+        if start > head.size:
+            raise Refused(f"the log ends at leaf {head.size}; leaves from {start} on would leave a gap")
+        known = leaves[: head.size - start]
+        tree = TileTree(head.size, folder_reader(self.folder))
+        for index, leaf in enumerate(known, start):
+            if tree.node(0, index) != leaf_hash(leaf):
+                raise Refused(f"leaf {index} is signed already with other bytes; the rows were changed or put back")
+        return leaves[len(known) :]
+
+    def _require_reign(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:
+        """Refuse to sign before the log was handed over to this key, and after it was handed over to another."""
+        handed, note = list(successors(self.origin, fresh, head.size)), self.note()
+        signed = open_checkpoint(note, self.verifiers)[1].verified if note else (self.verifier.vkey,)
+        if fresh and (handed or signed)[-1] != self.verifier.vkey:
+            raise Refused(
+                f"beyond {head.size} leaves the log's key is {(handed or signed)[-1]}, and this process holds "
+                f"{self.verifier.vkey}: it signed nothing. Finish the change with `quarterturn log change-key`, and "
+                "start again whatever was running"
+            )
+
+    def _grow(self, head: Checkpoint, fresh: Sequence[bytes]) -> Checkpoint:
+        frontier = Frontier.load(head.size, folder_reader(self.folder))
+        full = list(frontier.extend([leaf_hash(leaf) for leaf in fresh]))
+        self._write_entries(head.size, fresh)
+        for level, index, hashes in [*full, *frontier.partial_tiles()]:
+            self._clear(tile_path(level, index), (head.size >> HEIGHT * level) - index * WIDTH)
+            self._write(tile_path(level, index, len(hashes)), b"".join(hashes))
+        checkpoint = Checkpoint(self.origin, frontier.size, frontier.root())
+        note = checkpoint.sign(self._signer)
+        self._keep(note)
+        self._publish(note, checkpoint.size)
+        return checkpoint
+
+    def _write_entries(self, size: int, fresh: Sequence[bytes]) -> None:
+        begun = self._bundle(size // WIDTH, size) if size % WIDTH else []
+        leaves = [*begun, *fresh]
+        base = size - len(begun)
+        for index, width in bundles_of(base + len(leaves), base):
+            at = index * WIDTH - base
+            self._clear(entries_path(index), size - index * WIDTH)
+            self._write(entries_path(index, width), pack_entries(leaves[at : at + width]))
+
+    def _clear(self, whole: str, signed: int) -> None:
+        """Remove what a crash before signing left of a tile of which only `signed` entries are under a signed head."""
+        if signed < WIDTH:
+            (self.folder / whole).unlink(missing_ok=True)
+        for path in (self.folder / f"{whole}.p").glob("*"):
+            if path.name.isdigit() and int(path.name) > signed:
+                path.unlink()
+
+    def _bundle(self, index: int, size: int) -> list[bytes]:
+        width = min(WIDTH, size - index * WIDTH)
+        path = entries_path(index, width)
+        leaves = unpack_entries(folder_reader(self.folder)(path), width, path)
+        tree = TileTree(size, folder_reader(self.folder))
+        for place, leaf in enumerate(leaves):
+            if leaf_hash(leaf) != tree.node(0, index * WIDTH + place):
+                raise Refused(f"{path} was changed: its entry {place} is not the leaf that was signed")
+        return leaves
+
+    def _keep(self, note: str) -> None:
+        write_atomically(self._head_file, note.encode(), self._head_file.with_name(_SCRATCH))
+
+    def _publish(self, note: str, size: int) -> None:
+        self._write(f"{KEPT}/{size}", note.encode())
+        self._write(HEAD, note.encode())
+
+    def _write(self, path: str, data: bytes) -> None:
+        write_atomically(self.folder / path, data, self.folder / _SCRATCH)
+
+    def _tree(self) -> TileTree:
+        return TileTree(self.size, folder_reader(self.folder))
+
+    def _within(self, tree: TileTree, size: int | None) -> int:
+        if size is not None and size > tree.size:
+            raise Malformed(f"the log has {tree.size} leaves, not {size}")
+        return tree.size if size is None else size
+
+    def _open(self, note: str) -> Checkpoint:
+        checkpoint, _ = open_checkpoint(note, self.verifiers)
+        if checkpoint.origin != self.origin:
+            raise Refused(f"the signed head is of the log {checkpoint.origin}, not of {self.origin}")
+        return checkpoint
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock; a failing disk becomes a sentence."""
+        try:
+            make_folder(self.folder)
+            self._head_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with locked(self._head_file.with_name("lock"), self._patience, "writing the log"):
+                (self.folder / _SCRATCH).unlink(missing_ok=True)
+                yield
+        except OSError as error:
+            raise Unavailable(
+                f"the log in {self.folder} cannot be written: {error.strerror or error}; nothing is lost, call again"
+            ) from error
+
+
+def _is_note(text: str) -> bool:
+    try:
+        return all(read_line(line) for line in take_apart(text)[1])
+    except Malformed:
+        return False
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}; nothing is lost, call again") from error

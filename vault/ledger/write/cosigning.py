@@ -1,0 +1,211 @@
+"""The log's side of witnessing: a head counts only once the quorum of a policy has cosigned it.
+
+It goes on where the writer's order ends (`vault.ledger.write.append`):
+
+4. the witnesses are asked for the signed and published head, all at the same time; one that has another size on record
+   says so and is asked again with the proof from there; every line is verified before it counts
+5. the lines are put under the public copy, if they are enough: `checkpoints/<size>`, then `checkpoint`
+
+Killed anywhere, the next `require` goes on: a witness that signed already signs again. Who cannot be reached, refuses,
+or answers nonsense is named, and so is one that was shown another history of this log. Lines by keys that the policy
+does not name are ignored. Nothing here speaks HTTP: the caller hands in how a URL is asked.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+
+from vault.errors import Broken, Malformed, Unavailable, VaultError
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.cosignature import Witness
+from vault.ledger.signatures.note import line, read_line, take_apart
+from vault.ledger.signatures.policy import Named, Policy
+from vault.ledger.write.append import LogWriter
+from vault.ledger.write.witness import SIZE, Reply
+
+Ask = Callable[[str, bytes], Reply]
+"""Posts a body to a URL. Raises Unavailable, with the reason, where there is no answer."""
+
+TRIES = 3
+_COUNT = re.compile(rb"(0|[1-9][0-9]{0,18})\n")
+_SAYS = {
+    404: "does not know this log",
+    403: "does not know this log's key",
+    422: "has seen another history of this log",
+    409: "has seen another tree of this size",
+}
+_LONGEST_REASON = 160
+
+
+@dataclass(frozen=True)
+class Found:
+    """What asking came to: signature lines and complaints, by the policy's names of the witnesses."""
+
+    lines: Mapping[str, str]
+    complaints: Mapping[str, str]
+
+
+class Witnesses:
+    """The witnesses of one log.
+
+    Args:
+        writer: the log's only writer.
+        policy: who they are, with the URLs of their submission prefixes, and how many it takes.
+        ask: how a URL is asked.
+        told: is handed a sentence for each witness that did not cosign although the others were enough.
+        patience: seconds for the quorum to come together.
+        grace: seconds for the others after that.
+    """
+
+    def __init__(
+        self,
+        writer: LogWriter,
+        policy: Policy,
+        ask: Ask,
+        *,
+        told: Callable[[str], None] = lambda _sentence: None,
+        patience: float = 15.0,
+        grace: float = 0.5,
+    ) -> None:
+        self.policy = replace(policy, logs=[Named(one) for one in writer.verifiers])
+        self._writer, self._ask, self._told = writer, ask, told
+        self._patience, self._grace = patience, grace
+        self._on_record: dict[str, int] = {}  # by URL; a guess that a witness puts right
+
+    def head(self) -> Checkpoint:
+        """Give the newest published head that the quorum cosigned (size 0 if there is none)."""
+        for note in self._writer.notes():
+            with suppress(Malformed, Broken):
+                return self.policy.open(note).checkpoint
+        return Checkpoint.empty(self._writer.origin)
+
+    def require(self) -> Checkpoint:
+        """Have the newest head cosigned, and give it.
+
+        Raises:
+            Unavailable: too few witnesses cosigned it, or the disk failed; nothing is lost, call again.
+        """
+        try:
+            return self._require()
+        except OSError as error:
+            raise Unavailable(
+                f"the log in {self._writer.folder} cannot be read: {error.strerror}; nothing is lost, call again"
+            ) from error
+
+    def _require(self) -> Checkpoint:
+        while (note := self._writer.note()) is not None:
+            head = Checkpoint.parse(take_apart(note)[0])
+            done = self.head()
+            if done.size == head.size:
+                return done
+            found = self._gather(head, note, done.size)
+            if self.policy.satisfied(found.lines):
+                self._writer.put_under(note, "".join(found.lines.values()))
+                for name, complaint in found.complaints.items():
+                    self._told(f"witness {name} {complaint}; the others were enough")
+            elif self._writer.size == head.size:  # else another process published, and they were asked for its head
+                raise Unavailable(self._lacking(head, found))
+        return Checkpoint.empty(self._writer.origin)
+
+    def _lacking(self, head: Checkpoint, found: Found) -> str:
+        who = "; ".join(f"{name} {complaint}" for name, complaint in found.complaints.items())
+        return (
+            f"the head of {head.size} leaves is signed and published, but too few witnesses have cosigned it for the "
+            f"quorum {self.policy.quorum!r}: {who}. Nothing is lost, and nothing goes live before they have: call again"
+        )
+
+    def _gather(self, head: Checkpoint, note: str, guess: int) -> Found:
+        """Ask every witness that has a URL; the answer of one server counts for all of its keys."""
+        lines: dict[str, str] = {}
+        complaints = {name: "has no URL in the policy" for name, one in self.policy.witnesses.items() if not one.url}
+        waiting = self._by_url()
+        said: SimpleQueue[tuple[str, dict[str, str], str]] = SimpleQueue()
+
+        def ask(url: str, keys: Mapping[str, Witness]) -> None:
+            try:
+                said.put((url, _lines(self._signed(url, head, note, guess), keys, head), "gave no line of its key"))
+            except (VaultError, OSError) as error:
+                said.put((url, {}, " ".join(str(error).split())))
+
+        for asked in waiting.items():
+            threading.Thread(target=ask, args=asked, name=f"ask {asked[0]}", daemon=True).start()
+        deadline = time.monotonic() + self._patience
+        while waiting:
+            try:
+                url, signed, complaint = said.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                break
+            lines |= signed
+            complaints |= {name: complaint for name in waiting.pop(url) if name not in signed}
+            if self.policy.satisfied(lines):
+                deadline = min(deadline, time.monotonic() + self._grace)
+        complaints |= {name: "did not answer in time" for keys in waiting.values() for name in keys}
+        return Found(lines, complaints)
+
+    def _by_url(self) -> dict[str, dict[str, Witness]]:
+        found: dict[str, dict[str, Witness]] = {}
+        for name, one in self.policy.witnesses.items():
+            if one.url and isinstance(one.key, Witness):
+                found.setdefault(one.url.rstrip("/"), {})[name] = one.key
+        return found
+
+    def _signed(self, url: str, head: Checkpoint, note: str, guess: int) -> bytes:
+        """Ask one witness until it has put its size right; gives the body of its 200."""
+        old = min(self._on_record.get(url, guess), head.size)
+        for _ in range(TRIES):
+            proof = self._writer.prove_consistency(old, head.size) if 0 < old < head.size else []
+            reply = self._ask(f"{url}/add-checkpoint", request(old, proof, note))
+            if reply.status == 200:  # noqa: PLR2004 - as tlog-witness has it
+                self._on_record[url] = head.size
+                return reply.body
+            if reply.status != 409 or reply.content_type.partition(";")[0].strip() != SIZE:  # noqa: PLR2004 - likewise
+                raise Broken(_refusal(reply))
+            found = _COUNT.fullmatch(reply.body)
+            if found is None or int(found[1]) == old:
+                raise Broken("answered nonsense: a conflict that names no other size")
+            old = self._on_record[url] = int(found[1])
+            if old > head.size:
+                raise Broken(
+                    f"has cosigned {old} leaves of this log, which has {head.size}: it has seen another history"
+                )
+        raise Broken("named a new size each time that it was asked")
+
+
+def request(old: int, proof: Sequence[bytes], note: str) -> bytes:
+    """Write what a witness is asked (C2SP tlog-witness, `add-checkpoint`)."""
+    return "\n".join([f"old {old}", *(base64.b64encode(one).decode() for one in proof), "", note]).encode()
+
+
+def _lines(body: bytes, keys: Mapping[str, Witness], head: Checkpoint) -> dict[str, str]:
+    """Read an answer: the lines by these keys that verify.
+
+    Raises:
+        Broken: it is no signature lines, or one by these keys does not verify.
+    """
+    text, known = head.format().encode(), {(key.name, key.key_id): name for name, key in keys.items()}
+    found: dict[str, str] = {}
+    try:
+        parts = [read_line(one) for one in body.decode().removesuffix("\n").split("\n")]
+    except (UnicodeDecodeError, Malformed) as error:
+        raise Broken("answered nonsense: no signature lines") from error
+    for name, identity, signature in parts:
+        whose = known.get((name, identity))
+        if whose is None:
+            continue
+        if not keys[whose].accepts(text, signature):
+            raise Broken("answered with a signature that does not verify")
+        found[whose] = line(name, identity, signature)
+    return found
+
+
+def _refusal(reply: Reply) -> str:
+    reason = reply.body[:_LONGEST_REASON].decode(errors="replace").strip()
+    quoted = f": {reason}" if reason.isprintable() and reason else ""
+    return f"{_SAYS.get(reply.status, 'gave no cosignature')} ({reply.status}{quoted})"
