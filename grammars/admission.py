@@ -5,7 +5,7 @@
     2. The null agent, which does nothing and says nothing, gets *false*.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
        recovery task at least one that is. Reading what it leaves takes at most a quarter of what reading a state may
-       cost (`verifiers.states.budget`): agents that do more than they must are not cut off.
+       cost (`verifiers.budget`): agents that do more than they must are not cut off.
     4. Every mutant gets *false*: a right final state with one thing spoiled, or a wrong answer. The template has some,
        and each conjunct of the predicate gives one. What agents typically get wrong is tried too; the share of all
        these that fails is the mutation score.

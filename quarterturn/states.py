@@ -22,7 +22,7 @@ from sandbox.servers.check import check
 from vault.canonical import parse_object
 from verifiers.errors import VerifierError
 from verifiers.language import predicate as predicates
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 MAX_FILE = 64 * 1024 * 1024
 ROOM = Limits(tmpfs=4 * MAX_FILE)

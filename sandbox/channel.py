@@ -27,11 +27,11 @@ from typing import Any, Protocol
 from sandbox import frames
 from sandbox.errors import Lost, Malformed, SandboxError
 from sandbox.frozen import FrozenState, Seed, tar_of
-from verifiers import views
+from verifiers import tree
 
 CHUNK = 1 << 16
 HIGH_WATER = 1 << 20  # nothing more is read for a side that has this much waiting
-MAX_TAR = views.MAX_BYTES + views.MAX_ENTRIES * 2048
+MAX_TAR = tree.MAX_BYTES + tree.MAX_ENTRIES * 2048
 MAX_CONTROL = 1 << 14
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Seed: TypeAlias = Tree | bytes
 """What a fresh world's data folder is filled with: a tree of ours, or a tar that nobody here has read."""

@@ -26,7 +26,7 @@ from sandbox.errors import Lost, Refused
 from sandbox.frozen import FrozenState, Seed
 from sandbox.output import CUT, printable
 from sandbox.servers.server import Server
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 CHUNK = 1 << 16
 JOIN_SECONDS = 5.0

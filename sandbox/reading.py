@@ -30,7 +30,7 @@ from sandbox.servers.server import Server
 from sandbox.world import servers_of
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
-from verifiers.views import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, Tree
 
 SECONDS = 90.0
 MAX_BYTES = 64 * 1024 * 1024

@@ -16,7 +16,7 @@ from sandbox.servers import SERVERS, Server
 from sandbox.servers.check import check
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 
 def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:

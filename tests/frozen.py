@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 from sandbox.frozen import FrozenState
-from verifiers.states.archive import tree_from_tar
-from verifiers.views import Tree
+from verifiers.formats.archive import tree_from_tar
+from verifiers.tree import Tree
 
 
 def content(state: FrozenState) -> Tree:

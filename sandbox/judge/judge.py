@@ -1,7 +1,7 @@
 """The fork server of judges: `python -I -m sandbox.judge.judge`, and what a judge does.
 
 A judge sees normal forms, a predicate and an answer. It reads no format that an agent wrote: what comes from a reader
-is decoded as `verifiers.normal` writes it, or refused.
+is decoded as `verifiers.normal_form` writes it, or refused.
 
 Operations, each with a reading (`sandbox.judge.reader`) as its first part:
 
@@ -18,11 +18,11 @@ from sandbox.forking import serve
 from sandbox.judge import evidence, message
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare
+from verifiers.budget import MAX_BYTES, MAX_STEPS
 from verifiers.language import predicate as predicates
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
-from verifiers.normal import NormalState, decode
-from verifiers.states.budget import MAX_BYTES, MAX_STEPS
+from verifiers.normal_form import NormalState, decode
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:

@@ -9,7 +9,7 @@
        and counts against whoever left it. Where it does not, and where time or memory ends again, that is a failure of
        ours: `Unjudged`.
 
-Seconds never decide: what a reading may cost is counted in steps and bytes (`verifiers.states.budget`).
+Seconds never decide: what a reading may cost is counted in steps and bytes (`verifiers.budget`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from sandbox.servers import (
     spreadsheet_change,
     sqlite,
 )
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Mutator: TypeAlias = Callable[[Tree, Mapping[str, Any]], Tree]
 

@@ -15,7 +15,7 @@ Operations, each with the state's tar as its first part, and behind it what was 
               and no agent of anybody's left what it reads (`sandbox.prover`)
 
 A reading is a message (`sandbox.judge.message`) that only a judge unpacks: {"cases": [{"name", "kind", "answer",
-"states": {namespace: number of a part}}]}, and parts as `verifiers.normal` encodes them.
+"states": {namespace: number of a part}}]}, and parts as `verifiers.normal_form` encodes them.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from sandbox.judge.loading import prepare
 from sandbox.judge.mutators import MUTATORS
 from sandbox.mistakes.make import Mutant
 from sandbox.mistakes.make import mutants as mutants_of
+from verifiers.budget import Budget
 from verifiers.errors import Malformed as NoState
+from verifiers.formats.archive import tree_from_tar
+from verifiers.formats.snapshot import FILE
 from verifiers.language import predicate as predicates
-from verifiers.normal import NormalState, encode
-from verifiers.states.archive import tree_from_tar
-from verifiers.states.budget import Budget
-from verifiers.states.reading import KINDS
-from verifiers.states.reading import read as normal_form
-from verifiers.states.snapshot import FILE
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.normal_form import NormalState, encode
+from verifiers.states.readers import KINDS
+from verifiers.states.readers import read as normal_form
+from verifiers.tree import DIRECTORY, Node, Tree
 
 MAX_READING = 128 * 1024 * 1024
 """Bytes of all normal forms of a reading together; what is larger is unreadable."""

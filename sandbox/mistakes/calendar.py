@@ -11,7 +11,7 @@ from verifiers.errors import Spoiled
 from verifiers.states.calendar.entries import Entry
 from verifiers.states.calendar.items import Item, later, normal
 from verifiers.states.calendar.reader import entries_of
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Change = Mapping[str, Any]
 

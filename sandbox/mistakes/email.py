@@ -9,7 +9,7 @@ from sandbox.mistakes.texts import wrong
 from verifiers.errors import Spoiled
 from verifiers.states.mailbox.messages import Mail, Message
 from verifiers.states.mailbox.reader import mail_of
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Change = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sandbox.mistakes.texts import other, wrong
 from verifiers.states.forge.state import FILE, FOLDER
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Change = Mapping[str, Any]
 Arguments = Mapping[str, Any]

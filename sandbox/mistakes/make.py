@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from sandbox.mistakes import answer as answers
 from sandbox.mistakes import calendar, email, filesystem, git, github, memory, postgres, redis, spreadsheet, sqlite
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Kind: TypeAlias = Literal["broken", "mistake"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]

@@ -9,7 +9,7 @@ from sandbox.mistakes.texts import wrong
 from verifiers.errors import VerifierError
 from verifiers.states.graph.entities import Entity, Graph
 from verifiers.states.graph.reader import graph_of
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Change = Mapping[str, Any]
 _ONE = {"name": "not this", "entityType": "not this", "observations": []}

@@ -7,10 +7,10 @@ from typing import Any
 
 from sandbox.mistakes.texts import wrong
 from verifiers.errors import VerifierError
+from verifiers.formats.snapshot import FILE
+from verifiers.formats.snapshot_reader import parsed
 from verifiers.states.postgres.tables import FRACTIONS, INTEGERS, Table, database_of
-from verifiers.states.snapshot import FILE
-from verifiers.states.snapshot_reader import parsed
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Change = Mapping[str, Any]
 Row = tuple[str | None, ...]

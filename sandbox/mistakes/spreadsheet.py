@@ -9,7 +9,7 @@ from sandbox.mistakes.texts import other, wrong
 from verifiers.errors import Spoiled
 from verifiers.states.workbook.model import Cell, Place, Sheet, Value, Workbook, name_of
 from verifiers.states.workbook.reader import read_workbook
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Change = Mapping[str, Any]
 

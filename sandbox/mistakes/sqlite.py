@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Change = Mapping[str, Any]
 Row = tuple[Any, ...]

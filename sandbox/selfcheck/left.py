@@ -24,7 +24,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.states.git.examples import repository
 from verifiers.states.graph.entities import FILE
 from verifiers.states.workbook.examples import workbook
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 COUNTED = "steps are counted, and a state that needs too many counts against whoever left it"
 BOUNDED = "numbers and texts have bounds in the normal form, and a formula that leaves them has no value"

@@ -28,9 +28,9 @@ from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS
 from sandbox.servers import Server
 from sandbox.world import question_of, seed, untouched
-from verifiers import views
+from verifiers import tree
 from verifiers.language.verdict import Verdict
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 LIMITS = Limits(memory=256 * MIB, pids=64, tmpfs=32 * MIB)
 SECONDS = 120.0  # no attempt is about how long a reading takes
@@ -142,7 +142,7 @@ def _too_long(files: Path) -> bool:
 
 
 def _too_many(files: Path) -> bool:
-    return len(os.listdir(files)) > views.MAX_ENTRIES  # noqa: PTH208 - it is names that are counted
+    return len(os.listdir(files)) > tree.MAX_ENTRIES  # noqa: PTH208 - it is names that are counted
 
 
 def _too_deep(files: Path) -> bool:

@@ -17,7 +17,7 @@ from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
 from verifiers.states.calendar.examples import calendar_tree
 from verifiers.states.calendar.items import Item
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 ROOT = "calendar"
 

@@ -13,7 +13,7 @@ from verifiers.states.calendar.entries import HOME, Entry
 from verifiers.states.calendar.items import Item
 from verifiers.states.calendar.reader import entries_of
 from verifiers.states.calendar.writer import write_item
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 
 def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:

@@ -19,7 +19,7 @@ from sandbox.servers.email_schema import FOLDER, MESSAGE, MUTATIONS
 from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
 from verifiers.states.mailbox.writer import Letter, maildir
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 ROOT = "email"
 ADDRESS = "agent@example.org"

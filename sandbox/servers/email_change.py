@@ -13,7 +13,7 @@ from verifiers.errors import VerifierError
 from verifiers.states.mailbox.messages import INBOX, OUTBOX, Message
 from verifiers.states.mailbox.reader import mail_of
 from verifiers.states.mailbox.writer import Letter, envelope, place_of, written
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 ADDRESS = "agent@example.org"
 

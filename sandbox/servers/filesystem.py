@@ -16,7 +16,7 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import PATH, PATH_SCHEMA, check, encoded
 from sandbox.servers.recorded import load
 from sandbox.servers.server import DATA, PROGRAMS, Server
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 ROOT = "files"
 

@@ -20,7 +20,7 @@ from sandbox.servers.git_objects import Commit, Repository
 from sandbox.servers.git_schema import MUTATIONS, STATE
 from sandbox.servers.recorded import load
 from sandbox.servers.server import DATA, PROGRAMS, Server
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 ROOT = "repos"
 

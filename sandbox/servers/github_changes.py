@@ -14,7 +14,7 @@ from sandbox.servers.git_history import FIRST_DAY, STEP, add_commit, tip_of
 from sandbox.servers.git_objects import Repository
 from sandbox.servers.github_files import document, lay_out, place
 from sandbox.servers.github_schema import MUTATIONS
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 WHAT = "the github change"
 

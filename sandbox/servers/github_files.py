@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sandbox.errors import Malformed
 from sandbox.forge.records import SCHEMA, Record
 from sandbox.servers.git_objects import CONFIG, Repository
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 STATE_FILE, FOLDER = "state.json", "repositories"
 

@@ -12,7 +12,7 @@ from sandbox.servers.check import encoded
 from sandbox.servers.git_history import STEP, commit_step, tip_of
 from sandbox.servers.git_objects import Blobs, Commit, Repository
 from sandbox.servers.github_files import bare, lay_out
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 VIEWER = "agent"
 FIRST_DAY = "2024-01-01T08:00:00Z"  # accounts and repositories

@@ -15,7 +15,7 @@ from sandbox.servers.check import encoded
 from sandbox.servers.recorded import load
 from sandbox.servers.server import DATA, PROGRAMS, Server
 from verifiers.states.graph.entities import FILE
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 ROOT = "memory"
 

@@ -11,7 +11,7 @@ from sandbox.servers.memory import MUTATIONS, RELATION, write_graph
 from verifiers.errors import VerifierError
 from verifiers.states.graph.entities import Graph
 from verifiers.states.graph.reader import graph_of
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 
 def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:

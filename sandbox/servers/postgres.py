@@ -22,7 +22,7 @@ from sandbox.servers.check import encoded
 from sandbox.servers.postgres_schema import MUTATIONS
 from sandbox.servers.recorded import load
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 ROOT = "postgres"
 FILE = "seed.sql"

@@ -19,7 +19,7 @@ from sandbox.servers.check import encoded
 from sandbox.servers.recorded import load
 from sandbox.servers.redis_schema import MUTATIONS
 from sandbox.servers.server import OURS, PROGRAMS, Backend, Server
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 ROOT = "redis"
 FILE = "seed.json"

@@ -9,10 +9,10 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.redis_schema import MUTATIONS
 from verifiers.errors import VerifierError
+from verifiers.formats.snapshot import FILE, written
+from verifiers.formats.snapshot_reader import parsed
 from verifiers.states.redis.keys import keys_of
-from verifiers.states.snapshot import FILE, written
-from verifiers.states.snapshot_reader import parsed
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 
 def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 # Where things lie inside every world, whatever the box.
 DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>

@@ -20,7 +20,7 @@ from sandbox.servers.spreadsheet_schema import AREA, MUTATIONS, NAME, SHEET, VAL
 from verifiers.states.workbook.examples import cell_of
 from verifiers.states.workbook.model import Place, Sheet, Table, Workbook, area_of
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.views import Tree, tree_of
+from verifiers.tree import Tree, tree_of
 
 ROOT = "workbooks"
 

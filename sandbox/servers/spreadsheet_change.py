@@ -14,7 +14,7 @@ from verifiers.states.workbook.examples import cell_of
 from verifiers.states.workbook.model import Cell, Sheet, Workbook, place_of
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 Change: TypeAlias = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.recorded import load
 from sandbox.servers.server import DATA, PROGRAMS, Server
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 ROOT = "sqlite"
 FILE = "main.db"

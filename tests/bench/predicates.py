@@ -19,10 +19,10 @@ from measure import compare
 from report import Failed, Found, Line
 
 from sandbox.servers import SERVERS
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
-from verifiers.views import Tree, Views
+from verifiers.tree import Tree, Views
 
 ROUNDS = 15
 FILES = 100

@@ -19,11 +19,11 @@ from report import Failed, Found, Line
 from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
 from sandbox.servers import SERVERS
+from verifiers.formats.archive import tree_from_tar
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.archive import tree_from_tar
-from verifiers.states.in_process import judge
-from verifiers.views import Views
+from verifiers.tree import Views
 
 ROUNDS = 15
 PEOPLE = {

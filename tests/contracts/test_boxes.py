@@ -21,7 +21,7 @@ from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost, Malformed, Refused, SandboxError
 from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Server
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..frozen import content
 from ..patience import PATIENCE, until

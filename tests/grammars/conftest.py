@@ -15,9 +15,9 @@ from sandbox.prover import Spoiled
 from sandbox.servers.filesystem import FILESYSTEM
 from vault.task.document import Task
 from verifiers.language import predicate
+from verifiers.language.in_process import judge
 from verifiers.language.verdict import Evidence, Verdict
-from verifiers.states.in_process import judge
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 SMALL = """
 grammar: filesystem

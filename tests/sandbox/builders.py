@@ -21,7 +21,7 @@ from sandbox.run import Solution, run_task
 from sandbox.servers import SERVERS
 from sandbox.transcript import Call
 from vault.task.document import Task
-from verifiers.views import DIRECTORY, Node
+from verifiers.tree import DIRECTORY, Node
 
 AGENTS = Path(__file__).parents[2] / "examples" / "agents"
 ORACLE = runpy.run_path(str(AGENTS / "oracle" / "agent.py"), run_name="oracle")

@@ -9,7 +9,7 @@ from sandbox import frames
 from sandbox.box import Limits
 from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Backend, Server
-from verifiers.views import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, Tree
 
 from ..frozen import content
 from ..patience import PATIENCE, until

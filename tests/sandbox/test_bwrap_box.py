@@ -18,7 +18,7 @@ from sandbox.copies import interpreter
 from sandbox.errors import Refused, Unavailable
 from sandbox.servers import SERVERS
 from sandbox.servers.server import Server
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..patience import PATIENCE, until
 from .builders import listening
@@ -140,7 +140,7 @@ sys.path[:0] = {path!r}
 from sandbox.box import Limits, Program
 from sandbox.bwrap_box import BwrapBox
 from sandbox.servers.server import Server
-from verifiers.views import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, Tree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: Tree({{}}), lambda t, c: t, {{}})
 box = BwrapBox(Path({environments!r}))
 {body}

@@ -14,8 +14,8 @@ from sandbox import frames
 from sandbox.channel import Channel
 from sandbox.errors import Lost, Malformed
 from sandbox.frozen import FrozenState
-from verifiers.states.archive import tree_from_tar
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.formats.archive import tree_from_tar
+from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..patience import PATIENCE
 

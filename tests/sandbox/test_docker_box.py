@@ -17,7 +17,7 @@ from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.filters import filter_of
 from sandbox.runner import runner, runner_lives
 from sandbox.servers.server import Server
-from verifiers.views import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, Tree
 
 from ..patience import PATIENCE, until
 from .builders import listening
@@ -282,7 +282,7 @@ from pathlib import Path
 from sandbox.box import Limits, Program
 from sandbox.docker_box import DockerBox
 from sandbox.servers.server import Server
-from verifiers.views import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, Tree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
 box = DockerBox()
 world = box.world([cat], Tree({"files": DIRECTORY}), Limits())

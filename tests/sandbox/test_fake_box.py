@@ -10,7 +10,7 @@ from sandbox.box import Limits, Program
 from sandbox.errors import Refused
 from sandbox.fake_box import FakeBox
 from sandbox.servers.server import Server
-from verifiers.views import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, Tree
 
 SERVER = Server(
     "sh",

@@ -10,7 +10,7 @@ from sandbox.box import Facts, Limits, Program
 from sandbox.errors import Lost, Malformed, Refused
 from sandbox.memory_box import MemoryBox, ToolError
 from sandbox.servers import SERVERS
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..frozen import content
 from ..patience import PATIENCE

@@ -8,7 +8,7 @@ from sandbox import policy
 from sandbox.box import SOCKET_NAME, Limits, Program
 from sandbox.errors import Refused
 from sandbox.servers.server import Server
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 
 def a_server(name, root):

@@ -18,10 +18,10 @@ from sandbox.servers import SERVERS
 from sandbox.terms import Terms
 from sandbox.world import question_of
 from vault.task.document import Task
+from verifiers.formats.snapshot import FILE
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.snapshot import FILE
-from verifiers.views import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..frozen import content
 

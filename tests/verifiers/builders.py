@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Evidence, Verdict
-from verifiers.states.in_process import judge
-from verifiers.views import Views
+from verifiers.tree import Views
 
 
 class Asked:

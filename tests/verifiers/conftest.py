@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from verifiers.views import Tree, Views
+from verifiers.tree import Tree, Views
 
 
 @pytest.fixture

@@ -18,14 +18,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from verifiers.states.archive import tree_from_tar
+from verifiers.formats.archive import tree_from_tar
 from verifiers.states.calendar.entries import HOME
 from verifiers.states.forge.examples import forge
 from verifiers.states.git.examples import repository
 from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.workbook.model import Cell, Sheet, Workbook
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.views import Node, Tree, tree_of
+from verifiers.tree import Node, Tree, tree_of
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "hostile"
 PLACES = {

@@ -10,7 +10,7 @@ from verifiers.states.calendar.examples import calendars
 from verifiers.states.calendar.ics import read_item
 from verifiers.states.calendar.items import Item, later, normal
 from verifiers.states.calendar.writer import write_item
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

@@ -9,11 +9,11 @@ from jsonschema import Draft202012Validator
 
 from verifiers.errors import VerifierError
 from verifiers.language.catalogue import CATALOGUE, NAMESPACES, reference
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import in_words, parse
-from verifiers.language.registry import TEXT, Example, predicate
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
-from verifiers.views import Views
+from verifiers.predicates.registry import TEXT, Example, predicate
+from verifiers.tree import Views
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "predicates.md"
 

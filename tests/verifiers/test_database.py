@@ -6,13 +6,13 @@ from contextlib import closing
 
 import pytest
 
+from verifiers.budget import Budget
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.budget import Budget
-from verifiers.states.in_process import judge
-from verifiers.states.reading import read
+from verifiers.states.readers import read
 from verifiers.states.sqlite.examples import database
-from verifiers.views import Node, Tree, Views, tree_of
+from verifiers.tree import Node, Tree, Views, tree_of
 
 from .builders import Asked
 

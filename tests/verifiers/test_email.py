@@ -6,7 +6,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.states.mailbox.examples import mailbox
 from verifiers.states.mailbox.reader import mail_of
 from verifiers.states.mailbox.writer import Letter
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifiers.formats.snapshot import written
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
-from verifiers.language.quoting import listed, quoted
 from verifiers.language.verdict import Verdict, all_of, any_of
+from verifiers.quoting import listed, quoted
 from verifiers.states.files import predicates as filesystem
 from verifiers.states.files.examples import files
-from verifiers.states.in_process import judge
-from verifiers.states.snapshot import written
-from verifiers.views import Views, tree_of
+from verifiers.tree import Views, tree_of
 
 TRUE, FALSE, UNKNOWN = Verdict.TRUE, Verdict.FALSE, Verdict.UNKNOWN
 HERE = {"filesystem.fileExists": {"path": "here"}}

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.errors import Lacking, Spoiled, Unreadable
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.files import predicates as filesystem
-from verifiers.states.in_process import judge
-from verifiers.states.reading import KINDS, read
+from verifiers.states.readers import KINDS, read
 from verifiers.states.sqlite import tables
 from verifiers.states.sqlite.examples import database as sqlite_state
-from verifiers.views import Tree, Views, tree_of
+from verifiers.tree import Tree, Views, tree_of
 
 NAMES = "abcd"
 OURS = [Unreadable("x"), OSError(28, "no space"), RecursionError(), KeyError("x"), ValueError("x")]

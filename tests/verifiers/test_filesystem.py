@@ -3,7 +3,7 @@
 import pytest
 
 from verifiers.states.files.examples import files
-from verifiers.views import DIRECTORY, Node, Tree, Views, tree_of
+from verifiers.tree import DIRECTORY, Node, Tree, Views, tree_of
 
 from .builders import Asked
 

@@ -7,7 +7,7 @@ import pytest
 from verifiers.language.verdict import Verdict
 from verifiers.states.forge.examples import ISSUE, PULL, forge
 from verifiers.states.forge.state import FILE
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

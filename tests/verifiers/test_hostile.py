@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verifiers.budget import MAX_BYTES, MAX_STEPS, Budget
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import parse
-from verifiers.language.values import exact_sum
 from verifiers.language.verdict import Verdict
-from verifiers.normal import MAX_DOCUMENT, MAX_SENTENCE, NormalState, decode, encode
-from verifiers.states import READERS, reading
-from verifiers.states.budget import MAX_BYTES, MAX_STEPS, Budget
+from verifiers.normal_form import MAX_DOCUMENT, MAX_SENTENCE, NormalState, decode, encode
+from verifiers.predicates.values import exact_sum
+from verifiers.states import READERS, readers
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.reading import KINDS, read, read_all
-from verifiers.views import Node, Tree
+from verifiers.states.readers import KINDS, read, read_all
+from verifiers.tree import Node, Tree
 
 from . import hostile
 
@@ -147,7 +147,7 @@ import sys
 from pathlib import Path
 from tests.verifiers import hostile
 from tests.verifiers.test_hostile import FILES, STATES, judged
-from verifiers.states.reading import read
+from verifiers.states.readers import read
 
 states = [(kind, tree) for kind, trees in STATES.items() for tree in trees]
 states += [(path.parent.name, hostile.state(path.parent.name, path.name, path.read_bytes())) for path in FILES]
@@ -167,7 +167,7 @@ def test_reading_and_judging_open_no_file_and_start_nothing():
 
 JUDGE = """
 import sys
-import verifiers.language.evaluate, verifiers.language.predicate, verifiers.normal, verifiers.views
+import verifiers.language.evaluate, verifiers.language.predicate, verifiers.normal_form, verifiers.tree
 sys.stdout.write(" ".join(sys.modules))
 """
 
@@ -238,7 +238,7 @@ def test_states_share_a_budget():
     left = {"redis": STATES["redis"][0], "postgres": STATES["postgres"][0]}
     alone = sum(read(kind, tree).steps for kind, tree in left.items())
     assert sum(state.steps for state in read_all(left).values()) == alone
-    with mock.patch.object(reading, "Budget", return_value=Budget(alone - 1)):
+    with mock.patch.object(readers, "Budget", return_value=Budget(alone - 1)):
         assert [bool(state.unreadable) for state in read_all(left).values()] == [False, True]
 
 

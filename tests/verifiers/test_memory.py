@@ -6,7 +6,7 @@ import pytest
 
 from verifiers.language.verdict import Verdict
 from verifiers.states.graph.examples import memory_graph
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

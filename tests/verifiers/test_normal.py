@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifiers.errors import Malformed
-from verifiers.normal import MAGIC, NormalState, decode, encode
+from verifiers.normal_form import MAGIC, NormalState, decode, encode
 
 PLAIN = st.recursive(
     st.none()

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from verifiers.formats.snapshot import FILE, written
 from verifiers.language.verdict import Verdict
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.snapshot import FILE, written
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from verifiers.formats.snapshot import FILE
 from verifiers.language.verdict import Verdict
 from verifiers.states.redis.examples import redis_keys
-from verifiers.states.snapshot import FILE
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

@@ -7,12 +7,12 @@ import zlib
 
 import pytest
 
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.git import history, objects
 from verifiers.states.git.examples import repository
-from verifiers.states.in_process import judge
-from verifiers.views import Node, Tree, Views, tree_of
+from verifiers.tree import Node, Tree, Views, tree_of
 
 from .builders import Asked
 

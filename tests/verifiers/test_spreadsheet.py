@@ -4,7 +4,7 @@ import pytest
 
 from verifiers.language.verdict import Verdict
 from verifiers.states.workbook.examples import workbook
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

@@ -8,8 +8,8 @@ import tarfile
 import pytest
 
 from verifiers.errors import Malformed
-from verifiers.states.archive import MAX_HEADERS, tree_from_tar
-from verifiers.views import DIRECTORY, Node, Tree, tree_of
+from verifiers.formats.archive import MAX_HEADERS, tree_from_tar
+from verifiers.tree import DIRECTORY, Node, Tree, tree_of
 
 from . import hostile
 

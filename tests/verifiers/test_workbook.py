@@ -15,7 +15,7 @@ from verifiers.states.workbook.model import Cell, Sheet, Workbook, area_of, name
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.states.workbook.wildcard import Wildcard
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 from .builders import Asked
 

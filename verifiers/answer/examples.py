@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verifiers.views import Views
+from verifiers.tree import Views
 
 
 def said(answer: str) -> Views:

@@ -16,11 +16,11 @@ from typing import Any
 
 from verifiers.answer.examples import said
 from verifiers.errors import Lacking, Spoiled
-from verifiers.language.context import Context
-from verifiers.language.plain_json import parse_json
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import FLAG, NAME, TEXT, Example, Finding, names, predicate
-from verifiers.language.values import json_equal, near
+from verifiers.formats.plain_json import parse_json
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.values import json_equal, near
+from verifiers.quoting import listed, quoted
 
 MAX_ANSWER = 64 * 1024  # characters; the gateway takes no longer one
 NUMBER = {"type": "number"}

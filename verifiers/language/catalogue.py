@@ -9,7 +9,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from verifiers.answer import predicates as answer
-from verifiers.language.registry import REGISTRY, Entry
+from verifiers.predicates.registry import REGISTRY, Entry
 from verifiers.states.calendar import predicates as calendar
 from verifiers.states.files import predicates as files
 from verifiers.states.forge import predicates as forge

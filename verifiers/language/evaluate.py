@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 from verifiers.errors import Lacking, Spoiled, VerifierError
 from verifiers.language.catalogue import CATALOGUE
-from verifiers.language.context import Context
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
-from verifiers.language.quoting import sentence
 from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
-from verifiers.normal import NormalState
+from verifiers.normal_form import NormalState
+from verifiers.predicates.context import Context
+from verifiers.quoting import sentence
 
 
 def evaluate(

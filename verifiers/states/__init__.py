@@ -1,7 +1,7 @@
 """Kinds of state: what reads the bytes that were left, and what judges the normal form that comes of them."""
 
 READERS = (
-    "verifiers.states.archive",
+    "verifiers.formats.archive",
     "verifiers.states.calendar.ics",
     "verifiers.states.calendar.reader",
     "verifiers.states.files.reader",
@@ -10,13 +10,13 @@ READERS = (
     "verifiers.states.git.reader",
     "verifiers.states.git.staging",
     "verifiers.states.graph.reader",
-    "verifiers.states.in_process",
+    "verifiers.language.in_process",
     "verifiers.states.mailbox.reader",
     "verifiers.states.postgres.reader",
-    "verifiers.states.reading",
+    "verifiers.states.readers",
     "verifiers.states.redis.reader",
-    "verifiers.states.shape",
-    "verifiers.states.snapshot_reader",
+    "verifiers.formats.shape",
+    "verifiers.formats.snapshot_reader",
     "verifiers.states.sqlite.reader",
     "verifiers.states.sqlite.recovery",
     "verifiers.states.workbook.formula",

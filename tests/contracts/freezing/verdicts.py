@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from verifiers.language.catalogue import CATALOGUE, NAMESPACES
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Evidence
-from verifiers.states.in_process import judge
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 OTHERS = 2  # so many other states each predicate is asked of
 Plain = dict[str, Any]

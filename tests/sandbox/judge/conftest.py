@@ -2,9 +2,9 @@ import pytest
 
 from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
+from verifiers.formats.snapshot import FILE
 from verifiers.language.predicate import parse
-from verifiers.states.snapshot import FILE
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from sandbox.judge import Judging, asking, evidence, message
 from sandbox.judge.process import JUDGE, READER
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 from ...frozen import content
 from ...patience import PATIENCE
@@ -106,7 +106,7 @@ def test_a_reader_that_dies_of_the_untouched_state_too_is_ours(fake, asked, left
 
 
 WRECK = """
-            from verifiers.normal import NormalState, encode
+            from verifiers.normal_form import NormalState, encode
             part = encode({'filesystem': NormalState(unreadable='not today')})
             case = {'name': '', 'kind': 'broken', 'answer': None, 'states': {'filesystem': 0}}
             return message.answer('done', part=message.pack({'cases': [case]}, part))

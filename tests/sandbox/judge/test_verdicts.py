@@ -3,10 +3,10 @@
 import pytest
 
 from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 SEED = Tree({"a.txt": Node("file", b"hello\n")})
 THERE, GONE = {"filesystem.fileExists": {"path": "a.txt"}}, {"filesystem.fileExists": {"path": "b"}}

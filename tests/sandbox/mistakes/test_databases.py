@@ -12,12 +12,12 @@ from sandbox.mistakes.make import mutants
 from sandbox.servers import SERVERS
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.in_process import judge
 from verifiers.language.verdict import Verdict
 from verifiers.states.graph.examples import memory_graph
-from verifiers.states.in_process import judge
 from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.redis.examples import redis_keys
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 MODULES = {"memory": memory, "postgres": postgres, "redis": redis}
 KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in MODULES)

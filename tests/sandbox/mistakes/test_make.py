@@ -14,12 +14,12 @@ from sandbox.mistakes.texts import other, wrong
 from sandbox.servers import SERVERS
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.in_process import judge
 from verifiers.language.verdict import Verdict
 from verifiers.states.files.examples import files
 from verifiers.states.git.examples import repository
-from verifiers.states.in_process import judge
 from verifiers.states.sqlite.examples import database
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 NAMESPACES = {
     "answer": answer,

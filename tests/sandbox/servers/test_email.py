@@ -12,10 +12,10 @@ from sandbox.servers import SERVERS
 from sandbox.servers.check import check
 from sandbox.servers.email import STATE, seed
 from sandbox.servers.email_change import mutate
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
-from verifiers.views import Views
+from verifiers.tree import Views
 
 from ...frozen import content
 

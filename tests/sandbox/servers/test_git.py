@@ -8,7 +8,7 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.git import STATE, mutate, seed
 from sandbox.servers.git_objects import Repository
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 from ..builders import unpack
 

@@ -17,9 +17,9 @@ from sandbox.servers.check import check
 from sandbox.servers.github import GITHUB, STATE, seed
 from sandbox.servers.github_changes import mutate
 from sandbox.servers.record import here
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
-from verifiers.states.in_process import judge
-from verifiers.views import Views
+from verifiers.tree import Views
 
 from ...patience import PATIENCE
 from ..builders import unpack

@@ -8,10 +8,10 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.memory import STATE, seed
 from sandbox.servers.memory_change import mutate
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
-from verifiers.views import Views
+from verifiers.tree import Views
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea"]}
 BERN = {"name": "Bern", "entityType": "city", "observations": []}

@@ -8,12 +8,12 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.postgres import STATE, seed
 from sandbox.servers.postgres_change import mutate
+from verifiers.formats.snapshot import FILE
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.snapshot import FILE
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 SHOP = {
     "before": ["CREATE TYPE mood AS ENUM ('ok', 'bad')"],

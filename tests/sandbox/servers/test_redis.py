@@ -8,11 +8,11 @@ from sandbox.errors import Malformed
 from sandbox.servers.check import check
 from sandbox.servers.redis import STATE, seed
 from sandbox.servers.redis_change import mutate
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
 from verifiers.states.redis.examples import redis_keys
-from verifiers.views import Views
+from verifiers.tree import Views
 
 KEYS = {"a": ("string", "1"), "l": ("list", ["x"])}
 TREE = redis_keys(KEYS).states["redis"]

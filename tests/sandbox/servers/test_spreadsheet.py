@@ -12,11 +12,11 @@ from sandbox.servers import SERVERS
 from sandbox.servers.check import check
 from sandbox.servers.spreadsheet import STATE, seed
 from sandbox.servers.spreadsheet_change import mutate
+from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.states.in_process import judge
 from verifiers.states.workbook.reader import read_workbook
-from verifiers.views import Views
+from verifiers.tree import Views
 
 from ...frozen import content
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from verifiers.language.context import Context
+from verifiers.predicates.context import Context
 from verifiers.states.calendar.items import Item
 
 HOME = "collection-root/agent"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from verifiers.states.calendar.entries import HOME, PROPERTIES
 from verifiers.states.calendar.items import Item
 from verifiers.states.calendar.writer import write_item
-from verifiers.views import Tree, Views, tree_of
+from verifiers.tree import Tree, Views, tree_of
 
 
 def calendars(items: Mapping[str, Sequence[Item]]) -> Views:

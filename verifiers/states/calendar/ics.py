@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from zoneinfo import ZoneInfo, available_timezones
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.states.budget import Budget
 from verifiers.states.calendar.items import TEXTS, Item, Kind, instant, later
 
 MAX_BYTES = 256 << 10

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from verifiers.budget import Budget
 from verifiers.errors import Lacking, Spoiled
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed
-from verifiers.language.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
-from verifiers.states.budget import Budget
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.quoting import listed
 from verifiers.states.calendar.entries import Entry, open_calendars
 from verifiers.states.calendar.examples import calendars
 from verifiers.states.calendar.items import Item, normal

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.normal_form import NormalState
 from verifiers.states.calendar.entries import HOME, Entry, document_of
 from verifiers.states.calendar.ics import read_item
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 MAX_ITEMS = 5000
 

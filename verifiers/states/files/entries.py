@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verifiers.language.context import Context
-from verifiers.normal import NormalState
-from verifiers.views import Node, Tree
+from verifiers.normal_form import NormalState
+from verifiers.predicates.context import Context
+from verifiers.tree import Node, Tree
 
 
 def open_files(context: Context, namespace: str = "filesystem") -> Tree:

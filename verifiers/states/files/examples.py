@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from verifiers.views import Views, tree_of
+from verifiers.tree import Views, tree_of
 
 
 def files(content: Mapping[str, str]) -> Views:

@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any
 
 from verifiers.errors import Lacking
-from verifiers.language.context import Context
-from verifiers.language.plain_json import MAX_BYTES, parse_json
-from verifiers.language.quoting import NAMES, listed, quoted
-from verifiers.language.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
-from verifiers.language.values import at_pointer, difference, json_equal
+from verifiers.formats.plain_json import MAX_BYTES, parse_json
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.values import at_pointer, difference, json_equal
+from verifiers.quoting import NAMES, listed, quoted
 from verifiers.states.files.entries import open_files
 from verifiers.states.files.examples import files
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 FOLDER = {**PATH, "pattern": rf"^\.$|{PATH['pattern']}", "description": "relative path, or `.` for the root"}
 BYTES, AN_ENTRY = 128, 1  # bytes of a file for a step, and steps for an entry of the tree

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
-from verifiers.views import Tree
+from verifiers.budget import Budget
+from verifiers.normal_form import NormalState
+from verifiers.tree import Tree
 
 
 def read_files(tree: Tree, budget: Budget) -> NormalState:

@@ -8,7 +8,7 @@ from typing import Any
 
 from verifiers.states.forge.state import FILE, FOLDER, SCHEMA
 from verifiers.states.git.examples import Commit, repository
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 START: Commit = ("main", "Start", {"index.html": "<p>hi</p>\n"})
 SIDE: Commit = ("draft", "Add a footer", {"index.html": "<p>hi</p>\n", "footer.html": "bye\n"})

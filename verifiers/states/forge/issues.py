@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from verifiers.errors import Lacking
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import ISSUE, forge
 from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
 from verifiers.states.forge.state import Record, open_forge, parts_of

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from verifiers.errors import Lacking, Spoiled
-from verifiers.language.context import Context
-from verifiers.language.quoting import quoted
-from verifiers.language.registry import Finding
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import Finding
+from verifiers.quoting import quoted
 from verifiers.states.forge.state import FOLDER, Record, open_forge
 from verifiers.states.git.history import Repository, repository_in
 

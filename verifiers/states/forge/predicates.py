@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, predicate
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, predicate
+from verifiers.quoting import listed, quoted
 from verifiers.states.forge import issues, pulls  # noqa: F401 - they register their predicates
 from verifiers.states.forge.examples import forge
 from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of

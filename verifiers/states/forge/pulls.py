@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import FLAG, NAME, TEXT, Example, Finding, predicate
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, Finding, predicate
+from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import PULL, REVIEW, forge
 from verifiers.states.forge.parts import (
     BRANCH,

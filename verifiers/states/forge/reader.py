@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.formats.shape import flag, integer, list_of, map_of, one_of, or_none, record, text
+from verifiers.normal_form import NormalState
 from verifiers.states.forge.state import FILE, FOLDER, SCHEMA
 from verifiers.states.git.reader import below, read_repository
-from verifiers.states.shape import flag, integer, list_of, map_of, one_of, or_none, record, text
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 MAX_BYTES = 16 * 1024 * 1024
 A_REPOSITORY = 20  # steps

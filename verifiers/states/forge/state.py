@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from verifiers.budget import Budget
 from verifiers.errors import Lacking
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.states.budget import Budget
+from verifiers.predicates.context import Context
+from verifiers.quoting import listed, quoted
 
 SCHEMA = "quarterturn/forge/v1"
 

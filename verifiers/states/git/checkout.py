@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from verifiers.errors import Lacking
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import Finding
-from verifiers.language.values import difference
+from verifiers.predicates.registry import Finding
+from verifiers.predicates.values import difference
+from verifiers.quoting import listed, quoted
 from verifiers.states.git.history import Repository
 
 

@@ -6,7 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 
-from verifiers.views import Views, tree_of
+from verifiers.tree import Views, tree_of
 
 WHO = "Example <example@quarterturn.invalid>"
 

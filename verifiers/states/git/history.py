@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.language.context import Context
-from verifiers.language.quoting import quoted
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.normal_form import NormalState
+from verifiers.predicates.context import Context
+from verifiers.quoting import quoted
 
 A_COMMIT, AN_ENTRY = 2, 8  # steps
 MAX_HISTORIES = 20

@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from verifiers.budget import A_STEP, Budget
 from verifiers.errors import Spoiled
-from verifiers.states.budget import A_STEP, Budget
-from verifiers.views import Node
+from verifiers.tree import Node
 
 MAX_OBJECT = 32 << 20
 MAX_CHAIN = 4096

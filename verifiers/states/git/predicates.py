@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from verifiers.errors import Lacking
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.quoting import listed, quoted
 from verifiers.states.git.checkout import holds_nothing, holds_text
 from verifiers.states.git.examples import Commit, repository
 from verifiers.states.git.history import Entry, Repository, open_repository

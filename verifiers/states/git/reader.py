@@ -16,12 +16,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from verifiers.budget import Budget, BudgetSpent
 from verifiers.errors import Spoiled
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget, BudgetSpent
+from verifiers.normal_form import NormalState
 from verifiers.states.git.objects import GitObject, ObjectStore
 from verifiers.states.git.staging import index_of
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 MAX_REF = 4096  # bytes
 DEEPEST_REF = 5  # refs that lead to refs, as in git

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.states.budget import Budget
 
 AN_ENTRY = 10  # steps
 MAX_PATH = 4096  # bytes

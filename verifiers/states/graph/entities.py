@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from verifiers.language.context import Context
+from verifiers.predicates.context import Context
 
 FILE = "memory.jsonl"
 

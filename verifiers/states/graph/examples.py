@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from verifiers.views import Views, tree_of
+from verifiers.tree import Views, tree_of
 
 
 def memory_graph(

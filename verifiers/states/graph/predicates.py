@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from verifiers.errors import Lacking
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import COUNT, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, TEXT, Example, Finding, names, predicate
+from verifiers.quoting import listed, quoted
 from verifiers.states.graph.entities import Entity, Graph, open_graph
 from verifiers.states.graph.examples import memory_graph
 

@@ -10,11 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.normal_form import NormalState
 from verifiers.states.graph.entities import FILE, Entity, Graph, document_of
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 
 def read_graph(tree: Tree, budget: Budget) -> NormalState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from verifiers.states.mailbox.writer import Letter, maildir
-from verifiers.views import Views
+from verifiers.tree import Views
 
 
 def mailbox(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()) -> Views:

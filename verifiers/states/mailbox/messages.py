@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from verifiers.language.context import Context
-from verifiers.normal import NormalState
+from verifiers.normal_form import NormalState
+from verifiers.predicates.context import Context
 
 BOX, OUTBOX, INBOX = "Maildir", "outbox", "INBOX"
 

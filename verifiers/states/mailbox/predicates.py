@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from verifiers.errors import Lacking
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
+from verifiers.quoting import listed, quoted
 from verifiers.states.mailbox.examples import mailbox
 from verifiers.states.mailbox.messages import Mail, Message, open_mail
 from verifiers.states.mailbox.writer import Letter

@@ -25,11 +25,11 @@ import re
 from collections.abc import Iterator, Sequence
 from encodings.aliases import aliases
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.normal_form import NormalState
 from verifiers.states.mailbox.messages import BOX, INBOX, OUTBOX, Mail, Message, folder_of, state_of
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 MAX_MESSAGES = 2000
 MAX_BYTES = 4 << 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 
 from verifiers.states.mailbox.messages import BOX, INBOX, OUTBOX
-from verifiers.views import DIRECTORY, Tree, tree_of
+from verifiers.tree import DIRECTORY, Tree, tree_of
 
 VALIDITY = 1_700_000_000  # UIDVALIDITY of every folder (RFC 3501, 2.3.1.1)
 BOUNDARY = "=_part"

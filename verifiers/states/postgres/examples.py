@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from verifiers.formats.snapshot import written
 from verifiers.states.postgres.declarations import declared
-from verifiers.states.snapshot import written
-from verifiers.views import Views
+from verifiers.tree import Views
 
 
 def postgres_database(

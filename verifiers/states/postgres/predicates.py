@@ -18,10 +18,10 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from verifiers.errors import Lacking, Unreadable
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import COUNT, FLAG, NAME, Example, Finding, names, predicate
-from verifiers.language.values import exact_sum, near
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, FLAG, NAME, Example, Finding, names, predicate
+from verifiers.predicates.values import exact_sum, near
+from verifiers.quoting import listed, quoted
 from verifiers.states.postgres.declarations import SPELLINGS, declared
 from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.postgres.tables import Cell, Column, Table, matching, open_database, shown

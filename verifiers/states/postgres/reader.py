@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.budget import Budget
+from verifiers.formats.snapshot_reader import document_in
+from verifiers.normal_form import NormalState
 from verifiers.states.postgres.tables import database_of, document_of
-from verifiers.states.snapshot_reader import document_in
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 A_TABLE, AN_ENTRY, A_ROW = 25, 12, 4  # steps
 

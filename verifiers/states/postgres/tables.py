@@ -20,12 +20,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
+from verifiers.budget import Budget
 from verifiers.errors import Lacking, Spoiled
-from verifiers.language.context import Context
-from verifiers.language.plain_json import parse_json
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.values import is_number, json_equal
-from verifiers.states.budget import Budget
+from verifiers.formats.plain_json import parse_json
+from verifiers.predicates.context import Context
+from verifiers.predicates.values import is_number, json_equal
+from verifiers.quoting import listed, quoted
 
 INTEGERS = {"int2", "int4", "int8", "oid"}
 FRACTIONS = {"float4", "float8", "numeric"}

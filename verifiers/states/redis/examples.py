@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verifiers.states.snapshot import written
-from verifiers.views import Views
+from verifiers.formats.snapshot import written
+from verifiers.tree import Views
 
 
 def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] | None = None) -> Views:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verifiers.errors import Spoiled
-from verifiers.language.context import Context
+from verifiers.predicates.context import Context
 
 _SCORE = re.compile(r"-?(inf|[0-9]{1,400}(\.[0-9]{1,400})?(e[+-]?[0-9]{1,3})?)")
 MAX_LEFT = 2**63

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from verifiers.budget import Budget
 from verifiers.errors import Lacking
-from verifiers.language.context import Context
-from verifiers.language.plain_json import parse_json
-from verifiers.language.quoting import listed, quoted
-from verifiers.language.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
-from verifiers.language.values import at_pointer, json_equal
-from verifiers.states.budget import Budget
+from verifiers.formats.plain_json import parse_json
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.values import at_pointer, json_equal
+from verifiers.quoting import listed, quoted
 from verifiers.states.redis.examples import redis_keys
 from verifiers.states.redis.keys import Entry, open_keys
 

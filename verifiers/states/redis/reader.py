@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.budget import Budget
+from verifiers.formats.snapshot_reader import document_in
+from verifiers.normal_form import NormalState
 from verifiers.states.redis.keys import document_of, keys_of
-from verifiers.states.snapshot_reader import document_in
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 A_KEY = 4  # steps
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 
-from verifiers.views import Node, Tree, Views
+from verifiers.tree import Node, Tree, Views
 
 
 def database(statements: Sequence[str]) -> Views:

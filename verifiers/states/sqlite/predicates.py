@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from verifiers.errors import Lacking, Unreadable
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, plain, quoted
-from verifiers.language.registry import COUNT, NAME, SCALAR, Example, Finding, predicate
-from verifiers.language.values import cell_equal, exact_sum, is_number, near
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, NAME, SCALAR, Example, Finding, predicate
+from verifiers.predicates.values import cell_equal, exact_sum, is_number, near
+from verifiers.quoting import listed, plain, quoted
 from verifiers.states.sqlite.examples import database
 from verifiers.states.sqlite.tables import declared, fold, open_database
 

@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+from verifiers.budget import Budget, BudgetSpent
 from verifiers.errors import Spoiled
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget, BudgetSpent
+from verifiers.normal_form import NormalState
 from verifiers.states.sqlite.recovery import JOURNAL_MAGIC, MAGIC, recovered, schema_size
 from verifiers.states.sqlite.tables import Column, quoted_name
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 FILE = "main.db"
 MACHINE_STEPS = 1000

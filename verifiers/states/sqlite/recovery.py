@@ -10,8 +10,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from verifiers.budget import A_STEP, Budget
 from verifiers.errors import Spoiled
-from verifiers.states.budget import A_STEP, Budget
 
 MAGIC = b"SQLite format 3\0"
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")

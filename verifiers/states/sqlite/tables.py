@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.language.context import Context
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.normal_form import NormalState
+from verifiers.predicates.context import Context
 
 _COMPUTED = 2  # in the column `hidden` of table_xinfo
 

@@ -15,8 +15,8 @@ from collections.abc import Collection
 from typing import Any
 
 from verifiers.errors import Lacking, Spoiled
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, quoted
+from verifiers.predicates.context import Context
+from verifiers.quoting import listed, quoted
 from verifiers.states.workbook.model import Cell, Place, Sheet, Table, Value, Workbook
 
 _SQUEEZED = re.compile(r'("(?:[^"]|"")*")|[\s$]+')

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from verifiers.states.workbook.model import Cell, Sheet, Table, Value, Workbook, name_of
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.views import Views, tree_of
+from verifiers.tree import Views, tree_of
 
 
 def workbook(

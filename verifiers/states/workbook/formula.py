@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verifiers.states.budget import A_STEP, Budget
+from verifiers.budget import A_STEP, Budget
 from verifiers.states.workbook.book import UNCLEAR, Unclear
 from verifiers.states.workbook.functions import FUNCTIONS, cost
 from verifiers.states.workbook.model import Place, Value, Workbook, area_of

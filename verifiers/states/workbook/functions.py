@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_UP, ROUND_UP, Decimal
 from typing import Any
 
-from verifiers.language.values import is_number
-from verifiers.states.budget import A_STEP
+from verifiers.budget import A_STEP
+from verifiers.predicates.values import is_number
 from verifiers.states.workbook.model import Value
 from verifiers.states.workbook.operands import (
     MAX_TEXT,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
-from verifiers.language.values import is_number
+from verifiers.predicates.values import is_number
 from verifiers.states.workbook.model import Value
 
 Area: TypeAlias = list[list[Value]]

@@ -16,10 +16,10 @@ from functools import partial
 from typing import TypeAlias, TypeGuard
 
 from verifiers.errors import Lacking, Spoiled
-from verifiers.language.context import Context
-from verifiers.language.quoting import listed, plain, quoted
-from verifiers.language.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, names, predicate
-from verifiers.language.values import Number, cell_equal, exact, exact_sum, is_number, near
+from verifiers.predicates.context import Context
+from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.values import Number, cell_equal, exact, exact_sum, is_number, near
+from verifiers.quoting import listed, plain, quoted
 from verifiers.states.workbook.book import Book, Unclear, open_book, open_paths, same_formula
 from verifiers.states.workbook.examples import workbook
 from verifiers.states.workbook.model import Place, Sheet, Value, area_of, name_of, place_of

@@ -27,14 +27,14 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLParser, fromstring
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled
-from verifiers.normal import NormalState
-from verifiers.states.budget import Budget
+from verifiers.normal_form import NormalState
 from verifiers.states.workbook.book import Unclear
 from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import COLUMNS, ROWS, Cell, Place, Sheet, Table, Value, Workbook, place_of
 from verifiers.states.workbook.operands import MAX_TEXT
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 MAX_PARTS = 1000
 MAX_PART = 8 << 20

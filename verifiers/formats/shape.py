@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from verifiers.states.budget import Budget
+from verifiers.budget import Budget
 
 Shape: TypeAlias = Callable[[Any, Budget], Any]
 """Gives the part of a value that belongs to the shape, or raises LookupError, TypeError or ValueError."""

@@ -1,15 +1,15 @@
-"""Reads the document that a backend's own reader wrote (`verifiers.states.snapshot`)."""
+"""Reads the document that a backend's own reader wrote (`verifiers.formats.snapshot`)."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled, Unreadable
-from verifiers.language.quoting import quoted
-from verifiers.states.budget import Budget
-from verifiers.states.snapshot import FILE
-from verifiers.views import Tree
+from verifiers.formats.snapshot import FILE
+from verifiers.quoting import quoted
+from verifiers.tree import Tree
 
 
 def parsed(data: bytes, budget: Budget | None = None) -> dict[str, Any]:

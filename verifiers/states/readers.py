@@ -13,9 +13,9 @@ from dataclasses import replace
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
+from verifiers.budget import Budget
 from verifiers.errors import Spoiled, Unreadable
-from verifiers.normal import MAX_DOCUMENT, NormalState
-from verifiers.states.budget import Budget
+from verifiers.normal_form import MAX_DOCUMENT, NormalState
 from verifiers.states.calendar.reader import read_calendars
 from verifiers.states.files.reader import read_files
 from verifiers.states.forge.reader import read_forge
@@ -26,7 +26,7 @@ from verifiers.states.postgres.reader import read_tables
 from verifiers.states.redis.reader import read_keys
 from verifiers.states.sqlite.reader import read_database
 from verifiers.states.workbook.reader import read_workbooks
-from verifiers.views import Tree
+from verifiers.tree import Tree
 
 Reader: TypeAlias = Callable[[Tree, Budget], NormalState]
 
@@ -70,7 +70,7 @@ def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalStat
     Args:
         namespace: one of `KINDS`.
         tree: the files that its server left, from the server's own folder on.
-        budget: what reading may cost; by default the caps in `verifiers.states.budget`. A state says what it has
+        budget: what reading may cost; by default the caps in `verifiers.budget`. A state says what it has
             taken from it.
 
     Raises:

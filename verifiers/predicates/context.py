@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar, cast
 
+from verifiers.budget import MAX_JUDGED, Budget
 from verifiers.errors import Spoiled, Unreadable, VerifierError
-from verifiers.normal import NormalState
-from verifiers.states.budget import MAX_JUDGED, Budget
+from verifiers.normal_form import NormalState
 
 T = TypeVar("T")
 

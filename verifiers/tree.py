@@ -1,8 +1,8 @@
 """The frozen state that predicates look at: a tree of files in memory.
 
-A state is copied out of a world as one tar stream after everything in it was stopped (`verifiers.states.archive` parses
-it). Here it is an immutable mapping; symbolic links stay links and are never followed, so nothing that an agent wrote
-can point at the machine that looks.
+A state is copied out of a world as one tar stream after everything in it was stopped (`verifiers.formats.archive`
+parses it). Here it is an immutable mapping; symbolic links stay links and are never followed, so nothing that an agent
+wrote can point at the machine that looks.
 """
 
 from __future__ import annotations

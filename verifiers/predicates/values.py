@@ -11,7 +11,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from verifiers.language.quoting import quoted
+from verifiers.quoting import quoted
 
 Number: TypeAlias = int | float
 SNIPPET = 40

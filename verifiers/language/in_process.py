@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import Predicate, namespaces
 from verifiers.language.verdict import Evidence
-from verifiers.normal import NormalState
-from verifiers.states.reading import KINDS, read_all
-from verifiers.views import Tree, Views
+from verifiers.normal_form import NormalState
+from verifiers.states.readers import KINDS, read_all
+from verifiers.tree import Tree, Views
 
 
 def judge(predicate: Predicate, views: Views, seed: Mapping[str, Tree] | None = None) -> Evidence:

@@ -1,6 +1,6 @@
 """The normal form of a state: what a reader says of one namespace, and how it crosses to the process that judges.
 
-A *reader* (`verifiers.states.reading.read`) turns the bytes that an agent left into a `NormalState`: plain JSON values
+A *reader* (`verifiers.states.readers.read`) turns the bytes that an agent left into a `NormalState`: plain JSON values
 and byte strings, no object and no program. A *judge* (`verifiers.language.evaluate.evaluate`) looks at normal forms
 alone, so it holds no parser of a submitted format. Between the two goes the text of `encode`:
 
@@ -26,7 +26,7 @@ LENGTH = 8
 MAX_HEADER = 64 << 20
 MAX_BYTES = 192 << 20
 MAX_DOCUMENT = 24 << 20
-"""Bytes of one namespace's document as it is written; `verifiers.states.reading` holds to it by counting."""
+"""Bytes of one namespace's document as it is written; `verifiers.states.readers` holds to it by counting."""
 MAX_SENTENCE = 1000
 """Characters of `unreadable` and `missing`."""
 A_PLACE = 64 << 10
@@ -44,7 +44,7 @@ class NormalState:
         blobs: byte strings; the document refers to them by their index.
         unreadable: one sentence, where nobody can read what was left; it counts against whoever left it.
         missing: one sentence, where our machinery did not hand the state over; whatever asks about it is *unknown*.
-        steps: the steps that reading took (`verifiers.states.budget`).
+        steps: the steps that reading took (`verifiers.budget`).
         bytes: the bytes that were unpacked and kept for it.
     """
 

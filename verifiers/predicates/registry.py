@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from verifiers.errors import VerifierError
-from verifiers.views import Views
+from verifiers.tree import Views
 
 Schema: TypeAlias = Mapping[str, Any]
 

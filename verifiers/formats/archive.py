@@ -12,7 +12,7 @@ import tarfile
 from typing import Any, BinaryIO, NoReturn, Self
 
 from verifiers.errors import Malformed
-from verifiers.views import MAX_BYTES, MAX_ENTRIES, OTHER, Node, Tree
+from verifiers.tree import MAX_BYTES, MAX_ENTRIES, OTHER, Node, Tree
 
 MAX_EXTENSION = 8192
 """Bytes of a long name, or of an extended header."""

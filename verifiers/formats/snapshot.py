@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 
-from verifiers.views import Node, Tree
+from verifiers.tree import Node, Tree
 
 FILE = "snapshot.json"
 
