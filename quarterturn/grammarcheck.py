@@ -16,7 +16,7 @@ from quarterturn import devset
 from quarterturn.report import Report
 from quarterturn.wiring import House
 from rotation.sets import SetSpec
-from sandbox.servers import tool_table
+from sandbox.servers.registry import tool_table
 from vault.task.variant import LEAST_BITS
 from verifiers.errors import VerifierError
 from verifiers.language.catalogue import CATALOGUE

@@ -20,8 +20,8 @@ from quarterturn.wiring import House
 from sandbox.box import Box
 from sandbox.errors import SandboxError
 from sandbox.prover import BoxProver
-from sandbox.servers import SERVERS
-from sandbox.servers.check import check
+from sandbox.servers.common.check import check
+from sandbox.servers.registry import SERVERS
 from sandbox.world import seed
 from vault.canonical import parse_object
 from vault.database import transaction

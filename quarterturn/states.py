@@ -17,8 +17,8 @@ from sandbox.errors import SandboxError
 from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
 from sandbox.reading import WRECKAGE, in_data, snapshot
-from sandbox.servers import SERVERS
-from sandbox.servers.check import check
+from sandbox.servers.common.check import check
+from sandbox.servers.registry import SERVERS
 from vault.canonical import parse_object
 from verifiers.errors import VerifierError
 from verifiers.language import predicate as predicates

@@ -36,7 +36,7 @@ from sandbox.again import JudgeAgain
 from sandbox.box import Box
 from sandbox.endpoint import Sender
 from sandbox.exits import RunClass
-from sandbox.servers import tool_table
+from sandbox.servers.registry import tool_table
 from sandbox.store import Runs
 from vault.database import open_engine
 from vault.keys import signing

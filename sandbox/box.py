@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sandbox.frozen import FrozenState, Seed
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 
 PORT = 8700
 SOCKET_NAME = "gateway.sock"

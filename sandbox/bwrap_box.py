@@ -39,7 +39,7 @@ from sandbox.exits import RunClass
 from sandbox.frozen import FrozenState, Seed
 from sandbox.output import Output
 from sandbox.runner import remove_old_folders
-from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
+from sandbox.servers.common.server import DATA, FORGE, OURS, PROGRAMS, Server
 
 IMAGES = Path(__file__).parent / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"

@@ -34,7 +34,7 @@ from sandbox.exits import RunClass
 from sandbox.frozen import Seed
 from sandbox.place import random_address
 from sandbox.runner import remove_old_folders, runner, runner_lives
-from sandbox.servers.server import DATA, Server
+from sandbox.servers.common.server import DATA, Server
 
 WORLD_IMAGE, RELAY_IMAGE = "quarterturn-world:latest", "quarterturn-relay:latest"
 AGENT_IMAGE = "quarterturn-agent-llm:latest"  # where a command runs: it has the clients of MCP and of language models

@@ -25,7 +25,7 @@ from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused
 from sandbox.frozen import FrozenState, Seed
 from sandbox.output import Output
-from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
+from sandbox.servers.common.server import DATA, FORGE, OURS, PROGRAMS, Server
 
 IMAGES = Path(__file__).parent / "images"
 

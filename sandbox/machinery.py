@@ -16,7 +16,7 @@ from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.failure import Facts, Stage, classify
 from sandbox.meter import Meter
 from sandbox.scene import Scene, specify
-from sandbox.servers import Server
+from sandbox.servers.registry import Server
 from sandbox.terms import Job
 from sandbox.transcript import Transcript
 from sandbox.world import seed, servers_of, untouched

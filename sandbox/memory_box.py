@@ -25,7 +25,7 @@ from sandbox.box import SOCKET_NAME, Facts, Limits, Program
 from sandbox.errors import Lost, Refused
 from sandbox.frozen import FrozenState, Seed
 from sandbox.output import CUT, printable
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from verifiers.tree import Node, Tree
 
 CHUNK = 1 << 16

@@ -16,7 +16,7 @@ from typing import Any
 from sandbox.box import PORT, SOCKET_NAME, Limits, Program
 from sandbox.errors import Refused
 from sandbox.filters import Kind
-from sandbox.servers.server import DATA, Server
+from sandbox.servers.common.server import DATA, Server
 
 WORLD_UID, RELAY_UID, AGENT_UID = 65532, 65533, 65534  # never root, and never the same: none may signal another
 KINDS: Mapping[int, Kind] = {WORLD_UID: "world", RELAY_UID: "relay", AGENT_UID: "agent"}

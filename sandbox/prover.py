@@ -23,7 +23,7 @@ from sandbox.judge import Broke
 from sandbox.meter import Meter
 from sandbox.reading import read_back
 from sandbox.scene import Scene, specify
-from sandbox.servers import SERVERS, tool_table
+from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
 from sandbox.world import question_of, seed, servers_of, untouched
@@ -77,7 +77,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True)
 class Spoiled:
-    """What the predicate says of a final state that is wrong in one way (`sandbox.mistakes`)."""
+    """What the predicate says of a final state that is wrong in one way (`sandbox.mutations`)."""
 
     name: str = field(repr=False)
     kind: str

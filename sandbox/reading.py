@@ -26,7 +26,7 @@ from sandbox.box import Box, Limits
 from sandbox.errors import Lost, Malformed
 from sandbox.frozen import FrozenState, Seed
 from sandbox.judge import Judging
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from sandbox.world import servers_of
 from vault.task.document import Task
 from verifiers.language import predicate as predicates

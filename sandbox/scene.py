@@ -25,7 +25,7 @@ from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, lis
 from sandbox.meter import Meter
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.runner import own_folder
-from sandbox.servers import Server
+from sandbox.servers.registry import Server
 from sandbox.transcript import Call
 from vault.task.document import Task
 

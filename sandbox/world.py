@@ -12,8 +12,8 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.frozen import FrozenState
 from sandbox.judge import Question
-from sandbox.servers import SERVERS, Server
-from sandbox.servers.check import check
+from sandbox.servers.common.check import check
+from sandbox.servers.registry import SERVERS, Server
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
 from verifiers.tree import DIRECTORY, Node, Tree

@@ -26,7 +26,7 @@ from sandbox.box import PORT
 from sandbox.gateway.session import MAX_ANSWER, Session
 from sandbox.gateway.strict import strict_object
 from sandbox.model_gateway.front import PREFIX, Front
-from sandbox.servers import wire_name
+from sandbox.servers.registry import wire_name
 from sandbox.transcript import Call
 from vault.errors import Malformed as NotStrict
 

@@ -19,7 +19,7 @@ from sandbox.gateway.session import Session
 from sandbox.gateway.spec import GatewaySpec
 from sandbox.gateway.upstream import Upstream
 from sandbox.model_gateway.front import Front
-from sandbox.servers import wire_name
+from sandbox.servers.registry import wire_name
 
 SPARE_SECONDS = 60  # of processor time beyond the wall clock, for starting and ending
 

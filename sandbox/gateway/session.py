@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import anyio
 
 from sandbox.gateway.spec import GatewaySpec
-from sandbox.servers import document_name
+from sandbox.servers.registry import document_name
 from sandbox.transcript import Ended
 
 MAX_ARGUMENTS = 256 * 1024

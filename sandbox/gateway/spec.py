@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.servers import SERVERS, wire_name
+from sandbox.servers.registry import SERVERS, wire_name
 from sandbox.transcript import Call
 
 CALL_SECONDS = 30.0

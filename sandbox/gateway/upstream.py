@@ -29,7 +29,7 @@ from sandbox.errors import Malformed
 from sandbox.gateway.session import Reply
 from sandbox.gateway.spec import CALL_SECONDS
 from sandbox.gateway.strict import MAX_NODES, nodes
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 
 MAX_LINE = 4 * 1024 * 1024
 MAX_QUEUED = 256  # lines that nobody took yet

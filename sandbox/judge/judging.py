@@ -183,7 +183,7 @@ class Judging:
     def mutants(
         self, question: Question, before: FrozenState, after: FrozenState, answer: str | None
     ) -> list[tuple[str, str, Verdict]]:
-        """Give name, kind and verdict of every mutant of a solution's end state (`sandbox.mistakes`).
+        """Give name, kind and verdict of every mutant of a solution's end state (`sandbox.mutations`).
 
         Raises:
             Malformed: a state is none.

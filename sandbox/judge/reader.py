@@ -30,9 +30,9 @@ from sandbox.forking import serve
 from sandbox.judge import message
 from sandbox.judge.child import READER_USER, run
 from sandbox.judge.loading import prepare
-from sandbox.judge.mutators import MUTATORS
-from sandbox.mistakes.make import Mutant
-from sandbox.mistakes.make import mutants as mutants_of
+from sandbox.mutations.make import Mutant
+from sandbox.mutations.make import mutants as mutants_of
+from sandbox.mutations.mutators import MUTATORS
 from verifiers.budget import Budget
 from verifiers.errors import Malformed as NoState
 from verifiers.formats.archive import tree_from_tar

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from vault.task.document import Task
 
 STEPS = 40

@@ -18,7 +18,7 @@ from sandbox.errors import Unjudged
 from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.git.examples import repository

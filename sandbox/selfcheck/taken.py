@@ -26,7 +26,7 @@ from sandbox.judge import JUDGING
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS
-from sandbox.servers import Server
+from sandbox.servers.registry import Server
 from sandbox.world import question_of, seed, untouched
 from verifiers import tree
 from verifiers.language.verdict import Verdict

@@ -1,6 +1,6 @@
 """Records what the installed servers say of themselves: `python -m sandbox.servers.record [FOLDER]`.
 
-Writes `recorded/<server>.json` from each server's own answer to tools/list, with the version of the distribution that
+Writes `<server>/tools.json` from each server's own answer to tools/list, with the version of the distribution that
 is installed. Run it after a pin has moved and read the difference: it is what agents will be shown. A server is started
 from the environment `world` beside this one, on an empty folder. The record of a new server starts as
 `{"package": "npm:name", "version": "", "tools": {}}`.
@@ -23,9 +23,9 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 
 from sandbox.errors import Unavailable
-from sandbox.servers import SERVERS
-from sandbox.servers.recorded import FOLDER
-from sandbox.servers.server import DATA, FORGE, OURS, PROGRAMS, Server
+from sandbox.servers.common import recorded
+from sandbox.servers.common.server import DATA, FORGE, OURS, PROGRAMS, Server
+from sandbox.servers.registry import SERVERS
 
 WORLD = Path(sys.prefix) / "world"
 ROOT = Path(__file__).parents[2]
@@ -97,10 +97,12 @@ def record(server: Server) -> str:
 
 
 def main(folder: Path) -> None:
-    """Write every record into `folder`."""
+    """Write every record into its server's folder in `folder`."""
     for name, server in SERVERS.items():
-        (folder / f"{name}.json").write_text(record(server), encoding="utf-8")
+        place = folder / name / recorded.NAME
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(record(server), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else recorded.SERVERS)

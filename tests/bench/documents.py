@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from vault.canonical import canonical
 from vault.task.document import SPEC_VERSION, Task
 

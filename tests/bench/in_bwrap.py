@@ -13,8 +13,8 @@ from playing import AGENTS, Pair, play
 from report import Found, Missing
 
 from sandbox.bwrap_box import BwrapBox
-from sandbox.servers import SERVERS
-from sandbox.servers.server import DATA, PROGRAMS
+from sandbox.servers.common.server import DATA, PROGRAMS
+from sandbox.servers.registry import SERVERS
 
 ROUNDS = 15
 

@@ -18,7 +18,7 @@ from typing import Any
 from measure import compare
 from report import Failed, Found, Line
 
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

@@ -18,7 +18,7 @@ from report import Failed, Found, Line
 
 from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from verifiers.formats.archive import tree_from_tar
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

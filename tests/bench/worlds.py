@@ -27,7 +27,7 @@ from grammars.variants import base
 from sandbox.bwrap_box import BwrapBox
 from sandbox.meter import Meter
 from sandbox.scene import Scene, specify
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
 from sandbox.world import seed

@@ -20,7 +20,7 @@ from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.errors import Lost, Malformed, Refused, SandboxError
 from sandbox.fake_box import FakeBox
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..frozen import content

@@ -10,9 +10,9 @@ import pytest
 from grammars.grammar import Draft, Grammar
 from grammars.load import parse
 from grammars.sample import sample
-from sandbox.judge.mutators import MUTATORS
+from sandbox.mutations.mutators import MUTATORS
 from sandbox.prover import Spoiled
-from sandbox.servers.filesystem import FILESYSTEM
+from sandbox.servers.filesystem.server import FILESYSTEM
 from vault.task.document import Task
 from verifiers.language import predicate
 from verifiers.language.in_process import judge

@@ -7,7 +7,7 @@ from sqlmodel import SQLModel
 
 from grammars.errors import Malformed, Refused
 from grammars.imported import Imported, Source
-from sandbox.servers import tool_table
+from sandbox.servers.registry import tool_table
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
 from vault.store.tables import AccessRow, BlobRow, TaskRow

@@ -22,7 +22,7 @@ from grammars.sample import draw, sample, skeletons
 from grammars.surroundings import Around
 from grammars.variants import base, free_of
 from rotation.sets import COHORTS, MCPBENCH
-from sandbox.servers import SERVERS, tool_table
+from sandbox.servers.registry import SERVERS, tool_table
 from vault.task.document import Task
 from vault.task.variant import traceable
 from verifiers.language.catalogue import CATALOGUE

@@ -14,7 +14,7 @@ from quarterturn.home import create
 from quarterturn.settings import Benchmark, Settings
 from quarterturn.wiring import House
 from rotation.sets import DEMO, Stratum
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from vault.errors import VaultError
 from vault.task.document import Task
 

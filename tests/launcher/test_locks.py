@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.launcher.locks import LOCKS
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 
 ROOT = Path(__file__).parents[2]
 NPM = ROOT / "sandbox" / "images" / "world" / "npm"

@@ -24,7 +24,7 @@ from quarterturn.wiring import House
 from rotation import sets
 from rotation.calendar import Month
 from rotation.sets import DEMO, SetSpec, Stratum
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from vault import database as db
 from vault.task.document import Task
 

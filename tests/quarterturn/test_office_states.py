@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 
 MESSAGE = {
     "from": "bob@example.org",

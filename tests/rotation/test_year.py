@@ -14,7 +14,7 @@ from quarterturn.supply import MOST_TOLD
 from rotation.cohort import Candidate, allocate
 from rotation.draw import drafts, spared
 from rotation.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 
 from ..sampling import sample
 

@@ -18,7 +18,7 @@ from sandbox.box import SOCKET_NAME
 from sandbox.memory_box import MemoryAgent, MemoryBox, MemoryWorld, Story, Tool, ToolError
 from sandbox.outcome import TaskRun
 from sandbox.run import Solution, run_task
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from sandbox.transcript import Call
 from vault.task.document import Task
 from verifiers.tree import DIRECTORY, Node

@@ -8,7 +8,7 @@ import pytest
 from sandbox import frames
 from sandbox.box import Limits
 from sandbox.fake_box import FakeBox
-from sandbox.servers.server import Backend, Server
+from sandbox.servers.common.server import Backend, Server
 from verifiers.tree import DIRECTORY, Tree
 
 from ..frozen import content

@@ -16,8 +16,8 @@ from sandbox.box import Limits, Program
 from sandbox.bwrap_box import BwrapBox
 from sandbox.copies import interpreter
 from sandbox.errors import Refused, Unavailable
-from sandbox.servers import SERVERS
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
+from sandbox.servers.registry import SERVERS
 from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..patience import PATIENCE, until
@@ -139,7 +139,7 @@ from pathlib import Path
 sys.path[:0] = {path!r}
 from sandbox.box import Limits, Program
 from sandbox.bwrap_box import BwrapBox
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: Tree({{}}), lambda t, c: t, {{}})
 box = BwrapBox(Path({environments!r}))

@@ -16,7 +16,7 @@ from sandbox.docker_box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.filters import filter_of
 from sandbox.runner import runner, runner_lives
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
 
 from ..patience import PATIENCE, until
@@ -281,7 +281,7 @@ import sys
 from pathlib import Path
 from sandbox.box import Limits, Program
 from sandbox.docker_box import DockerBox
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
 box = DockerBox()

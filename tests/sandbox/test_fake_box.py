@@ -9,7 +9,7 @@ from sandbox import fake_box
 from sandbox.box import Limits, Program
 from sandbox.errors import Refused
 from sandbox.fake_box import FakeBox
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
 
 SERVER = Server(

@@ -9,7 +9,7 @@ from sandbox import frames, memory_box
 from sandbox.box import Facts, Limits, Program
 from sandbox.errors import Lost, Malformed, Refused
 from sandbox.memory_box import MemoryBox, ToolError
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..frozen import content

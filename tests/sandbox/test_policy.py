@@ -7,7 +7,7 @@ import pytest
 from sandbox import policy
 from sandbox.box import SOCKET_NAME, Limits, Program
 from sandbox.errors import Refused
-from sandbox.servers.server import Server
+from sandbox.servers.common.server import Server
 from verifiers.tree import Tree
 
 

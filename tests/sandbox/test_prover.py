@@ -12,7 +12,7 @@ from grammars.prover import Prover
 from sandbox.bwrap_box import BwrapBox
 from sandbox.errors import Lost, Malformed, NotFound, Unavailable
 from sandbox.prover import BoxProver
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from vault.errors import Malformed as MalformedTask
 from verifiers.errors import Malformed as MalformedPredicate
 from verifiers.language.verdict import Verdict

@@ -14,7 +14,7 @@ from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
 from sandbox.prover import BoxProver
 from sandbox.reading import WRECKAGE, in_data, read_back, snapshot
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from sandbox.terms import Terms
 from sandbox.world import question_of
 from vault.task.document import Task

@@ -34,7 +34,7 @@ from rotation.turn import Rotation
 from sandbox.box import Program
 from sandbox.outcome import TaskRun
 from sandbox.score import score
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from sandbox.store import Runs, RunState
 from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript

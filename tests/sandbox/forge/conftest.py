@@ -17,8 +17,8 @@ from referencing.jsonschema import DRAFT4
 from sandbox.forge.routes import Forge
 from sandbox.forge.state import State
 from sandbox.forge.web import Request
-from sandbox.servers.check import check
-from sandbox.servers.github import STATE, seed
+from sandbox.servers.common.check import check
+from sandbox.servers.github.server import STATE, seed
 
 from ..builders import unpack
 

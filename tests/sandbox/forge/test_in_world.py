@@ -7,7 +7,7 @@ import pytest
 from sandbox.bwrap_box import BwrapBox
 from sandbox.docker_box import DockerBox
 from sandbox.prover import BoxProver
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 from verifiers.language.verdict import Verdict
 
 SITE = {

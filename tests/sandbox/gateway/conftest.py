@@ -10,8 +10,8 @@ import pytest
 
 from sandbox import frames
 from sandbox.gateway import FORK_SERVER
-from sandbox.servers import SERVERS
 from sandbox.servers.record import here
+from sandbox.servers.registry import SERVERS
 
 from ...patience import PATIENCE
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.judge.mutators import MUTATORS
-from sandbox.mistakes import memory, postgres, redis
-from sandbox.mistakes.make import mutants
-from sandbox.servers import SERVERS
+from sandbox.mutations.make import mutants
+from sandbox.mutations.mutators import MUTATORS
+from sandbox.servers.memory import mutations as memory
+from sandbox.servers.postgres import mutations as postgres
+from sandbox.servers.redis import mutations as redis
+from sandbox.servers.registry import SERVERS
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge

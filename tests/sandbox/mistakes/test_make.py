@@ -7,11 +7,18 @@ from dataclasses import replace
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.judge.mutators import MUTATORS
-from sandbox.mistakes import answer, calendar, email, filesystem, git, github, spreadsheet, sqlite
-from sandbox.mistakes.make import mutants
-from sandbox.mistakes.texts import other, wrong
-from sandbox.servers import SERVERS
+from sandbox.mutations import answer
+from sandbox.mutations.make import mutants
+from sandbox.mutations.mutators import MUTATORS
+from sandbox.servers.calendar import mutations as calendar
+from sandbox.servers.common.texts import other, wrong
+from sandbox.servers.email import mutations as email
+from sandbox.servers.filesystem import mutations as filesystem
+from sandbox.servers.git import mutations as git
+from sandbox.servers.github import mutations as github
+from sandbox.servers.registry import SERVERS
+from sandbox.servers.spreadsheet import mutations as spreadsheet
+from sandbox.servers.sqlite import mutations as sqlite
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge

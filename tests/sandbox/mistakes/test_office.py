@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sandbox.judge.mutators import MUTATORS
-from sandbox.mistakes import calendar, email, spreadsheet
-from sandbox.servers import SERVERS
+from sandbox.mutations.mutators import MUTATORS
+from sandbox.servers.calendar import mutations as calendar
+from sandbox.servers.email import mutations as email
+from sandbox.servers.registry import SERVERS
+from sandbox.servers.spreadsheet import mutations as spreadsheet
 
 
 def left(server, state, *changes):

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.bwrap_box import BwrapBox
 from sandbox.prover import BoxProver
-from sandbox.servers import SERVERS
+from sandbox.servers.registry import SERVERS
 
 MOST, LEAST = 18, 12  # tools that a task may list
 

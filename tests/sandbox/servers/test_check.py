@@ -3,9 +3,9 @@
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.judge.mutators import MUTATORS
-from sandbox.servers import SERVERS, document_name, tool_table, wire_name
-from sandbox.servers.check import PATH_SCHEMA, check
+from sandbox.mutations.mutators import MUTATORS
+from sandbox.servers.common.check import PATH_SCHEMA, check
+from sandbox.servers.registry import SERVERS, document_name, tool_table, wire_name
 
 
 @pytest.mark.parametrize("path", ["a", "a/b.txt", ".hidden", "a..b/c", "ünï/x y", "..."])

@@ -5,9 +5,9 @@ import subprocess
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.check import check
-from sandbox.servers.git import STATE, mutate, seed
-from sandbox.servers.git_objects import Repository
+from sandbox.servers.common.check import check
+from sandbox.servers.git.objects import Repository
+from sandbox.servers.git.server import STATE, mutate, seed
 from verifiers.tree import Tree
 
 from ..builders import unpack

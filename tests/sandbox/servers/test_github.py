@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
+from sandbox.servers.registry.record import here
 
 import sandbox.forge
 from sandbox.errors import Malformed
-from sandbox.servers.check import check
-from sandbox.servers.github import GITHUB, STATE, seed
-from sandbox.servers.github_changes import mutate
-from sandbox.servers.record import here
+from sandbox.servers.common.check import check
+from sandbox.servers.github.mutators import mutate
+from sandbox.servers.github.server import GITHUB, STATE, seed
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.tree import Views

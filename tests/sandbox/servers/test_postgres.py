@@ -5,9 +5,9 @@ import json
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.check import check
-from sandbox.servers.postgres import STATE, seed
-from sandbox.servers.postgres_change import mutate
+from sandbox.servers.common.check import check
+from sandbox.servers.postgres.mutators import mutate
+from sandbox.servers.postgres.server import STATE, seed
 from verifiers.formats.snapshot import FILE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

@@ -5,18 +5,16 @@ import json
 import pytest
 
 from sandbox.errors import Unavailable
-from sandbox.servers import SERVERS, tool_table
+from sandbox.servers.common import recorded
 from sandbox.servers.record import installed_version, record
-from sandbox.servers.recorded import FOLDER
+from sandbox.servers.registry import SERVERS, tool_table
 
 
 @pytest.mark.box
 @pytest.mark.parametrize("name", SERVERS)
 def test_what_is_recorded_is_what_the_installed_server_says(name):
-    recorded = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    assert json.loads(record(SERVERS[name])) == recorded, (
-        "run `python -m sandbox.servers.record`, then read the difference"
-    )
+    kept = json.loads((recorded.SERVERS / name / recorded.NAME).read_text(encoding="utf-8"))
+    assert json.loads(record(SERVERS[name])) == kept, "run `python -m sandbox.servers.record`, then read the difference"
 
 
 def test_a_task_can_list_twelve_to_eighteen_tools():

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.check import check
-from sandbox.servers.redis import STATE, seed
-from sandbox.servers.redis_change import mutate
+from sandbox.servers.common.check import check
+from sandbox.servers.redis.mutators import mutate
+from sandbox.servers.redis.server import STATE, seed
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.check import check
-from sandbox.servers.sqlite import STATE, mutate, seed
+from sandbox.servers.common.check import check
+from sandbox.servers.sqlite.server import STATE, mutate, seed
 
 STOCK = {
     "tables": {

@@ -1,0 +1,122 @@
+"""The mutants of a right final state: each conjunct broken in turn, and what agents typically get wrong.
+
+A conjunct is an operand of the outermost `all`. One that is an `any` is broken by breaking each operand, one that is a
+`not` by nothing that is known to work, so it is left to those that people write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+from sandbox.mutations import answer as answers
+from sandbox.servers.calendar import mutations as calendar
+from sandbox.servers.email import mutations as email
+from sandbox.servers.filesystem import mutations as filesystem
+from sandbox.servers.git import mutations as git
+from sandbox.servers.github import mutations as github
+from sandbox.servers.memory import mutations as memory
+from sandbox.servers.postgres import mutations as postgres
+from sandbox.servers.redis import mutations as redis
+from sandbox.servers.spreadsheet import mutations as spreadsheet
+from sandbox.servers.sqlite import mutations as sqlite
+from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
+from verifiers.tree import Tree
+
+Kind: TypeAlias = Literal["broken", "mistake"]
+Change: TypeAlias = tuple[str, Mapping[str, Any]]
+Break: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+_BY_SERVER: Mapping[str, Any] = {
+    "calendar": calendar,
+    "email": email,
+    "filesystem": filesystem,
+    "git": git,
+    "github": github,
+    "memory": memory,
+    "postgres": postgres,
+    "redis": redis,
+    "spreadsheet": spreadsheet,
+    "sqlite": sqlite,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A final state that is wrong in one way.
+
+    Attributes:
+        name: what is wrong; it may quote names of the state, so it is as secret as the task.
+        kind: `broken` must fail; a `mistake` should.
+        changes: server and change, in order.
+        answer: what is said instead, or None where it stays.
+    """
+
+    name: str = field(repr=False)
+    kind: Kind
+    changes: tuple[Change, ...] = field(default=(), repr=False)
+    answer: str | None = field(default=None, repr=False)
+
+
+def mutants(
+    predicate: Predicate, before: Mapping[str, Tree], after: Mapping[str, Tree], said: str | None
+) -> list[Mutant]:
+    """Give all mutants of a final state.
+
+    Args:
+        predicate: the task's.
+        before: each server's state at the start.
+        after: each server's state at the end of a solution.
+        said: the solution's answer.
+    """
+    return [*_broken(predicate), *_mistakes(before, after, said)]
+
+
+def _broken(predicate: Predicate) -> Iterator[Mutant]:
+    for number, conjunct in enumerate(_conjuncts(predicate)):
+        parts = list(_ways(conjunct))
+        if None not in parts:
+            changes = tuple(part for part in parts if isinstance(part, tuple))
+            answer = next((part for part in parts if isinstance(part, str)), None)
+            yield Mutant(f"conjunct {number} broken", "broken", changes, answer)
+
+
+def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
+    if isinstance(predicate, AllOf):
+        yield from chain.from_iterable(map(_conjuncts, predicate.operands))
+    else:
+        yield predicate
+
+
+def _ways(predicate: Predicate) -> Iterator[Change | str | None]:
+    """Give what must be done so that a predicate is false; None where nobody knows."""
+    match predicate:
+        case Probe(name, arguments):
+            yield _way(name, arguments)
+        case AllOf(operands):
+            yield from _ways(operands[0])
+        case AnyOf(operands):
+            yield from chain.from_iterable(map(_ways, operands))
+        case Not():
+            yield None
+
+
+def _way(name: str, arguments: Mapping[str, Any]) -> Change | str | None:
+    server = name.partition(".")[0]
+    if name in answers.BROKEN:
+        return answers.BROKEN[name](arguments)
+    table: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = getattr(
+        _BY_SERVER.get(server), "BROKEN", {}
+    )
+    return (server, table[name](arguments)) if name in table else None
+
+
+def _mistakes(before: Mapping[str, Tree], after: Mapping[str, Tree], said: str | None) -> Iterator[Mutant]:
+    for server, module in _BY_SERVER.items():
+        if server in after:
+            for name, change in module.mistakes(before.get(server, Tree({})), after[server]):
+                yield Mutant(f"{server}: {name}", "mistake", ((server, change),))
+    for name, answer in answers.mistakes(said) if said is not None else ():
+        yield Mutant(f"answer: {name}", "mistake", answer=answer)

@@ -1,0 +1,34 @@
+"""What changes one thing in a final state, by server, for admission's mutants; loaded by readers and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from sandbox.servers.calendar import mutators as calendar
+from sandbox.servers.email import mutators as email
+from sandbox.servers.filesystem import server as filesystem
+from sandbox.servers.git import server as git
+from sandbox.servers.github import mutators as github
+from sandbox.servers.memory import mutators as memory
+from sandbox.servers.postgres import mutators as postgres
+from sandbox.servers.redis import mutators as redis
+from sandbox.servers.spreadsheet import mutators as spreadsheet
+from sandbox.servers.sqlite import server as sqlite
+from verifiers.tree import Tree
+
+Mutator: TypeAlias = Callable[[Tree, Mapping[str, Any]], Tree]
+
+MUTATORS: Mapping[str, Mutator] = {
+    "calendar": calendar.mutate,
+    "email": email.mutate,
+    "filesystem": filesystem.mutate,
+    "git": git.mutate,
+    "github": github.mutate,
+    "memory": memory.mutate,
+    "postgres": postgres.mutate,
+    "redis": redis.mutate,
+    "spreadsheet": spreadsheet.mutate,
+    "sqlite": sqlite.mutate,
+}
+"""Each gives a copy, and raises `Malformed` where the change is none of its server's `mutations`, or does not fit."""

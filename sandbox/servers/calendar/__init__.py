@@ -1,0 +1,1 @@
+"""The calendar server: everything about it."""

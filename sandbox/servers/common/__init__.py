@@ -1,0 +1,1 @@
+"""What every server's folder uses: the `Server` record, schema checks, recorded tools, wrong texts."""

@@ -1,0 +1,29 @@
+"""The recorded tool lists of the pinned servers: `tools.json` in each server's folder.
+
+`python -m sandbox.servers.record` writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SERVERS = Path(__file__).parents[1]
+NAME = "tools.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What one server said of itself when it was recorded."""
+
+    package: str
+    version: str
+    tools: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+
+def load(name: str) -> Recorded:
+    """Read the record of one server."""
+    content = json.loads((SERVERS / name / NAME).read_text(encoding="utf-8"))
+    return Recorded(package=content["package"], version=content["version"], tools=content["tools"])

@@ -1,0 +1,1 @@
+"""The email server: everything about it."""

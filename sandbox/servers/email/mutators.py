@@ -1,0 +1,103 @@
+"""Spoiling a mailbox for admission's mutants: messages are put, removed, moved and flagged, and so is what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sandbox.errors import Malformed
+from sandbox.servers.common.check import check
+from sandbox.servers.email.schema import MUTATIONS
+from verifiers.errors import VerifierError
+from verifiers.states.mailbox.messages import INBOX, OUTBOX, Message
+from verifiers.states.mailbox.reader import mail_of
+from verifiers.states.mailbox.writer import Letter, envelope, place_of, written
+from verifiers.tree import DIRECTORY, Node, Tree
+
+ADDRESS = "agent@example.org"
+
+
+def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+    """Give a copy after one change; what is picked out is every message that is as `where` says.
+
+    Raises:
+        Malformed: the change is none of `MUTATIONS`, or picks out nothing.
+    """
+    check(MUTATIONS, change, "the email change")
+    try:
+        mail = mail_of(tree)
+    except VerifierError as error:
+        raise Malformed(f"the email change needs mail that can be read: {error}") from None
+    if "put" in change:
+        return _filed(tree, change["folder"], written(_letter(change["put"])))
+    if "send" in change:
+        return _sent(tree, _letter(change["send"]), len(mail.sent) + 1)
+    if "remove_folder" in change:
+        return _without_folder(tree, change["remove_folder"])
+    picked = [message for message in (*mail.kept, *mail.sent) if _is_picked(message, change["where"], mail.sent)]
+    if not picked:
+        raise Malformed("the email change picks out what is not in the final state")
+    for message in picked:
+        tree = _changed(tree, message, change)
+    return tree
+
+
+def _changed(tree: Tree, message: Message, change: Mapping[str, Any]) -> Tree:
+    node = tree[message.path]
+    rest = tree if "copy_to" in change else Tree({path: one for path, one in tree.items() if path != message.path})
+    if "remove" in change:
+        return rest
+    if "flags" in change:
+        name = message.path.partition(":2,")[0].replace("/new/", "/cur/")
+        return Tree({**rest, f"{name}:2,{change['flags']}": node})
+    if "resend" in change:
+        said = {"id": message.id, "to": message.to, "cc": message.cc, "subject": message.subject, "text": message.text}
+        said |= {"bcc": [one for one in message.recipients if one not in {*message.to, *message.cc}]}
+        said |= {"in_reply_to": message.refers[0]} if message.refers else {}
+        letter = replace(_letter({**said, **change["resend"]}))
+        files = [(name, "application/octet-stream", data) for name, data in message.attachments]
+        letter = letter if letter.attachments else replace(letter, attachments=files)
+        return Tree({**rest, message.path: Node("file", data=envelope(letter) + written(letter))})
+    return _filed(rest, change.get("move_to", change.get("copy_to")), node.data)
+
+
+def _letter(document: Mapping[str, Any]) -> Letter:
+    attached = document.get("attachment")
+    return Letter(
+        document.get("id", "added@example.org"),
+        f"Agent <{ADDRESS}>",
+        document.get("to", [ADDRESS]),
+        document.get("subject", "Not this"),
+        document.get("text", "Not this."),
+        cc=document.get("cc", ()),
+        bcc=document.get("bcc", ()),
+        in_reply_to=document.get("in_reply_to", ""),
+        attachments=[(attached, "text/plain", b"not this")] if attached else (),
+    )
+
+
+def _filed(tree: Tree, folder: str, data: bytes) -> Tree:
+    place = place_of(folder)
+    parts = {f"{place}/{part}": DIRECTORY for part in ("cur", "new", "tmp")}
+    return Tree(
+        {place: DIRECTORY, **parts, **tree, f"{place}/cur/1.added{len(tree)}.world:2,S": Node("file", data=data)}
+    )
+
+
+def _sent(tree: Tree, letter: Letter, number: int) -> Tree:
+    data = envelope(letter) + written(letter)
+    return Tree({**tree, f"{OUTBOX}/new/{number}": Node("file", data=data)})
+
+
+def _without_folder(tree: Tree, folder: str) -> Tree:
+    place = place_of(folder)
+    if folder == INBOX or place not in tree:
+        raise Malformed(f"the email change names the folder {folder!r}, which is not in the final state")
+    return Tree({path: node for path, node in tree.items() if path != place and not path.startswith(f"{place}/")})
+
+
+def _is_picked(message: Message, where: Mapping[str, Any], sent: tuple[Message, ...]) -> bool:
+    there = {"folder": message.folder, "id": message.id, "subject": message.subject, "sent": not message.folder}
+    there["number"] = sent.index(message) if message in sent else -1
+    return all(there[name] == value for name, value in where.items())

@@ -1,0 +1,138 @@
+"""The email server: one account, agent@example.org, on Dovecot and on a sink that takes everything that is sent.
+
+State: `{"folders": {"INBOX": [{"id": "m1@example.org", "from": "Bob <bob@example.org>", "to": ["agent@example.org"],
+"subject": "Plan", "text": "Shall we?", "date": "2026-01-05T10:00:00Z", "flags": ["seen", "flagged"], "attachments":
+[{"name": "a.txt", "text": "hi"}, {"name": "b.png", "type": "image/png", "base64": "…"}]}], "Work/Sub": []}}`. A message
+without an `id` is called `message-1@example.org`, counted over all. Archive, Drafts, Junk, Sent and Trash are there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sandbox.errors import Malformed
+from sandbox.servers.common.recorded import load
+from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
+from sandbox.servers.email.schema import FOLDER, MESSAGE, MUTATIONS
+from verifiers.states.mailbox.writer import Letter, maildir
+from verifiers.tree import Tree
+
+ROOT = "email"
+ADDRESS = "agent@example.org"
+STANDARD = ("Archive", "Drafts", "Junk", "Sent", "Trash")
+FLAGS = {"seen": "S", "flagged": "F", "answered": "R", "draft": "D"}
+
+STATE = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "folders": {
+            "type": "object",
+            "propertyNames": FOLDER,
+            "additionalProperties": {"type": "array", "maxItems": 500, "items": MESSAGE},
+        }
+    },
+}
+
+
+def seed(state: Mapping[str, Any]) -> Tree:
+    """Write the Maildir.
+
+    Raises:
+        Malformed: two messages have one id, a date is none, or an attachment's base64 is none.
+    """
+    folders = dict.fromkeys(STANDARD, ()) | dict(_folders(state.get("folders", {})))
+    ids = [letter.id for letters in folders.values() for letter in letters]
+    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        raise Malformed(f"the email state has two messages of the id {twice[0]!r}")
+    try:
+        return maildir(folders)
+    except (ValueError, IndexError):
+        raise Malformed("the email state has a header with a line break, or half of a surrogate pair, in it") from None
+
+
+def _folders(made: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Letter, ...]]]:
+    number = 0
+    for folder, documents in made.items():
+        letters = []
+        for document in documents:
+            number += 1
+            letters.append(letter_of({"id": f"message-{number}@example.org", **document}))
+        yield folder, tuple(letters)
+
+
+def letter_of(document: Mapping[str, Any]) -> Letter:
+    """Make a message of what a document says.
+
+    Raises:
+        Malformed: its date is none, or an attachment's base64 is none.
+    """
+    try:
+        date = datetime.datetime.fromisoformat(document["date"])
+        attachments = [_attachment(one) for one in document.get("attachments", ())]
+    except (ValueError, binascii.Error):
+        raise Malformed("the email state has a date or a base64 text that is none") from None
+    return Letter(
+        document["id"],
+        document["from"],
+        document["to"],
+        document["subject"],
+        document["text"],
+        date=date,
+        cc=document.get("cc", ()),
+        flags="".join(FLAGS[flag] for flag in document.get("flags", ())),
+        in_reply_to=document.get("in_reply_to", ""),
+        attachments=attachments,
+    )
+
+
+def _attachment(one: Mapping[str, str]) -> tuple[str, str, bytes]:
+    content = one["text"].encode() if "text" in one else base64.b64decode(one["base64"], validate=True)
+    return one["name"], one.get("type", "application/octet-stream"), content
+
+
+_RECORDED = load("email")
+EMAIL = Server(
+    name="email",
+    package=_RECORDED.package,
+    version=_RECORDED.version,
+    root=ROOT,
+    command=(f"{PROGRAMS}/python/email/bin/python", "-I", "-c", "from mcp_email_server.cli import app; app(['stdio'])"),
+    environment={
+        "HOME": "/tmp",  # noqa: S108 (inside a world, its own tmpfs)
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MCP_EMAIL_SERVER_ACCOUNT_NAME": "agent",
+        "MCP_EMAIL_SERVER_ALLOWED_MUTATIONS": "draft,organize,delete,send,append",
+        "MCP_EMAIL_SERVER_ALLOWED_RECIPIENTS": "*",  # whoever it is, the sink takes it
+        "MCP_EMAIL_SERVER_CONFIG_PATH": "/tmp/email/config.toml",  # noqa: S108 (inside a world)
+        "MCP_EMAIL_SERVER_CREDENTIAL_STORAGE": "plaintext",
+        "MCP_EMAIL_SERVER_EMAIL_ADDRESS": ADDRESS,
+        "MCP_EMAIL_SERVER_ENABLE_ATTACHMENT_CONTENT": "true",
+        "MCP_EMAIL_SERVER_FULL_NAME": "Agent",
+        "MCP_EMAIL_SERVER_IMAP_HOST": "127.0.0.1",
+        "MCP_EMAIL_SERVER_IMAP_PORT": "1143",
+        "MCP_EMAIL_SERVER_IMAP_SSL": "false",
+        "MCP_EMAIL_SERVER_LOG_LEVEL": "ERROR",
+        "MCP_EMAIL_SERVER_PASSWORD": "test-only",  # Dovecot asks for none
+        "MCP_EMAIL_SERVER_SMTP_HOST": "127.0.0.1",
+        "MCP_EMAIL_SERVER_SMTP_PORT": "1025",
+        "MCP_EMAIL_SERVER_SMTP_SSL": "false",
+        "MCP_EMAIL_SERVER_USER_NAME": "agent",
+        "TZ": "UTC",
+    },
+    tools=_RECORDED.tools,
+    state_schema=STATE,
+    seed=seed,
+    mutations=MUTATIONS,
+    on_demand=True,
+    backend=Backend(
+        (f"{PROGRAMS}/python/email/bin/python", "-I", "-S", f"{OURS}/email/keep.py"),
+        {"PATH": "/usr/sbin:/usr/bin:/bin"},
+        needs=("/usr/sbin/dovecot",),
+    ),
+)

@@ -1,0 +1,1 @@
+"""The filesystem server: everything about it."""

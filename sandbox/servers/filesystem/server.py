@@ -1,0 +1,170 @@
+"""The filesystem server: text and binary files below one folder.
+
+State: `{"files": {"a/b.txt": "text", "logo.png": {"base64": "…"}}, "directories": ["empty/dir"]}`. The folders that
+lead to a file need not be listed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sandbox.errors import Malformed
+from sandbox.servers.common.check import PATH, PATH_SCHEMA, check, encoded
+from sandbox.servers.common.recorded import load
+from sandbox.servers.common.server import DATA, PROGRAMS, Server
+from verifiers.tree import DIRECTORY, Node, Tree
+
+ROOT = "files"
+
+STATE = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "files": {
+            "type": "object",
+            "propertyNames": {"pattern": PATH},
+            "additionalProperties": {
+                "anyOf": [
+                    {"type": "string"},
+                    {
+                        "type": "object",
+                        "required": ["base64"],
+                        "additionalProperties": False,
+                        "properties": {"base64": {"type": "string"}},
+                    },
+                ]
+            },
+        },
+        "directories": {"type": "array", "uniqueItems": True, "items": PATH_SCHEMA},
+    },
+}
+
+
+def _one(name: str, **fields: Any) -> dict[str, Any]:
+    body = {"type": "object", "additionalProperties": False, "required": sorted(fields), "properties": fields}
+    return {"type": "object", "additionalProperties": False, "required": [name], "properties": {name: body}}
+
+
+MUTATIONS = {
+    "oneOf": [
+        *(
+            {"type": "object", "additionalProperties": False, "required": [name], "properties": {name: PATH_SCHEMA}}
+            for name in ("remove", "mkdir")
+        ),
+        _one("write", path=PATH_SCHEMA, text={"type": "string"}),
+        _one("move", **{"from": PATH_SCHEMA, "to": PATH_SCHEMA}),
+        _one("copy", **{"from": PATH_SCHEMA, "to": PATH_SCHEMA}),
+    ]
+}
+
+
+def seed(state: Mapping[str, Any]) -> Tree:
+    """Build the folder.
+
+    Raises:
+        Malformed: a path is both a file and a folder, or a base64 text is none.
+    """
+    nodes: dict[str, Node] = {}
+    for path in state.get("directories", ()):
+        _put(nodes, path, DIRECTORY)
+    for path, content in state.get("files", {}).items():
+        if path in nodes:
+            raise Malformed(f"the filesystem state lists {path!r} both as a file and as a folder")
+        _put(nodes, path, Node("file", data=_content(path, content)))
+    return Tree(nodes)
+
+
+def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+    """Give a copy with one thing changed.
+
+    Raises:
+        Malformed: the change is none of `MUTATIONS`, or what it names is not there.
+    """
+    check(MUTATIONS, change, "the filesystem change")
+    ((name, argument),) = change.items()
+    nodes = dict(tree)
+    _CHANGES[name](nodes, argument)
+    return Tree(nodes)
+
+
+def _content(path: str, content: str | Mapping[str, str]) -> bytes:
+    what = f"the filesystem state's file {path!r}"
+    if isinstance(content, str):
+        return encoded(content, what)
+    try:
+        return base64.b64decode(content["base64"], validate=True)
+    except (binascii.Error, ValueError):
+        raise Malformed(f"{what} is not valid base64") from None
+
+
+def _put(nodes: dict[str, Node], path: str, node: Node) -> None:
+    parent = posixpath.dirname(path)
+    while parent:
+        if nodes.setdefault(parent, DIRECTORY).kind != "directory":
+            raise Malformed(f"the path {path!r} leads through {parent!r}, which is a file")
+        parent = posixpath.dirname(parent)
+    nodes[path] = node
+
+
+def _below(nodes: Mapping[str, Node], path: str) -> list[str]:
+    found = [name for name in nodes if name == path or name.startswith(f"{path}/")]
+    if not found:
+        raise Malformed(f"the filesystem change names {path!r}, which is not in the final state")
+    return found
+
+
+def _remove(nodes: dict[str, Node], path: str) -> None:
+    for name in _below(nodes, path):
+        del nodes[name]
+
+
+def _copy(nodes: dict[str, Node], ends: Mapping[str, str]) -> None:
+    for name in _below(nodes, ends["from"]):
+        _put(nodes, ends["to"] + name[len(ends["from"]) :], nodes[name])
+
+
+def _move(nodes: dict[str, Node], ends: Mapping[str, str]) -> None:
+    moved = {name: nodes[name] for name in _below(nodes, ends["from"])}
+    _remove(nodes, ends["from"])
+    for name, node in moved.items():
+        _put(nodes, ends["to"] + name[len(ends["from"]) :], node)
+
+
+def _write(nodes: dict[str, Node], file: Mapping[str, str]) -> None:
+    _put(nodes, file["path"], Node("file", data=encoded(file["text"], "the filesystem change")))
+
+
+def _mkdir(nodes: dict[str, Node], path: str) -> None:
+    _put(nodes, path, DIRECTORY)
+
+
+_CHANGES: Mapping[str, Callable[[dict[str, Node], Any], None]] = {
+    "remove": _remove,
+    "copy": _copy,
+    "move": _move,
+    "write": _write,
+    "mkdir": _mkdir,
+}
+
+_RECORDED = load("filesystem")
+FILESYSTEM = Server(
+    name="filesystem",
+    package=_RECORDED.package,
+    version=_RECORDED.version,
+    root=ROOT,
+    command=(
+        f"{PROGRAMS}/node/bin/node",
+        f"{PROGRAMS}/npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
+        f"{DATA}/{ROOT}",
+    ),
+    environment={"HOME": "/tmp", "PATH": "/usr/local/bin:/usr/bin:/bin"},  # noqa: S108 (inside a world, its own tmpfs)
+    tools=_RECORDED.tools,
+    state_schema=STATE,
+    seed=seed,
+    mutations=MUTATIONS,
+    on_demand=True,
+)

@@ -1,0 +1,1 @@
+"""The git server: everything about it."""

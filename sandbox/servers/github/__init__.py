@@ -1,0 +1,1 @@
+"""The GitHub server: everything about it."""

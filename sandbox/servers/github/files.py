@@ -1,0 +1,52 @@
+"""The forge's folder as a tree: `state.json`, and one bare repository below `repositories/` each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from sandbox.errors import Malformed
+from sandbox.forge.records import SCHEMA, Record
+from sandbox.servers.git.objects import CONFIG, Repository
+from verifiers.tree import DIRECTORY, Node, Tree
+
+STATE_FILE, FOLDER = "state.json", "repositories"
+
+
+def bare(git: Repository) -> Tree:
+    """Give a repository without a work tree."""
+    config = CONFIG.replace(b"bare = false", b"bare = true").replace(b"\tlogallrefupdates = true\n", b"")
+    return Tree({**git.tree().below(".git"), "config": Node("file", data=config)})
+
+
+def place(name: str) -> str:
+    """Say where a repository lies."""
+    return f"{FOLDER}/{name}.git"
+
+
+def lay_out(data: Record, repositories: Mapping[str, Tree]) -> Tree:
+    """Put the forge's folder together."""
+    text = json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    nodes: dict[str, Node] = {FOLDER: DIRECTORY}
+    for name, tree in repositories.items():
+        nodes |= tree.under(place(name))
+    try:
+        return Tree({**nodes, STATE_FILE: Node("file", data=text.encode())})
+    except UnicodeEncodeError:
+        raise Malformed("the github state holds half of a surrogate pair and is not valid Unicode") from None
+
+
+def document(tree: Tree) -> Record:
+    """Read the forge's document back.
+
+    Raises:
+        Malformed: there is none that could be read.
+    """
+    node = tree.get(STATE_FILE)
+    try:
+        data = json.loads(node.data) if node else None
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise Malformed(f"the final state of github has no readable {STATE_FILE}")
+    return data

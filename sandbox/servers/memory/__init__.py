@@ -1,0 +1,1 @@
+"""The memory server: everything about it."""

@@ -1,0 +1,119 @@
+"""What agents get wrong with a PostgreSQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sandbox.servers.common.texts import wrong
+from verifiers.errors import VerifierError
+from verifiers.formats.snapshot import FILE
+from verifiers.formats.snapshot_reader import parsed
+from verifiers.states.postgres.tables import FRACTIONS, INTEGERS, Table, database_of
+from verifiers.tree import Tree
+
+Change = Mapping[str, Any]
+Row = tuple[str | None, ...]
+
+LOOKED_AT = 3  # rows of a table
+
+
+def _on(arguments: Mapping[str, Any], **what: Any) -> Change:
+    schema = {"schema": arguments["schema"]} if "schema" in arguments else {}
+    return {"table": arguments["table"], **schema, **what}
+
+
+def _one_row(arguments: Mapping[str, Any]) -> Change:
+    """Take one row away where there should be some; a table that should be empty gets one."""
+    if arguments.get("rows", arguments.get("count")):
+        return _on(arguments, delete={"where": arguments.get("where", {}), "first": True})
+    return _on(arguments, insert=arguments.get("where", {}))
+
+
+def _changed(arguments: Mapping[str, Any]) -> Change:
+    value = arguments["value"]
+    if isinstance(value, bool) or value is None:
+        other: Any = not value
+    else:
+        other = value + 1 if isinstance(value, int | float) else f"{value} not this"
+    return _on(arguments, update={"where": arguments["where"], "set": {arguments["column"]: other}})
+
+
+def _summed(arguments: Mapping[str, Any]) -> Change:
+    more = 1 + 2 * arguments.get("tolerance", 0)
+    chosen = {"where": arguments.get("where", {}), "first": True}
+    return _on(arguments, add={**chosen, "column": arguments["column"], "by": more})
+
+
+def _renamed(arguments: Mapping[str, Any]) -> Change:
+    return _on(arguments, rename_column={"from": arguments["column"], "to": "not_this"})
+
+
+BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
+    "postgres.cellEquals": _changed,
+    "postgres.columnExists": _renamed,
+    "postgres.constraintExists": lambda arguments: _on(arguments, drop_constraints=True),
+    "postgres.indexExists": lambda arguments: _on(arguments, drop_indexes=True),
+    "postgres.rowCount": _one_row,
+    "postgres.rowExists": lambda arguments: _on(arguments, delete={"where": arguments["where"]}),
+    "postgres.schemaExists": lambda arguments: {"drop_schema": arguments["schema"]},
+    "postgres.schemaUnchanged": lambda arguments: _on(arguments, add_column={"name": "not_this", "type": "text"}),
+    "postgres.sumEquals": _summed,
+    "postgres.tableEquals": _one_row,
+    "postgres.tableExists": lambda arguments: _on(arguments, drop=True),
+}
+"""By predicate: a change that certainly makes it false."""
+
+
+def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+    """Give what an agent may have done instead, for each table that the right solution made or changed."""
+    old, new = _tables(before), _tables(after)
+    for place, table in new.items():
+        there = {"schema": table.schema, "table": table.name}
+        was = old.get(place)
+        if was is None:
+            yield f"left-out {table.name}", _on(there, drop=True)
+        rows = [] if was is None or was.columns != table.columns else list(was.rows)
+        if was is None or list(was.rows) != list(table.rows):
+            yield from _in_table(there, table, rows)
+    same = [place for place, table in new.items() if table == old.get(place) and table.rows]
+    if same:
+        schema, name = same[0]
+        yield f"other-table-touched {name}", {"schema": schema, "table": name, "delete": {"row": 0}}
+
+
+def _in_table(there: Mapping[str, Any], table: Table, was: list[Any]) -> Iterator[tuple[str, Change]]:
+    touched = [number for number, row in enumerate(table.rows) if row not in was]
+    for number in touched[:LOOKED_AT]:
+        yield f"row-left-out {table.name} {number}", _on(there, delete={"row": number})
+        yield f"row-doubled {table.name} {number}", _on(there, copy={"row": number})
+        yield from _in_cells(there, table, number)
+    names = [column.name for column in table.columns if column.readable]
+    for row in [row for row in was if row not in table.rows][:LOOKED_AT]:
+        yield f"row-not-removed {table.name}", _on(there, insert=dict(zip(names, row, strict=True)))
+    if same := [number for number in range(len(table.rows)) if number not in touched]:
+        yield f"wrong-row {table.name} {same[0]}", _on(there, delete={"row": same[0]})
+
+
+def _in_cells(there: Mapping[str, Any], table: Table, number: int) -> Iterator[tuple[str, Change]]:
+    keys = {name for constraint in table.constraints if constraint.kind == "p" for name in constraint.columns}
+    stored = [column for column in table.columns if column.readable]
+    for column, text in zip(stored, table.rows[number], strict=True):
+        if text is None or column.name in keys:
+            continue
+        name = f"{table.name} {number} {column.name}"
+        if column.base in INTEGERS | FRACTIONS:
+            yield f"off-by-one {name}", _on(there, add={"row": number, "column": column.name, "by": 1})
+        elif column.base in {"text", "varchar"}:
+            for kind, other in wrong(text):
+                yield f"{kind} {name}", _on(there, update={"row": number, "set": {column.name: other}})
+
+
+def _tables(tree: Tree) -> dict[tuple[str, str], Table]:
+    node = tree.get(FILE)
+    if node is None:
+        return {}
+    try:
+        return dict(database_of(parsed(node.data)).by_name)
+    except VerifierError:
+        return {}

@@ -1,0 +1,1 @@
+"""The Redis server: everything about it."""

@@ -1,0 +1,54 @@
+"""The MCP servers that a world can hold, and the two names of a tool.
+
+In documents a tool is `server.tool`; on the wire it is `server__tool`, because model interfaces accept only
+`[A-Za-z0-9_-]{1,64}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sandbox.errors import NotFound
+from sandbox.servers.calendar.server import CALENDAR
+from sandbox.servers.common.server import Server
+from sandbox.servers.email.server import EMAIL
+from sandbox.servers.filesystem.server import FILESYSTEM
+from sandbox.servers.git.server import GIT
+from sandbox.servers.github.server import GITHUB
+from sandbox.servers.memory.server import MEMORY
+from sandbox.servers.postgres.server import POSTGRES
+from sandbox.servers.redis.server import REDIS
+from sandbox.servers.spreadsheet.server import SPREADSHEET
+from sandbox.servers.sqlite.server import SQLITE
+
+__all__ = ["SERVERS", "Server", "document_name", "tool_table", "wire_name"]
+
+SERVERS: Mapping[str, Server] = {
+    server.name: server
+    for server in (CALENDAR, EMAIL, FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SPREADSHEET, SQLITE)
+}
+
+
+def tool_table(names: Iterable[str] = tuple(SERVERS)) -> dict[str, Mapping[str, Any]]:
+    """List the tools of these servers: `server.tool` -> `{"description", "inputSchema"}`.
+
+    Raises:
+        NotFound: there is no server of one of these names.
+    """
+    table: dict[str, Mapping[str, Any]] = {}
+    for name in names:
+        if name not in SERVERS:
+            raise NotFound(f"there is no server {name!r}; the servers are {', '.join(SERVERS)}")
+        table |= {f"{name}.{tool}": described for tool, described in SERVERS[name].tools.items()}
+    return table
+
+
+def wire_name(tool: str) -> str:
+    """Turn `server.tool` into `server__tool`."""
+    return tool.replace(".", "__", 1)
+
+
+def document_name(tool: str) -> str:
+    """Turn `server__tool` into `server.tool`."""
+    return tool.replace("__", ".", 1)

@@ -1,0 +1,1 @@
+"""The spreadsheet server: everything about it."""

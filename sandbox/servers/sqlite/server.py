@@ -1,0 +1,145 @@
+"""The SQLite server: one database file.
+
+State: `{"tables": {"people": {"columns": [["id", "INTEGER PRIMARY KEY"], …], "rows": [[1], …]}}}`. A column's second
+entry is put into CREATE TABLE as it stands.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from sandbox.errors import Malformed
+from sandbox.servers.common.check import check
+from sandbox.servers.common.recorded import load
+from sandbox.servers.common.server import DATA, PROGRAMS, Server
+from verifiers.tree import Node, Tree
+
+ROOT = "sqlite"
+FILE = "main.db"
+
+_NAME = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_ ]{0,62}$(?!\n)"}
+_VALUE = {"type": ["string", "number", "boolean", "null"]}
+STATE = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "tables": {
+            "type": "object",
+            "propertyNames": {**_NAME, "not": {"pattern": "^[sS][qQ][lL][iI][tT][eE]_"}},
+            "additionalProperties": {
+                "type": "object",
+                "required": ["columns"],
+                "additionalProperties": False,
+                "properties": {
+                    "columns": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {
+                            "type": "array",
+                            "minItems": 2,
+                            "maxItems": 2,
+                            "prefixItems": [
+                                _NAME,
+                                {"type": "string", "pattern": r"^[A-Za-z0-9_ (),.'<>=+*/-]{0,200}$(?!\n)"},
+                            ],
+                        },
+                    },
+                    "rows": {"type": "array", "items": {"type": "array", "items": _VALUE}},
+                },
+            },
+        }
+    },
+}
+MUTATIONS = {
+    "type": "object",
+    "required": ["sql"],
+    "additionalProperties": False,
+    "properties": {"sql": {"type": "string"}, "parameters": {"type": "array", "items": _VALUE}},
+}
+
+
+def seed(state: Mapping[str, Any]) -> Tree:
+    """Build the database in memory and give its bytes as the file.
+
+    Raises:
+        Malformed: SQLite refuses a table or a row; the message names the table.
+    """
+    tables = state.get("tables", {})
+    if not tables:
+        return Tree({FILE: Node("file")})  # SQLite takes an empty file for an empty database
+    with closing(_memory()) as base:
+        for name, table in tables.items():
+            _create(base, name, table)
+        return Tree({FILE: Node("file", data=base.serialize())})
+
+
+def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+    """Give a copy after one statement.
+
+    Raises:
+        Malformed: the change is not of the form `MUTATIONS`, there is no readable database, or SQLite refuses it.
+    """
+    check(MUTATIONS, change, "the sqlite change")
+    if (node := tree.get(FILE)) is None or node.kind != "file":
+        raise Malformed(f"the sqlite change needs the file {FILE!r}, which is not in the final state")
+    with closing(_memory()) as base, _named("the sqlite change"):
+        if node.data:
+            base.deserialize(node.data)
+        base.set_authorizer(_no_files)  # only now: to deserialize is to attach, for SQLite
+        base.execute(change["sql"], change.get("parameters", ()))
+        return Tree({**tree, FILE: Node("file", data=base.serialize(), mode=node.mode)})
+
+
+def _create(base: sqlite3.Connection, name: str, table: Mapping[str, Any]) -> None:
+    what = f"the sqlite state's table {name!r}"
+    columns, rows = table["columns"], table.get("rows", [])
+    if any(len(row) != len(columns) for row in rows):
+        raise Malformed(f"{what} has a row that is not as long as its list of columns")
+    described = ", ".join(f'"{column}" {kind}' for column, kind in columns)
+    with _named(what):
+        base.execute(f'CREATE TABLE "{name}" ({described})')
+        base.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(columns))})', rows)  # noqa: S608 (names fit their pattern)
+
+
+def _memory() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None)
+
+
+def _no_files(action: int, *_: str | None) -> int:
+    """Keep a statement in memory: ATTACH and VACUUM INTO are the ways to a file."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Turn SQLite's refusal into a sentence; its own may quote values, so only its class is named."""
+    try:
+        yield
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeEncodeError) as error:
+        raise Malformed(f"{what} is refused by SQLite ({type(error).__name__})") from None
+
+
+_RECORDED = load("sqlite")
+SQLITE = Server(
+    name="sqlite",
+    package=_RECORDED.package,
+    version=_RECORDED.version,
+    root=ROOT,
+    command=(
+        f"{PROGRAMS}/python/sqlite/bin/python",
+        "-I",
+        "-c",
+        "from mcp_server_sqlite import main; main()",  # the package has no __main__
+        "--db-path",
+        f"{DATA}/{ROOT}/{FILE}",
+    ),
+    environment={"HOME": "/tmp", "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},  # noqa: S108 (inside a world)
+    tools=_RECORDED.tools,
+    state_schema=STATE,
+    seed=seed,
+    mutations=MUTATIONS,
+    on_demand=True,
+)
