@@ -39,7 +39,7 @@ from sandbox.exits import RunClass
 from sandbox.frozen import FrozenState, Seed
 from sandbox.output import Output
 from sandbox.runner import remove_old_folders
-from sandbox.servers.common.server import DATA, FORGE, OURS, PROGRAMS, Server
+from sandbox.servers.common.server import DATA, FOLDERS, FORGE, OURS, PROGRAMS, Server, backends
 
 IMAGES = Path(__file__).parent / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
@@ -268,7 +268,7 @@ class BwrapBox:
         programs = self._copy("world")
         walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
         walls.tmpfs(DATA, limits.tmpfs)
-        for path in (PROGRAMS, OURS, f"{FORGE}/sandbox/forge", INIT):
+        for path in (PROGRAMS, OURS, f"{FORGE}/sandbox/servers/github/forge", INIT):
             walls.bind(programs.at(path), path)
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)
@@ -362,11 +362,14 @@ class BwrapBox:
 
 def recipes(environments: Path) -> Mapping[str, Recipe]:
     """Say what places of each kind read of this machine, `agent` (a relay too) and `world`."""
-    world = {PROGRAMS: environments / "world", OURS: IMAGES / "world" / "ours", INIT: IMAGES / "world" / "init.py"}
+    world = {PROGRAMS: environments / "world", **backends(), INIT: IMAGES / "world" / "init.py"}
     return {
         "agent": recipe("agent", {AGENTS: environments / "agents", RELAY: IMAGES / "relay" / "relay.py"}),
         "world": recipe(
-            "world", world | {f"{FORGE}/sandbox/forge": IMAGES.parent / "forge"}, WORLD_BACKENDS, WORLD_FOLDERS
+            "world",
+            world | {f"{FORGE}/sandbox/servers/github/forge": FOLDERS / "github" / "forge"},
+            WORLD_BACKENDS,
+            WORLD_FOLDERS,
         ),
     }
 

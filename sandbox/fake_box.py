@@ -25,7 +25,7 @@ from sandbox.channel import Channel, Exit
 from sandbox.errors import Lost, Refused
 from sandbox.frozen import FrozenState, Seed
 from sandbox.output import Output
-from sandbox.servers.common.server import DATA, FORGE, OURS, PROGRAMS, Server
+from sandbox.servers.common.server import DATA, FORGE, PROGRAMS, Server, backends
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -159,7 +159,7 @@ class FakeBox:
         replaced = {
             DATA: str(data),
             PROGRAMS: str(Path(sys.prefix) / "world"),
-            OURS: str(IMAGES / "world" / "ours"),
+            **{inside: str(outside) for inside, outside in backends().items()},
             FORGE: str(IMAGES.parents[1]),
         }
         channel.open([_moved(document, replaced) for document in policy.server_documents(servers)], state, str(data))

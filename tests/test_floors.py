@@ -38,8 +38,8 @@ GATES = {
     "httpx2": ("quarterturn.following", "quarterturn.witnesses", "sandbox.model_gateway.upstream"),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.oidc",),
-    "mcp": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
-    "mcp_types": ("sandbox.gateway", "sandbox.servers", "sandbox.images.world.ours"),
+    "mcp": ("sandbox.gateway", "sandbox.servers"),
+    "mcp_types": ("sandbox.gateway", "sandbox.servers"),
     "numpy": ("rotation.anomaly",),
     "pkcs11": ("vault.keys.locks.pkcs11",),
     "pyrage": ("vault.keys.locks.custodians",),
@@ -65,17 +65,17 @@ LAUNCHER = (
 )
 # Programs that are started alone, inside or in the wall, with nothing of ours beside them.
 ALONE = (
-    "sandbox.forge",
+    "sandbox.servers.github.forge",
     "sandbox.images.relay.relay",
     "sandbox.images.world.init",
-    "sandbox.images.world.ours.calendar.keep",
-    "sandbox.images.world.ours.email.keep",
-    "sandbox.images.world.ours.postgres.cluster",
-    "sandbox.images.world.ours.redis.store",
+    "sandbox.servers.calendar.backend.service",
+    "sandbox.servers.email.backend.service",
+    "sandbox.servers.postgres.backend.cluster",
+    "sandbox.servers.redis.backend.service",
     "sandbox.place",
 )
 # Programs that run inside a world, in an environment with a lock of its own.
-ELSEWHERE = ("sandbox.images.world.ours",)
+ELSEWHERE = tuple(f"sandbox.servers.{name}.backend" for name in ("calendar", "email", "postgres", "redis"))
 
 SPEAKERS = ("quarterturn.cli", *ALONE)
 
@@ -193,7 +193,11 @@ def test_the_launcher_needs_the_standard_library_alone() -> None:
 
 def test_programs_that_are_started_alone_need_the_standard_library_alone() -> None:
     theirs = (item for item in imports() if within(item.module, ALONE))
-    assert not [str(item) for item in theirs if not is_standard(item) and not within(item.name, ("sandbox.forge",))]
+    assert not [
+        str(item)
+        for item in theirs
+        if not is_standard(item) and not within(item.name, ("sandbox.servers.github.forge",))
+    ]
 
 
 def test_rows_are_known_to_their_store_alone() -> None:

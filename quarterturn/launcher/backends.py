@@ -13,7 +13,7 @@ from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import key
 from quarterturn.launcher.steps import carry_out, say
 
-MAKER = "sandbox/images/world/ours/postgres"
+MAKER = "sandbox/servers/postgres/backend"
 
 
 def install(installer: Installer, *, needed: bool) -> None:

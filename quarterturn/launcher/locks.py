@@ -36,7 +36,7 @@ LOCKS: dict[str, tuple[str, ...]] = {
     ),
     "sandbox/images/world/node.txt": ("sandbox/images/world/node.in",),
     **{
-        f"sandbox/images/world/python/{name}.txt": (f"sandbox/images/world/python/{name}.in",)
+        f"sandbox/servers/{name}/requirements.txt": (f"sandbox/servers/{name}/requirements.in",)
         for name in ("calendar", "email", "git", "postgres", "redis", "spreadsheet", "sqlite")
     },
     "examples/agents/llm/requirements.txt": ("examples/agents/llm/requirements.in",),

@@ -23,7 +23,7 @@ from quarterturn.launcher.steps import INTERRUPTED, KEPT, MALFORMED, NO, Stop, c
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = "tests"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
-WORLD_LOCKS = "sandbox/images/world/python"
+WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
 QUICK = "not slow and not engine and not box"
 WORKERS = ("-n", "2", "--dist", "worksteal")  # as many as the smallest machine that they are meant for has cores
 
@@ -238,8 +238,8 @@ def prepare(*, tests: bool = False, databases: bool = True) -> Installer:
     with _alone():
         installer = _installer()
         installer.product(tests=tests)
-        for source in sorted((ROOT / WORLD_LOCKS).glob("*.txt")):
-            installer.environment(f"world/python/{source.stem}", source)
+        for source in sorted(ROOT.glob(WORLD_LOCKS)):
+            installer.environment(f"world/python/{source.parent.name}", source)
         installer.environment("agents", ROOT / AGENT_LOCK)
         node.install(installer)
         if tests:

@@ -73,13 +73,24 @@ class Image:
 
 HERE = Path(__file__).parent
 IN_WORLD = HERE / "world"
-LOCKS = ("node.txt", "npm", "python")  # of the servers; they lie in the world's folder, because boxes read them, too
+LOCKS = ("node.txt", "npm")  # of the servers that come from npm; they lie in the world's folder
+FOLDERS = HERE.parent / "servers"  # one a server
 RELAY = Image("quarterturn-relay", HERE / "relay")
-SERVERS = Image("quarterturn-servers", HERE / "servers", tuple((name, IN_WORLD / name) for name in LOCKS))
+SERVERS = Image(
+    "quarterturn-servers",
+    HERE / "servers",
+    (
+        *((name, IN_WORLD / name) for name in LOCKS),
+        *((f"python/{path.parent.name}.txt", path) for path in sorted(FOLDERS.glob("*/requirements.txt"))),
+    ),
+)
 WORLD = Image(
     "quarterturn-world",
     IN_WORLD,
-    beside=(("forge", HERE.parent / "forge"),),
+    beside=(
+        ("forge", FOLDERS / "github" / "forge"),
+        *((f"ours/{path.parent.name}", path) for path in sorted(FOLDERS.glob("*/backend"))),
+    ),
     without=frozenset({*LOCKS, "node.in"}),
     on=SERVERS,
 )

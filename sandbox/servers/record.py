@@ -24,13 +24,12 @@ from mcp import Client, StdioServerParameters
 
 from sandbox.errors import Unavailable
 from sandbox.servers.common import recorded
-from sandbox.servers.common.server import DATA, FORGE, OURS, PROGRAMS, Server
+from sandbox.servers.common.server import DATA, FOLDERS, FORGE, PROGRAMS, Server, backends
 from sandbox.servers.registry import SERVERS
 
 WORLD = Path(sys.prefix) / "world"
 ROOT = Path(__file__).parents[2]
 SILENT_ALONE = {"calendar"}  # it asks its backend before it says a word
-HERE = ROOT / "sandbox" / "images" / "world" / "ours"
 
 
 def installed_version(package: str, world: Path = WORLD) -> str:
@@ -41,7 +40,7 @@ def installed_version(package: str, world: Path = WORLD) -> str:
     """
     registry, _, name = package.partition(":")
     if registry == "ours":
-        return hashlib.sha256((HERE / name / "server.py").read_bytes()).hexdigest()[:16]
+        return hashlib.sha256((FOLDERS / name / "backend" / "server.py").read_bytes()).hexdigest()[:16]
     manifest = world / "npm/node_modules" / name / "package.json"
     if registry == "npm" and manifest.is_file():
         return str(json.loads(manifest.read_text(encoding="utf-8"))["version"])
@@ -53,7 +52,8 @@ def installed_version(package: str, world: Path = WORLD) -> str:
 
 def here(command: Sequence[str], folder: Path) -> list[str]:
     """Turn words of a world into those of this machine, with `folder` for the world's data."""
-    places = {PROGRAMS: str(WORLD), OURS: str(HERE), FORGE: str(ROOT), DATA: str(folder)}
+    ours = {inside: str(outside) for inside, outside in backends().items()}
+    places = {PROGRAMS: str(WORLD), **ours, FORGE: str(ROOT), DATA: str(folder)}
     for inside, outside in places.items():
         command = [word.replace(inside, outside) for word in command]
     return list(command)
@@ -105,4 +105,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else recorded.SERVERS)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDERS)

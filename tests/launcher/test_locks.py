@@ -58,7 +58,7 @@ def test_the_service_and_the_tests_run_on_what_the_product_runs_on() -> None:
 
 
 def test_the_pinned_servers_are_those_that_the_runner_describes() -> None:
-    locks = [lock for lock in LOCKS if lock.startswith("sandbox/images/world/python/")]
+    locks = [lock for lock in LOCKS if lock.startswith("sandbox/servers/")]
     locked = {name: version for lock in locks for name, version in pins(lock).items()}
     packages = json.loads((NPM / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     for server in SERVERS.values():

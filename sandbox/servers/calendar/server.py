@@ -89,7 +89,7 @@ CALENDAR = Server(
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend(
-        (f"{PROGRAMS}/python/calendar/bin/python", "-I", f"{OURS}/calendar/keep.py"),
+        (f"{PROGRAMS}/python/calendar/bin/python", "-I", f"{OURS}/calendar/service.py"),
         {"HOME": "/tmp", "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},  # noqa: S108 (inside a world)
     ),
 )

@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-SERVERS = Path(__file__).parents[1]
+from sandbox.servers.common.server import FOLDERS
+
 NAME = "tools.json"
 
 
@@ -25,5 +25,5 @@ class Recorded:
 
 def load(name: str) -> Recorded:
     """Read the record of one server."""
-    content = json.loads((SERVERS / name / NAME).read_text(encoding="utf-8"))
+    content = json.loads((FOLDERS / name / NAME).read_text(encoding="utf-8"))
     return Recorded(package=content["package"], version=content["version"], tools=content["tools"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from verifiers.tree import Tree
@@ -12,7 +13,14 @@ from verifiers.tree import Tree
 DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>
 PROGRAMS = "/opt/world"  # the installed servers: python/<name>, npm, node
 OURS = "/opt/ours"  # programs of our own: what keeps a backend, and what reads its state back
-FORGE = "/opt/forge"  # the package sandbox.forge, and nothing else of ours
+FORGE = "/opt/forge"  # the package sandbox.servers.github.forge, and nothing else of ours
+
+FOLDERS = Path(__file__).parents[1]  # of this machine: one a server
+
+
+def backends() -> dict[str, Path]:
+    """Give the folders of our own programs: where each lies in a world -> where it lies on this machine."""
+    return {f"{OURS}/{path.parent.name}": path for path in sorted(FOLDERS.glob("*/backend"))}
 
 
 @dataclass(frozen=True, slots=True)

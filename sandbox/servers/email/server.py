@@ -131,7 +131,7 @@ EMAIL = Server(
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend(
-        (f"{PROGRAMS}/python/email/bin/python", "-I", "-S", f"{OURS}/email/keep.py"),
+        (f"{PROGRAMS}/python/email/bin/python", "-I", "-S", f"{OURS}/email/service.py"),
         {"PATH": "/usr/sbin:/usr/bin:/bin"},
         needs=("/usr/sbin/dovecot",),
     ),

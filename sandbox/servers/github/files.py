@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 
 from sandbox.errors import Malformed
-from sandbox.forge.records import SCHEMA, Record
 from sandbox.servers.git.objects import CONFIG, Repository
+from sandbox.servers.github.forge.records import SCHEMA, Record
 from verifiers.tree import DIRECTORY, Node, Tree
 
 STATE_FILE, FOLDER = "state.json", "repositories"

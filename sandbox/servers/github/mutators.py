@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.forge import clock, records
-from sandbox.forge.records import Record
 from sandbox.servers.common.check import check
 from sandbox.servers.git.history import FIRST_DAY, STEP, add_commit, tip_of
 from sandbox.servers.git.objects import Repository
 from sandbox.servers.github.files import document, lay_out, place
+from sandbox.servers.github.forge import clock, records
+from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.schema import MUTATIONS
 from verifiers.tree import Tree
 

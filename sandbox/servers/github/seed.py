@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.forge import clock, records
-from sandbox.forge.records import Record
 from sandbox.servers.common.check import encoded
 from sandbox.servers.git.history import STEP, commit_step, tip_of
 from sandbox.servers.git.objects import Blobs, Commit, Repository
 from sandbox.servers.github.files import bare, lay_out
+from sandbox.servers.github.forge import clock, records
+from sandbox.servers.github.forge.records import Record
 from verifiers.tree import Tree
 
 VIEWER = "agent"

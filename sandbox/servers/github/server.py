@@ -1,4 +1,4 @@
-"""The GitHub server: the unchanged npm package in front of a forge of our own (`sandbox.forge`).
+"""The GitHub server: the unchanged npm package in front of a forge of our own (`sandbox.servers.github.forge`).
 
 State: `{"viewer": "ada", "users": [{"login": "ada"}, …], "repositories": {"acme/site": {"commits": [as git's, with a
 login for `author`], "branches": {"spare": "main"}, "labels": […], "milestones": […], "issues": [{"title": "…", "user":
@@ -11,9 +11,9 @@ that only depends on its place; the world's time begins at `now`.
 
 from __future__ import annotations
 
-from sandbox.forge.records import TOKEN
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, FORGE, PROGRAMS, Backend, Server
+from sandbox.servers.github.forge.records import TOKEN
 from sandbox.servers.github.schema import MUTATIONS, STATE
 from sandbox.servers.github.seed import seed
 
@@ -28,12 +28,12 @@ GITHUB = Server(
     package=_RECORDED.package,
     version=_RECORDED.version,
     root=ROOT,
-    command=(f"{PROGRAMS}/node/bin/node", "--import", f"{FORGE}/sandbox/forge/redirect.mjs", _PACKAGE),
+    command=(f"{PROGRAMS}/node/bin/node", "--import", f"{FORGE}/sandbox/servers/github/forge/redirect.mjs", _PACKAGE),
     environment={"GITHUB_PERSONAL_ACCESS_TOKEN": TOKEN, "QUARTERTURN_FORGE_SOCKET": SOCKET},
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
     mutations=MUTATIONS,
     on_demand=True,
-    backend=Backend((_PYTHON, "-I", "-S", f"{FORGE}/sandbox/forge", f"{DATA}/{ROOT}", SOCKET)),
+    backend=Backend((_PYTHON, "-I", "-S", f"{FORGE}/sandbox/servers/github/forge", f"{DATA}/{ROOT}", SOCKET)),
 )

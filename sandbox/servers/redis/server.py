@@ -63,7 +63,7 @@ def seed(state: Mapping[str, Any]) -> Tree:
 
 
 _RECORDED = load("redis")
-_STORE = (f"{PROGRAMS}/python/redis/bin/python", "-I", "-S", f"{OURS}/redis/store.py")
+_STORE = (f"{PROGRAMS}/python/redis/bin/python", "-I", "-S", f"{OURS}/redis/service.py")
 REDIS = Server(
     name="redis",
     package=_RECORDED.package,

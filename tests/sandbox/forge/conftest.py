@@ -14,10 +14,10 @@ from openapi_schema_validator import OAS30Validator, oas30_format_checker
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
-from sandbox.forge.routes import Forge
-from sandbox.forge.state import State
-from sandbox.forge.web import Request
 from sandbox.servers.common.check import check
+from sandbox.servers.github.forge.routes import Forge
+from sandbox.servers.github.forge.state import State
+from sandbox.servers.github.forge.web import Request
 from sandbox.servers.github.server import STATE, seed
 
 from ..builders import unpack

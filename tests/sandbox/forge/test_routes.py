@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from sandbox.forge import repositories
-from sandbox.forge.bare import GitFailed
-from sandbox.forge.routes import ROUTES, Forge
-from sandbox.forge.state import State
-from sandbox.forge.web import Request
+from sandbox.servers.github.forge import repositories
+from sandbox.servers.github.forge.bare import GitFailed
+from sandbox.servers.github.forge.routes import ROUTES, Forge
+from sandbox.servers.github.forge.state import State
+from sandbox.servers.github.forge.web import Request
 
 from ...patience import PATIENCE, until
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
-from sandbox.servers.registry.record import here
+from sandbox.servers.record import here
 
-import sandbox.forge
+import sandbox.servers.github.forge
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
 from sandbox.servers.github.mutators import mutate
@@ -254,7 +254,13 @@ async def served(folder):
     """Start the twin and the package as they are started in a world."""
     unpacked(seed(WORLD), folder / "github")
     place = str(folder / "forge.sock")
-    twin = [sys.executable, "-I", str(Path(sandbox.forge.__file__).parent), str(folder / "github"), place]
+    twin = [
+        sys.executable,
+        "-I",
+        str(Path(sandbox.servers.github.forge.__file__).parent),
+        str(folder / "github"),
+        place,
+    ]
     program, *arguments = here(GITHUB.command, folder)
     environment = {**GITHUB.environment, "QUARTERTURN_FORGE_SOCKET": place}
     with subprocess.Popen(twin, stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"]}) as process:

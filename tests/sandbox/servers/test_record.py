@@ -6,6 +6,7 @@ import pytest
 
 from sandbox.errors import Unavailable
 from sandbox.servers.common import recorded
+from sandbox.servers.common.server import FOLDERS
 from sandbox.servers.record import installed_version, record
 from sandbox.servers.registry import SERVERS, tool_table
 
@@ -13,7 +14,7 @@ from sandbox.servers.registry import SERVERS, tool_table
 @pytest.mark.box
 @pytest.mark.parametrize("name", SERVERS)
 def test_what_is_recorded_is_what_the_installed_server_says(name):
-    kept = json.loads((recorded.SERVERS / name / recorded.NAME).read_text(encoding="utf-8"))
+    kept = json.loads((FOLDERS / name / recorded.NAME).read_text(encoding="utf-8"))
     assert json.loads(record(SERVERS[name])) == kept, "run `python -m sandbox.servers.record`, then read the difference"
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.forge import diff, pulls, records, users
-from sandbox.forge.call import Call
-from sandbox.forge.errors import invalid, refused, unprocessable
-from sandbox.forge.paging import listed
-from sandbox.forge.records import Record
-from sandbox.forge.state import Repo
-from sandbox.forge.urls import node_id, repo_api, repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import diff, pulls, records, users
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import invalid, refused, unprocessable
+from sandbox.servers.github.forge.paging import listed
+from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.urls import node_id, repo_api, repo_page
+from sandbox.servers.github.forge.web import Answer
 
 EVENTS = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED", "PENDING": "PENDING"}
 OWN = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sandbox.forge import closing, merging, pulls, records
-from sandbox.forge.call import Call
-from sandbox.forge.errors import ApiError, forbidden, unprocessable
-from sandbox.forge.records import Record
-from sandbox.forge.refs import move_branch
-from sandbox.forge.state import Repo
-from sandbox.forge.urls import repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import closing, merging, pulls, records
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import ApiError, forbidden, unprocessable
+from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.refs import move_branch
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.urls import repo_page
+from sandbox.servers.github.forge.web import Answer
 
 METHODS = ("merge", "squash", "rebase")
 

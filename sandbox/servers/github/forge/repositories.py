@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sandbox.forge import records, users
-from sandbox.forge.bare import Bare
-from sandbox.forge.call import Call
-from sandbox.forge.errors import ApiError, custom, forbidden, invalid
-from sandbox.forge.records import Record
-from sandbox.forge.state import Repo
-from sandbox.forge.urls import REPOSITORY, node_id, repo_api, repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import records, users
+from sandbox.servers.github.forge.bare import Bare
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import ApiError, custom, forbidden, invalid
+from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.urls import REPOSITORY, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.web import Answer
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _HAS = {"has_issues": True, "has_projects": True, "has_downloads": True, "has_wiki": True}

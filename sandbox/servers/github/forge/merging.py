@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sandbox.forge.bare import Bare, Commit, GitFailed, Person
+from sandbox.servers.github.forge.bare import Bare, Commit, GitFailed, Person
 
 WEB = ("GitHub", "noreply@github.com")  # the committer of what is merged in the browser or through the API
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox.forge import records
-from sandbox.forge.call import Call
-from sandbox.forge.errors import ApiError, invalid
-from sandbox.forge.issue_shapes import comment, issue
-from sandbox.forge.paging import listed
-from sandbox.forge.records import Record
-from sandbox.forge.state import Repo
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import records
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import ApiError, invalid
+from sandbox.servers.github.forge.issue_shapes import comment, issue
+from sandbox.servers.github.forge.paging import listed
+from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.web import Answer
 
 REASONS = ("completed", "not_planned", "duplicate", "reopened")
 _SORTS = {"created": "created_at", "updated": "updated_at"}

@@ -13,7 +13,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from sandbox.forge import (
+from sandbox.servers.github.forge import (
     commits,
     contents,
     issues,
@@ -26,11 +26,11 @@ from sandbox.forge import (
     search_issues,
     users,
 )
-from sandbox.forge.call import Call, Handler
-from sandbox.forge.errors import ApiError, not_found
-from sandbox.forge.state import State
-from sandbox.forge.urls import DOCS
-from sandbox.forge.web import Answer, Request
+from sandbox.servers.github.forge.call import Call, Handler
+from sandbox.servers.github.forge.errors import ApiError, not_found
+from sandbox.servers.github.forge.state import State
+from sandbox.servers.github.forge.urls import DOCS
+from sandbox.servers.github.forge.web import Answer, Request
 
 HOUR = 3600
 

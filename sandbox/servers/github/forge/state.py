@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sandbox.forge import clock, records
-from sandbox.forge.bare import Bare, Person
-from sandbox.forge.errors import ApiError, not_found
-from sandbox.forge.records import Record
+from sandbox.servers.github.forge import clock, records
+from sandbox.servers.github.forge.bare import Bare, Person
+from sandbox.servers.github.forge.errors import ApiError, not_found
+from sandbox.servers.github.forge.records import Record
 
 
 class State:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.forge.call import Call
-from sandbox.forge.errors import not_found
-from sandbox.forge.state import State
-from sandbox.forge.urls import API, USER, WEB, node_id
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import not_found
+from sandbox.servers.github.forge.state import State
+from sandbox.servers.github.forge.urls import API, USER, WEB, node_id
+from sandbox.servers.github.forge.web import Answer
 
 
 def simple(state: State, login: str) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from sandbox.forge import issue_shapes, query
-from sandbox.forge.call import Call
-from sandbox.forge.paging import found
-from sandbox.forge.query import within
-from sandbox.forge.records import Record
-from sandbox.forge.search import PLACES, asked_for, elsewhere, in_order, places
-from sandbox.forge.state import Repo
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import issue_shapes, query
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.paging import found
+from sandbox.servers.github.forge.query import within
+from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.search import PLACES, asked_for, elsewhere, in_order, places
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.web import Answer
 
 QUALIFIERS = (
     *PLACES,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.forge.errors import ApiError, forbidden, not_found, unprocessable
-from sandbox.forge.state import Repo, State, writable
-from sandbox.forge.web import Answer, Request
+from sandbox.servers.github.forge.errors import ApiError, forbidden, not_found, unprocessable
+from sandbox.servers.github.forge.state import Repo, State, writable
+from sandbox.servers.github.forge.web import Answer, Request
 
 _MISSING = object()
 _KINDS: Mapping[type, str] = {

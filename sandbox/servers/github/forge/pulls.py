@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.forge import diff, issue_shapes, merging, records, users
-from sandbox.forge.call import Call
-from sandbox.forge.commits import commit
-from sandbox.forge.errors import custom, forbidden, invalid
-from sandbox.forge.paging import listed
-from sandbox.forge.records import Record
-from sandbox.forge.repositories import root_of, whole
-from sandbox.forge.state import Repo
-from sandbox.forge.urls import RAW, escaped, node_id, repo_api, repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import diff, issue_shapes, merging, records, users
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.commits import commit
+from sandbox.servers.github.forge.errors import custom, forbidden, invalid
+from sandbox.servers.github.forge.paging import listed
+from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.repositories import root_of, whole
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.urls import RAW, escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.web import Answer
 
 
 def head_repository(repo: Repo, record: Record) -> Repo | None:

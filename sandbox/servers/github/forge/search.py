@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from sandbox.forge import query, users
-from sandbox.forge.bare import Entry
-from sandbox.forge.call import Call
-from sandbox.forge.errors import invalid
-from sandbox.forge.paging import found
-from sandbox.forge.query import Query, within
-from sandbox.forge.repositories import minimal, whole
-from sandbox.forge.state import Repo, State
-from sandbox.forge.urls import escaped, repo_api, repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import query, users
+from sandbox.servers.github.forge.bare import Entry
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import invalid
+from sandbox.servers.github.forge.paging import found
+from sandbox.servers.github.forge.query import Query, within
+from sandbox.servers.github.forge.repositories import minimal, whole
+from sandbox.servers.github.forge.state import Repo, State
+from sandbox.servers.github.forge.urls import escaped, repo_api, repo_page
+from sandbox.servers.github.forge.web import Answer
 
 PLACES = ("repo", "user", "org")
 REPOSITORIES = (

@@ -1,4 +1,4 @@
-"""The Redis server of one world: `store.py keep` or `store.py read`. Standard library only.
+"""The Redis server of one world: `service.py keep` or `service.py read`. Standard library only.
 
 Both work in the current folder, which holds either `seed.json` alone (nobody has asked for Redis yet) or what Redis
 wrote down, `dump.rdb`.

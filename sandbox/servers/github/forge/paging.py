@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from sandbox.forge.call import Call
-from sandbox.forge.errors import unprocessable
-from sandbox.forge.urls import API
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import unprocessable
+from sandbox.servers.github.forge.urls import API
+from sandbox.servers.github.forge.web import Answer
 
 T = TypeVar("T")
 USUAL, MOST = 30, 100

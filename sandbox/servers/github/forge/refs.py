@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.forge import closing
-from sandbox.forge.call import Call
-from sandbox.forge.commits import EMPTY, commit
-from sandbox.forge.errors import ApiError, not_found, unprocessable
-from sandbox.forge.state import Repo
-from sandbox.forge.urls import escaped, node_id, repo_api, repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import closing
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.commits import EMPTY, commit
+from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.urls import escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.web import Answer
 
 
 def reference(repo: Repo, name: str, sha: str) -> dict[str, Any]:

@@ -6,14 +6,14 @@ import base64
 import binascii
 from typing import Any
 
-from sandbox.forge.bare import Entry
-from sandbox.forge.call import Call
-from sandbox.forge.commits import git_commit, is_path, person
-from sandbox.forge.errors import ApiError, not_found, unprocessable
-from sandbox.forge.refs import move_branch
-from sandbox.forge.state import Repo
-from sandbox.forge.urls import RAW, escaped, repo_api, repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge.bare import Entry
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.commits import git_commit, is_path, person
+from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
+from sandbox.servers.github.forge.refs import move_branch
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.urls import RAW, escaped, repo_api, repo_page
+from sandbox.servers.github.forge.web import Answer
 
 FILE, LINK, FOLDER = "100644", "120000", "040000"
 LINE = 60  # characters in a line of base64

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.forge import clock, users
-from sandbox.forge.bare import HEX, Commit, Entry, Person
-from sandbox.forge.call import Call
-from sandbox.forge.errors import ApiError, not_found, unprocessable
-from sandbox.forge.paging import listed
-from sandbox.forge.repositories import minimal
-from sandbox.forge.state import Repo
-from sandbox.forge.urls import escaped, node_id, repo_api, repo_page
-from sandbox.forge.web import Answer
+from sandbox.servers.github.forge import clock, users
+from sandbox.servers.github.forge.bare import HEX, Commit, Entry, Person
+from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
+from sandbox.servers.github.forge.paging import listed
+from sandbox.servers.github.forge.repositories import minimal
+from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.urls import escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.web import Answer
 
 UNSIGNED = {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
 EMPTY = "Git Repository is empty."

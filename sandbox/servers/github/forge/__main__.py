@@ -1,0 +1,19 @@
+"""Starts the twin: `python3 -I /opt/forge/sandbox/servers/github/forge FOLDER SOCKET`.
+
+Writes the line `ready` once it answers. Every write is on the disk before it is answered.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[4])  # the package's own home, and not its inside
+
+from sandbox.servers.github.forge.routes import Forge  # noqa: E402 - it can be found only now
+from sandbox.servers.github.forge.state import State  # noqa: E402
+from sandbox.servers.github.forge.web import serve  # noqa: E402
+
+if __name__ == "__main__":
+    folder, place = sys.argv[1:]
+    serve(Forge(State(Path(folder))), place, lambda: print("ready", flush=True))  # noqa: T201 - init waits for it
