@@ -21,7 +21,7 @@ from quarterturn.choices import Role
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.roles import Scope, scopes_of
 from quarterturn.tables_accounts import AccountRow, TokenRow
-from sandbox.submission import pseudonym
+from sandbox.runs.submission import pseudonym
 from vault.database import transaction
 
 DAYS = 90

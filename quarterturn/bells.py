@@ -6,7 +6,8 @@
    So a bell that is lost, late, doubled or heard by two changes a moment and nothing else.
 3. Every REAP seconds each process reaps, and rings for what may be taken and has no bell. Two that do so at once ring
    once: both hold the writers' lock, and procrastinate's queueing lock is the row's number.
-4. Runs of each class have a queue of their own (`sandbox.exits`), and a worker of one class listens to that one alone.
+4. Runs of each class have a queue of their own (`sandbox.isolation.exits`), and a worker of one class listens to that
+   one alone.
 5. Each worker is a thread with a loop and two connections of its own; one that loses the database begins anew.
 """
 

@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 
 from quarterturn.choices import BoxName
 from quarterturn.errors import Unavailable
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.errors import Unavailable as NoBox
-from sandbox.exits import RunClass
+from sandbox.isolation.exits import RunClass
 
 
 def docker(runtime: str = "", run_class: RunClass = "open") -> Box:
     """Make the official box; its agents and worlds can be started by another OCI runtime of the engine's."""
-    from sandbox.docker_box import DockerBox  # noqa: PLC0415 - the engine's SDK loads slowly, and few verbs need a box
+    from sandbox.boxes.docker.box import DockerBox  # noqa: PLC0415 - the engine's SDK loads slowly, and few verbs need a box
 
     return DockerBox(runtime=runtime or None, run_class=run_class)
 
 
 def bwrap(runtime: str = "", run_class: RunClass = "open") -> Box:  # noqa: ARG001 - it has no runtimes
     """Make the box that needs no engine."""
-    from sandbox.bwrap_box import BwrapBox  # noqa: PLC0415 - likewise
+    from sandbox.boxes.bwrap.box import BwrapBox  # noqa: PLC0415 - likewise
 
     return BwrapBox(run_class=run_class)
 

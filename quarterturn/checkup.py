@@ -19,7 +19,7 @@ from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
 from sandbox import selfcheck
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.judge import JUDGING
 from sandbox.selfcheck import Attempt, covert, wire

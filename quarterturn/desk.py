@@ -26,7 +26,7 @@ from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
-from sandbox.store import RunState
+from sandbox.runs.store import RunState
 from vault.database import transaction
 from vault.errors import Unavailable
 from vault.task.lifecycle import State

@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.choices import LISTEN
 from quarterturn.errors import Malformed, NotFound, Refused
-from sandbox import submission as submissions
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.endpoint import Callbacks, EndpointPlaces, Exceptions, Sender, listening, pin, public_base
 from sandbox.endpoint.address import parse
-from sandbox.submission import Submission
+from sandbox.runs import submission as submissions
+from sandbox.runs.submission import Submission
 
 PUBLIC_SET = "demo"
 

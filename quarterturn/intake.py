@@ -17,12 +17,12 @@ from quarterturn.errors import Malformed, Refused
 from quarterturn.stock import around
 from quarterturn.tally import kept_out
 from quarterturn.wiring import House
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.errors import SandboxError
-from sandbox.prover import BoxProver
+from sandbox.runs.prover import BoxProver
+from sandbox.runs.task_world import seed
 from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS
-from sandbox.world import seed
 from vault.canonical import parse_object
 from vault.database import transaction
 from vault.schema import compiled, require

@@ -30,7 +30,7 @@ from quarterturn.queue import LEASE, TRIES, Claim, pause
 from quarterturn.running import Choice, Hold, Standing
 from quarterturn.submitting import Submitted
 from quarterturn.wiring import House
-from sandbox.store import RunRecord, RunState
+from sandbox.runs.store import RunRecord, RunState
 from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals

@@ -7,9 +7,9 @@
    time (`pause`), and does not stand in the way of others meanwhile.
 4. It is fair between parties: what comes first is what has the fewest of its own party before it. Of one party's
    private ones those that were named to count come first, and the others wait until they have ended.
-5. A worker may be of one class, and then takes only runs of that class (`sandbox.exits`): runs without an exit share no
-   machine with runs that have one. What runs counts in its party's backlog whatever its class; what waits for a
-   worker of the other class stands in nobody's way.
+5. A worker may be of one class, and then takes only runs of that class (`sandbox.isolation.exits`): runs without an
+   exit share no machine with runs that have one. What runs counts in its party's backlog whatever its class; what waits
+   for a worker of the other class stands in nobody's way.
 6. An executor carries numbers of rows and nothing else; the row is the truth.
 
 The embedded executor is this database alone: a job is there once its transaction is committed. On PostgreSQL bells are
@@ -31,7 +31,7 @@ from quarterturn.choices import WorkerClass
 from quarterturn.submitting import UNFINISHED
 from quarterturn.tables_accounts import AccountRow
 from quarterturn.tables_submissions import SubmissionRow
-from sandbox.exits import run_class
+from sandbox.isolation.exits import run_class
 from vault.database import joined, transaction
 
 LEASE = timedelta(seconds=90)

@@ -18,20 +18,20 @@ from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
 from rotation.sets import DEMO, SetSpec
-from sandbox import machine_lock
-from sandbox import submission as submissions
-from sandbox.box import Box, Limits, Places
+from sandbox.boxes.box import Box, Limits, Places
 from sandbox.endpoint import Sender
 from sandbox.endpoint.address import Unresolved
-from sandbox.exits import RunClass, run_class
-from sandbox.failure import STOPS
+from sandbox.isolation import machine_lock
+from sandbox.isolation.exits import RunClass, run_class
 from sandbox.model_gateway.process import ModelGateway
-from sandbox.outcome import TaskRun
-from sandbox.run import Solution, Terms, run_set
-from sandbox.score import Result, score
+from sandbox.results.failure import STOPS
+from sandbox.results.outcome import TaskRun
+from sandbox.results.score import Result, score
+from sandbox.runs import submission as submissions
+from sandbox.runs.run import Solution, Terms, run_set
+from sandbox.runs.store import ENDED
+from sandbox.runs.submission import Submission
 from sandbox.selfcheck import selfcheck
-from sandbox.store import ENDED
-from sandbox.submission import Submission
 from sandbox.transcript import Call
 from vault.errors import Unavailable, kind_of
 from vault.task.document import Task

@@ -24,9 +24,9 @@ from quarterturn.tables_leaderboard import ScoreRow
 from quarterturn.wiring import House
 from rotation import withdrawal
 from rotation.calendar import Month
-from sandbox.interval import NOTHING
-from sandbox.score import Figure, Result, Score, roughly, score
-from sandbox.store import RunRecord
+from sandbox.results.interval import NOTHING
+from sandbox.results.score import Figure, Result, Score, roughly, score
+from sandbox.runs.store import RunRecord
 from vault.database import transaction
 
 SECONDARY = ("efficiency", "hallucinated_tool_rate", "recovery_rate")

@@ -21,8 +21,8 @@ from quarterturn.scores import FIGURES, Scores, half_point, rounded, shown
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.tracks import TRACKS, UNOFFICIAL
-from sandbox.score import Figure, Result, Score, rank, score
-from sandbox.store import RunRecord, RunState
+from sandbox.results.score import Figure, Result, Score, rank, score
+from sandbox.runs.store import RunRecord, RunState
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.errors import Malformed, Unavailable
-from sandbox.box import Box, Limits
+from sandbox.boxes.box import Box, Limits
 from sandbox.errors import SandboxError
-from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
-from sandbox.reading import WRECKAGE, in_data, snapshot
+from sandbox.runs.state_reader import WRECKAGE, in_data, snapshot
 from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS
+from sandbox.world.frozen import FrozenState
 from vault.canonical import parse_object
 from verifiers.errors import VerifierError
 from verifiers.language import predicate as predicates

@@ -15,8 +15,8 @@ from quarterturn.tally import Tally
 from quarterturn.wiring import House
 from rotation.promise import draw_seed
 from rotation.sets import COHORTS, Stratum
-from sandbox.box import Box
-from sandbox.prover import BoxProver
+from sandbox.boxes.box import Box
+from sandbox.runs.prover import BoxProver
 from vault.store.tasks import TaskRecord
 from vault.task.lifecycle import State
 

@@ -32,8 +32,8 @@ from quarterturn.settings import Service
 from quarterturn.tables_accounts import AccountRow
 from quarterturn.tables_submissions import SubmissionRow
 from rotation.exposure import Exposures
-from sandbox import submission as submissions
 from sandbox.endpoint.address import parse as parse_url
+from sandbox.runs import submission as submissions
 from vault.database import transaction
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"

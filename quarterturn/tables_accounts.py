@@ -8,7 +8,7 @@ from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-import sandbox.tables  # noqa: F401 - submissions name their runs
+import sandbox.runs.tables  # noqa: F401 - submissions name their runs
 from vault.store.tables import Counter
 
 _DIGEST = 64  # hexadecimal digits of a SHA-256

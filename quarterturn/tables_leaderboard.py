@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 
-import sandbox.tables  # noqa: F401 - submissions name their runs
+import sandbox.runs.tables  # noqa: F401 - submissions name their runs
 from vault.store.tables import Counter
 
 

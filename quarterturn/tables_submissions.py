@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 import quarterturn.tables_accounts  # noqa: F401 - accounts make submissions
-import sandbox.tables  # noqa: F401 - submissions name their runs
+import sandbox.runs.tables  # noqa: F401 - submissions name their runs
 from vault.store.tables import Counter
 
 _DIGEST = 64  # hexadecimal digits of a SHA-256

@@ -23,8 +23,8 @@ from quarterturn import scores
 from quarterturn.scores import FIGURES, PARTS
 from quarterturn.tables_leaderboard import ToldRow
 from quarterturn.wiring import House
-from sandbox.score import Figure, Score
-from sandbox.store import RunRecord, RunState
+from sandbox.results.score import Figure, Score
+from sandbox.runs.store import RunRecord, RunState
 from vault.database import transaction
 
 _BOTH_SIDES = 2 * 1.959964  # from the ends of a 95 % interval to the standard error

@@ -21,7 +21,7 @@ from rotation.calendar import Month
 from rotation.errors import Refused
 from rotation.store import Turn
 from rotation.turn import STEPS
-from sandbox.store import RunState
+from sandbox.runs.store import RunState
 from vault.errors import Unavailable as Held
 from vault.file_lock import locked
 from vault.task.lifecycle import State

@@ -18,7 +18,7 @@ from quarterturn.watching import FEWEST, described, watch
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.findings import Finding, Found
-from sandbox.store import RunState
+from sandbox.runs.store import RunState
 from vault.files import write_atomically
 
 Item = dict[str, Any]

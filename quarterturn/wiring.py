@@ -32,12 +32,12 @@ from rotation.official import Official
 from rotation.sets import SetSpec, named
 from rotation.store import Months
 from rotation.turn import Plan, Rotation
-from sandbox.again import JudgeAgain
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.endpoint import Sender
-from sandbox.exits import RunClass
+from sandbox.isolation.exits import RunClass
+from sandbox.runs.rejudge import JudgeAgain
+from sandbox.runs.store import Runs
 from sandbox.servers.registry import tool_table
-from sandbox.store import Runs
 from vault.database import open_engine
 from vault.keys import signing
 from vault.keys.locks import Opener

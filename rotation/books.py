@@ -13,7 +13,7 @@ from rotation.errors import NotFound
 from rotation.exposure import Exposures
 from rotation.findings import Findings
 from rotation.store import Months
-from sandbox.store import Runs
+from sandbox.runs.store import Runs
 from vault.ledger.write.append import LogWriter
 from vault.store.public_log import Ledger
 from vault.store.tasks import Vault

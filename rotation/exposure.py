@@ -26,7 +26,7 @@ from sqlmodel import Session, col, select
 
 from rotation.tables_exposure import ExposureRow
 from rotation.tracks import ENDPOINT
-from sandbox.store import RunRecord
+from sandbox.runs.store import RunRecord
 
 UPSTREAM = "upstream:"
 

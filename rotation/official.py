@@ -30,13 +30,13 @@ from rotation.errors import NotAllowed, Refused
 from rotation.exposure import UPSTREAM
 from rotation.store import Cohort
 from rotation.tracks import TRACKS, track_of
-from sandbox.box import Box
-from sandbox.failure import RETRIES, STOPS, Failure
-from sandbox.left import Left
-from sandbox.outcome import TaskRun, unplayed
-from sandbox.score import Result
-from sandbox.store import RunRecord, RunState
-from sandbox.submission import Submission, must_be_submittable
+from sandbox.boxes.box import Box
+from sandbox.results.failure import RETRIES, STOPS, Failure
+from sandbox.results.outcome import TaskRun, unplayed
+from sandbox.results.remains import Left
+from sandbox.results.score import Result
+from sandbox.runs.store import RunRecord, RunState
+from sandbox.runs.submission import Submission, must_be_submittable
 from vault.canonical import canonical
 from vault.commitment import commitment, new_salt
 from vault.database import transaction
@@ -244,7 +244,7 @@ class Official:
     def again(self, run: OpenRun, task_id: str, cause: str) -> bool:
         """Say whether a task may be served again for a cause of the closed list, and write it down if it may.
 
-        All attempts at a run have `sandbox.failure.RETRIES` together. Any thread may ask.
+        All attempts at a run have `sandbox.results.failure.RETRIES` together. Any thread may ask.
         """
         number = run.record.number
         with transaction(self._books.engine) as session:
@@ -252,7 +252,7 @@ class Official:
             return self._again(session, number, task_id, cause)
 
     def stop(self, run: OpenRun, code: str) -> None:
-        """Write down why nobody plays the run for now (`sandbox.failure.STOPS`); whoever resumes it reads that.
+        """Write down why nobody plays the run for now (`sandbox.results.failure.STOPS`); whoever resumes it reads that.
 
         What was being played may be served again where the stop is on the closed list, as far as RETRIES go.
         """
@@ -332,7 +332,7 @@ class Official:
         return tuple(item.result for item in bound)
 
     def end(self, number: int, code: str) -> RunRecord:
-        """End a run that nobody goes on with, for a reason of `sandbox.failure.STOPS`, whoever holds it (step 5).
+        """End a run that nobody goes on with, for a reason of `failure.STOPS`, whoever holds it (step 5).
 
         One that was served nothing is aborted. Else what it did not finish is failed, or unknown where what stopped it
         last is on the closed list and its owner did not take it back; and it is closed.

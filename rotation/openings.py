@@ -11,7 +11,7 @@ from sqlmodel import Session
 from rotation.books import Books
 from rotation.calendar import Month
 from rotation.store import Cohort
-from sandbox.store import RunRecord, RunState
+from sandbox.runs.store import RunRecord, RunState
 from vault.canonical import canonical
 from vault.commitment import commitment
 from vault.ledger.release.bundle import ResultOpening, RunOpening

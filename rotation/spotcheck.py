@@ -32,9 +32,9 @@ from rotation.openings import WHO
 from rotation.store import Turn
 from sandbox.errors import Unjudged
 from sandbox.judge import WORKER
-from sandbox.left import Left
-from sandbox.outcome import TaskRun
-from sandbox.store import RunRecord, RunState
+from sandbox.results.outcome import TaskRun
+from sandbox.results.remains import Left
+from sandbox.runs.store import RunRecord, RunState
 from vault.commitment import commitment, new_salt
 from vault.ledger.statements.spot_check import LABEL, is_chosen
 from vault.task.document import Task
@@ -46,7 +46,7 @@ _SEED, _AGAIN = "spot-seed/", "again/"
 
 
 class Again(Protocol):
-    """Who judges states again (`sandbox.again`)."""
+    """Who judges states again (`sandbox.runs.rejudge`)."""
 
     def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
         """Say what a task's predicate comes to on what was left in a box; None where that is no state.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from rotation.calendar import Month
 from rotation.errors import NotAllowed
 from rotation.store import Cohort
-from sandbox.box import Box
-from sandbox.submission import Submission
+from sandbox.boxes.box import Box
+from sandbox.runs.submission import Submission
 
 
 @dataclass(frozen=True, slots=True)

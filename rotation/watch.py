@@ -29,7 +29,7 @@ from rotation.exposure import Limits, Proposal, proposals, read_before
 from rotation.findings import Found, Look
 from rotation.store import Unsettled
 from rotation.withdrawal import entered
-from sandbox.store import RunRecord, RunState
+from sandbox.runs.store import RunRecord, RunState
 from vault.store.tasks import TaskRecord
 
 if TYPE_CHECKING:

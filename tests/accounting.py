@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.docker.engine import Container
+from sandbox.boxes.docker.engine import Container
 from vault.keys.locks import passphrase
 
 HERE = Path(__file__).parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from sandbox.frozen import FrozenState
+from sandbox.world.frozen import FrozenState
 from verifiers.formats.archive import tree_from_tar
 from verifiers.tree import Tree
 

@@ -33,7 +33,7 @@ GATES = {
     "alembic": ("quarterturn.migrations",),
     "apscheduler": ("rotation.schedule",),
     "cel": ("grammars.expressions",),
-    "docker": ("sandbox.docker.engine",),
+    "docker": ("sandbox.boxes.docker.engine",),
     "fastapi": ("quarterturn.service",),
     "httpx2": ("quarterturn.following", "quarterturn.witnesses", "sandbox.model_gateway.upstream"),
     "jinja2": ("quarterturn.pages",),
@@ -72,7 +72,7 @@ ALONE = (
     "sandbox.servers.email.backend.service",
     "sandbox.servers.postgres.backend.cluster",
     "sandbox.servers.redis.backend.service",
-    "sandbox.place",
+    "sandbox.boxes.place",
 )
 # Programs that run inside a world, in an environment with a lock of its own.
 ELSEWHERE = tuple(f"sandbox.servers.{name}.backend" for name in ("calendar", "email", "postgres", "redis"))

@@ -13,13 +13,13 @@ import quarterturn.tables_submissions
 import rotation.tables_exposure
 import rotation.tables_findings
 import rotation.tables_month
-import sandbox.tables
+import sandbox.runs.tables
 import vault.store.tables
 
 TABLES = (
     vault.store.tables,
     grammars.tables,
-    sandbox.tables,
+    sandbox.runs.tables,
     rotation.tables_month,
     rotation.tables_exposure,
     rotation.tables_findings,

@@ -16,7 +16,7 @@ from scipy.special import expit
 from rotation.anomaly.linking import Estimate, Line, Scale
 from rotation.anomaly.table import Bools, Floats, Ints, Table
 from rotation.anomaly.views import jump_z
-from sandbox.interval import Z, proportion
+from sandbox.results.interval import Z, proportion
 
 DIGITS = 6
 LARGEST = 9.99  # residual that is shown

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from rotation.anomaly.table import Bools, Floats, Table
-from sandbox.interval import student
+from sandbox.results.interval import student
 
 ABILITY_SD = 3.0  # log odds; wide: it only keeps a run that passed all, or none, finite
 TASK_SD = 1.4  # log odds, within a cohort

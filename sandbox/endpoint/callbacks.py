@@ -20,10 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sandbox.box import SOCKET_NAME
+from sandbox.boxes.box import SOCKET_NAME
 from sandbox.endpoint.forward import READY
 from sandbox.errors import Lost, Malformed, Unavailable
-from sandbox.forkserver import ENVIRONMENT
+from sandbox.isolation.forkserver import ENVIRONMENT
 
 PATIENCE = 20
 

@@ -35,10 +35,10 @@ from typing import Any, ClassVar
 
 import h11
 
-from sandbox.box import PORT
-from sandbox.confine import leave, own_processes
+from sandbox.boxes.box import PORT
 from sandbox.gateway.confine import confine
 from sandbox.gateway.listener import Connection, protocol
+from sandbox.isolation.confine import leave, own_processes
 
 MAX_CALLERS = 128
 HEAD_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""A hosted endpoint where a box would have an agent (`sandbox.box.Places`). Nothing of it runs here.
+"""A hosted endpoint where a box would have an agent (`sandbox.boxes.box.Places`). Nothing of it runs here.
 
 The order is the safety property:
 
@@ -29,13 +29,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sandbox.box import PORT, SOCKET_NAME, Facts, Limits, Program
+from sandbox.boxes.box import PORT, SOCKET_NAME, Facts, Limits, Program
+from sandbox.boxes.output import CUT, printable
 from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
 from sandbox.endpoint.callbacks import Callbacks
 from sandbox.endpoint.exchange import ACCEPTED, OK, Caps, Exchange, Outcome, tls
 from sandbox.endpoint.signature import Sender
 from sandbox.errors import Lost, Malformed, Refused
-from sandbox.output import CUT, printable
 
 SCHEMA = "quarterturn/endpoint-task/v1"
 TASK_SECONDS = 10.0
@@ -79,7 +79,7 @@ class EndpointPlaces:
 
 
 class EndpointPlace:
-    """A place at an endpoint (`sandbox.box.Place`)."""
+    """A place at an endpoint (`sandbox.boxes.box.Place`)."""
 
     def __init__(self, places: EndpointPlaces, sockets: Path, limits: Limits) -> None:
         self._places, self._sockets, self._limits = places, sockets, limits
@@ -121,7 +121,7 @@ class EndpointPlace:
 
 
 class EndpointAgent:
-    """An endpoint at work (`sandbox.box.Agent`)."""
+    """An endpoint at work (`sandbox.boxes.box.Agent`)."""
 
     def __init__(self, exchange: Exchange, callbacks: Callbacks, token: str, cap: int) -> None:
         self._exchange, self._callbacks, self._token, self._cap = exchange, callbacks, token, cap

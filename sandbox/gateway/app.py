@@ -22,11 +22,11 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, To
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from sandbox.box import PORT
+from sandbox.boxes.box import PORT
 from sandbox.gateway.session import MAX_ANSWER, Session
-from sandbox.gateway.strict import strict_object
 from sandbox.model_gateway.front import PREFIX, Front
 from sandbox.servers.registry import wire_name
+from sandbox.strict_json import strict_object
 from sandbox.transcript import Call
 from vault.errors import Malformed as NotStrict
 

@@ -1,14 +1,14 @@
 """What a gateway process gives up before it hears a word from an agent.
 
-It keeps the sockets that it was handed, and loses its user and all that `sandbox.confine` takes. Its fork server has
-left networks, files and processes behind before (`sandbox.gateway.forkserver`); its system calls are those of
-`sandbox.gateway.filter`.
+It keeps the sockets that it was handed, and loses its user and all that `sandbox.isolation.confine` takes. Its fork
+server has left networks, files and processes behind before (`sandbox.gateway.forkserver`); its system calls are those
+of `sandbox.gateway.filter`.
 """
 
 from __future__ import annotations
 
-from sandbox.confine import Bounds, give_up
 from sandbox.gateway.filter import session_filter
+from sandbox.isolation.confine import Bounds, give_up
 
 UNPRIVILEGED = 65531
 MEMORY = 768 * 1024 * 1024

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from fcntl import F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL
 from socket import SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM
 
-from sandbox.calls import NUMBERS, Numbers
-from sandbox.filters import ADVICE, AF_UNIX, COOKIES
-from sandbox.seccomp import Rule, allowing
+from sandbox.isolation.filters import ADVICE, AF_UNIX, COOKIES
+from sandbox.isolation.seccomp import Rule, allowing
+from sandbox.isolation.system_calls import NUMBERS, Numbers
 
 PROT_EXEC = 4
 FIONREAD, FIONBIO, FIOCLEX = 0x541B, 0x5421, 0x5451

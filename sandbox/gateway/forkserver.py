@@ -1,4 +1,4 @@
-"""The fork server of gateways: `python -I -m sandbox.gateway.forkserver`, started by `sandbox.forkserver`.
+"""The fork server of gateways: `python -I -m sandbox.gateway.forkserver`, started by `sandbox.isolation.forkserver`.
 
 It loads what a gateway needs by playing a session with nobody once (`warmup`), leaves the machine's processes, files
 and networks behind, and forks a gateway for each request.
@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from sandbox.confine import leave
-from sandbox.forking import serve
 from sandbox.gateway import child
 from sandbox.gateway.warmup import warm_up
+from sandbox.isolation.confine import leave
+from sandbox.isolation.forking import serve
 
 
 def _prepare() -> None:

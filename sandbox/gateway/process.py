@@ -16,11 +16,11 @@ import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from sandbox.box import SOCKET_NAME
+from sandbox.boxes.box import SOCKET_NAME
 from sandbox.errors import Lost, Malformed
-from sandbox.forkserver import Child, ForkServer
 from sandbox.gateway.report import Book
 from sandbox.gateway.spec import GatewaySpec
+from sandbox.isolation.forkserver import Child, ForkServer
 from sandbox.transcript import Transcript
 
 CHUNK = 64 * 1024

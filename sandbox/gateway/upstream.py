@@ -24,12 +24,12 @@ from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolRequest, CallToolRequestParams, CallToolResult
 from mcp_types import jsonrpc_message_adapter as message_adapter
 
-from sandbox import frames
 from sandbox.errors import Malformed
 from sandbox.gateway.session import Reply
 from sandbox.gateway.spec import CALL_SECONDS
-from sandbox.gateway.strict import MAX_NODES, nodes
 from sandbox.servers.registry import SERVERS
+from sandbox.strict_json import MAX_NODES, nodes
+from sandbox.world import frames
 
 MAX_LINE = 4 * 1024 * 1024
 MAX_QUEUED = 256  # lines that nobody took yet

@@ -17,14 +17,14 @@ from typing import Any
 
 import anyio
 
-from sandbox import frames
-from sandbox.box import PORT
+from sandbox.boxes.box import PORT
 from sandbox.gateway.app import App
 from sandbox.gateway.listener import protocol
 from sandbox.gateway.report import Book, pack
 from sandbox.gateway.session import Session
 from sandbox.gateway.spec import GatewaySpec, listing
 from sandbox.gateway.upstream import Upstream
+from sandbox.world import frames
 
 SECONDS = 10.0
 _TOOL = "filesystem__list_allowed_directories"

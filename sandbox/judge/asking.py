@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sandbox.errors import Malformed, Unjudged
-from sandbox.frozen import FrozenState
 from sandbox.judge import evidence as replies
 from sandbox.judge import message
 from sandbox.judge.process import Broke, Ready, Spent, Started
 from sandbox.turns import Turns
+from sandbox.world.frozen import FrozenState
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate
 

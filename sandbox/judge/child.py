@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sandbox.confine import Bounds, give_up
+from sandbox.isolation.confine import Bounds, give_up
 from sandbox.judge import message
 from sandbox.judge.filter import reading_filter
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.gateway.strict import strict_object
+from sandbox.strict_json import strict_object
 from vault.errors import Malformed as NotStrict
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe, probes
 from verifiers.language.verdict import Evidence, Verdict, all_of, any_of

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sandbox.calls import NUMBERS, Numbers
-from sandbox.filters import ADVICE
 from sandbox.gateway.filter import PROT_EXEC
-from sandbox.seccomp import Rule, allowing
+from sandbox.isolation.filters import ADVICE
+from sandbox.isolation.seccomp import Rule, allowing
+from sandbox.isolation.system_calls import NUMBERS, Numbers
 
 NEEDED: Mapping[str, Numbers] = {
     name: NUMBERS[name]

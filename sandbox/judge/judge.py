@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandbox.forking import serve
+from sandbox.isolation.forking import serve
 from sandbox.judge import evidence, message
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare

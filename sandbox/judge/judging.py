@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.errors import Malformed, Unjudged
-from sandbox.forkserver import ForkServer
-from sandbox.frozen import FrozenState
+from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import evidence as replies
 from sandbox.judge.asking import Asking, Question
 from sandbox.judge.process import JUDGE, READER, Broke, Ready
 from sandbox.turns import Turns
+from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict
 
 SECONDS = 20.0

@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 from contextlib import suppress
 
-from sandbox.confine import leave
+from sandbox.isolation.confine import leave
 
 ALSO = ("_strptime", "binascii", "decimal", "lzma", "bz2", "sqlite3", "stringprep", "unicodedata", "zlib")
 
@@ -15,7 +15,7 @@ ALSO = ("_strptime", "binascii", "decimal", "lzma", "bz2", "sqlite3", "stringpre
 def prepare() -> frozenset[str]:
     """Load every text encoding and what the standard library loads late, and leave networks and files behind.
 
-    Gives those of the two that stay within reach (`sandbox.confine.leave`).
+    Gives those of the two that stay within reach (`sandbox.isolation.confine.leave`).
     """
     for name in (*(f"encodings.{module.name}" for module in pkgutil.iter_modules(encodings.__path__)), *ALSO):
         with suppress(ImportError):  # encodings of another system

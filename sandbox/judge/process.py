@@ -10,7 +10,7 @@ import weakref
 from contextlib import suppress
 
 from sandbox.errors import Malformed, SandboxError, Unavailable
-from sandbox.forkserver import Child, ForkServer
+from sandbox.isolation.forkserver import Child, ForkServer
 from sandbox.judge import message
 
 READERS, JUDGES = ("-m", "sandbox.judge.reader"), ("-m", "sandbox.judge.judge")

@@ -12,7 +12,7 @@ Operations, each with the state's tar as its first part, and behind it what was 
     read      give the normal form of each namespace that is asked for: a reading of one case
     mutate    the same after the given changes
     mutants   a reading of every mutant of a solution's end state; this one alone is told the predicate and the answer,
-              and no agent of anybody's left what it reads (`sandbox.prover`)
+              and no agent of anybody's left what it reads (`sandbox.runs.prover`)
 
 A reading is a message (`sandbox.judge.message`) that only a judge unpacks: {"cases": [{"name", "kind", "answer",
 "states": {namespace: number of a part}}]}, and parts as `verifiers.normal_form` encodes them.
@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.forking import serve
+from sandbox.isolation.forking import serve
 from sandbox.judge import message
 from sandbox.judge.child import READER_USER, run
 from sandbox.judge.loading import prepare

@@ -14,10 +14,10 @@ import os
 import resource
 from collections.abc import Mapping
 
-from sandbox.calls import NUMBERS, WORLD, Numbers
-from sandbox.confine import die_with_parent, give_up_rights, load
-from sandbox.filters import CONDITIONS
-from sandbox.seccomp import Rule, allowing
+from sandbox.isolation.confine import die_with_parent, give_up_rights, load
+from sandbox.isolation.filters import CONDITIONS
+from sandbox.isolation.seccomp import Rule, allowing
+from sandbox.isolation.system_calls import NUMBERS, WORLD, Numbers
 
 UNPRIVILEGED = 65530
 MEMORY = 2 * 1024 * 1024 * 1024

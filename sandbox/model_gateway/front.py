@@ -16,11 +16,11 @@ from contextlib import suppress
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.gateway.strict import strict_object
+from sandbox.model_gateway.formats.shape import Unfit
+from sandbox.model_gateway.formats.wire import Document, Wire
+from sandbox.model_gateway.formats.wires import WIRES
 from sandbox.model_gateway.link import CHUNK, Reader, pack
-from sandbox.model_gateway.shape import Unfit
-from sandbox.model_gateway.wire import Document, Wire
-from sandbox.model_gateway.wires import WIRES
+from sandbox.strict_json import strict_object
 from vault.errors import Malformed as NotStrict
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

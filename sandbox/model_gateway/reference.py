@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from sandbox.model_gateway import session, upstream
 from sandbox.model_gateway.budget import BYTES_A_TOKEN, DEFAULT_ANSWER
+from sandbox.model_gateway.formats.shape import MAX_MEDIA, MEDIA, Shape
+from sandbox.model_gateway.formats.wire import Wire
+from sandbox.model_gateway.formats.wires import WIRES
 from sandbox.model_gateway.front import MAX_BODY, SWITCHES
-from sandbox.model_gateway.shape import MAX_MEDIA, MEDIA, Shape
-from sandbox.model_gateway.wire import Wire
-from sandbox.model_gateway.wires import WIRES
 
 _SWITCHES = ", ".join(f"`{name}`" for name in SWITCHES)
 

@@ -25,13 +25,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from sandbox.confine import own_processes
+from sandbox.isolation.confine import own_processes
 from sandbox.model_gateway.confine import confine
+from sandbox.model_gateway.formats.wires import BY_NAME
 from sandbox.model_gateway.link import pack
 from sandbox.model_gateway.session import Session
 from sandbox.model_gateway.spec import UpstreamSpec
 from sandbox.model_gateway.upstream import Upstream
-from sandbox.model_gateway.wires import BY_NAME
 
 MAX_ORDER = 512
 

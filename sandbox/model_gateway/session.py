@@ -8,7 +8,7 @@ The gateway is one parser away from a hostile agent, so nothing of it is believe
 4. It is sent under our own terms, and what comes back is rebuilt and handed on as it comes.
 5. What it cost is settled and logged, by the upstream's count or, where a stream broke before that came, by an
    estimate from what was sent and received.
-6. A failure is judged (`sandbox.model_gateway.judge`), after the agent has heard of it.
+6. A failure is judged (`sandbox.model_gateway.upstream_failure`), after the agent has heard of it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.model_gateway import sse
 from sandbox.model_gateway.budget import Budget
 from sandbox.model_gateway.call import Call
-from sandbox.model_gateway.judge import SAID_NO, Judge
+from sandbox.model_gateway.formats import sse
+from sandbox.model_gateway.formats.shape import Unfit
+from sandbox.model_gateway.formats.wire import Document, Grant, Wire
+from sandbox.model_gateway.formats.wires import BY_NAME
 from sandbox.model_gateway.link import CHUNK, Reader, pack
 from sandbox.model_gateway.record import repeated
-from sandbox.model_gateway.shape import Unfit
 from sandbox.model_gateway.upstream import Answer, Failed, Upstream
-from sandbox.model_gateway.wire import Document, Grant, Wire
-from sandbox.model_gateway.wires import BY_NAME
+from sandbox.model_gateway.upstream_failure import SAID_NO, Judge
 
 MAX_LOG = 16 * 1024 * 1024
 MAX_TOGETHER = 8

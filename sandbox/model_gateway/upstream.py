@@ -23,9 +23,9 @@ from typing import Any
 import httpx2
 
 from sandbox.errors import Malformed
+from sandbox.model_gateway.formats.sse import Parser
+from sandbox.model_gateway.formats.wire import Document, Wire
 from sandbox.model_gateway.spec import UpstreamSpec
-from sandbox.model_gateway.sse import Parser
-from sandbox.model_gateway.wire import Document, Wire
 from vault.canonical import parse_object
 from vault.errors import Malformed as NotStrict
 

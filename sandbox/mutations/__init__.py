@@ -6,5 +6,6 @@ Two kinds, for every server and for the answer:
 - *mistakes*: what an agent typically does instead of the right thing, from the difference between the state before and
   the state after: an effect left out, the right content in the wrong place, wrong case, off by one, a row too many.
 
-A change is in its server's own language (`Server.mutations`). Nothing here runs a predicate: `sandbox.prover` does.
+A change is in its server's own language (`Server.mutations`). Nothing here runs a predicate: `sandbox.runs.prover`
+does.
 """

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.box import Agent, Box, Facts, Limits
+from sandbox.boxes.box import Agent, Box, Facts, Limits
 from sandbox.errors import Lost
 from sandbox.selfcheck.attempt import Outcome
 from sandbox.selfcheck.probing import GVISOR, LIMITS, answering, endings, has_sentry, program

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 
 Outcome = Literal["blocked", "bounded", "escaped"]
 

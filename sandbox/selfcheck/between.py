@@ -19,15 +19,15 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from sandbox import policy
-from sandbox.box import Box, Places, Program
-from sandbox.bwrap import Walls
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker.engine import Container
-from sandbox.docker.walls import Walled
-from sandbox.docker_box import DockerBox
+from sandbox.boxes import policy
+from sandbox.boxes.box import Box, Places, Program
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.bwrap.bwrap import Walls
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.docker.engine import Container
+from sandbox.boxes.docker.walls import Walled
 from sandbox.errors import Lost
-from sandbox.exits import RunClass
+from sandbox.isolation.exits import RunClass
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.selfcheck.probing import PROBES, answering, limits
 

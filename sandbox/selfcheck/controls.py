@@ -24,14 +24,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox import policy
-from sandbox.box import Box
-from sandbox.calls import NUMBERS
-from sandbox.copies import interpreter
+from sandbox.boxes import policy
+from sandbox.boxes.box import Box
 from sandbox.errors import Lost
-from sandbox.filters import CONDITIONS
+from sandbox.isolation.copies import interpreter
+from sandbox.isolation.filters import CONDITIONS
+from sandbox.isolation.seccomp import Rule, allowing
+from sandbox.isolation.system_calls import NUMBERS
 from sandbox.probes import calls
-from sandbox.seccomp import Rule, allowing
 from sandbox.selfcheck import apart, wire
 from sandbox.selfcheck.catalogue import ROWS, Setting, Without
 from sandbox.selfcheck.lowering import CAPABILITIES, Lowered, grantable, lowered

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sandbox.failure import CODES
-from sandbox.score import roughly
+from sandbox.results.failure import CODES
+from sandbox.results.score import roughly
 
 HALF_POINTS, FIVE_POINTS = 201, 21  # 0, 0.5, … 100, and 0, 5, … 100
 SECONDARY = 3  # efficiency, hallucination, recovery
@@ -139,7 +139,10 @@ def shared() -> list[Shared]:
             "inode and device numbers of /tmp, mount and namespace numbers", "the lowest free one; an agent makes none"
         ),
         Shared("relay, gateway, world", "made for one run; the relay's address is random"),
-        Shared("both at once: processor, caches, memory pressure", "the classes take turns (`sandbox.machine_lock`)"),
+        Shared(
+            "both at once: processor, caches, memory pressure",
+            "the classes take turns (`sandbox.isolation.machine_lock`)",
+        ),
         Shared(
             "port numbers, given by counts of connections between two addresses",
             "each place connects from a random address of 127.0.0.0/8, has no IPv6, and may name no other",

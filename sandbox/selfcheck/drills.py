@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from sandbox.box import Box
-from sandbox.failure import CODES
+from sandbox.boxes.box import Box
+from sandbox.results.failure import CODES
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.selfcheck.covert import bits_of
 from sandbox.selfcheck.drill_task import GOAL, postgres_task

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.errors import Lost
 from sandbox.selfcheck import apart
 from sandbox.selfcheck.attempt import Attempt, Outcome, Spec, catalogue

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.errors import Unjudged
-from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.servers.registry import SERVERS
+from sandbox.world.frozen import FrozenState
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.git.examples import repository

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from sandbox import policy
-from sandbox.box import Box, Limits, Place, Program
-from sandbox.bwrap import Walls
-from sandbox.bwrap_box import BwrapBox, BwrapPlace
-from sandbox.copies import LINKED
-from sandbox.docker.engine import Container
-from sandbox.docker.place import DockerPlace
-from sandbox.docker.walls import Walled
-from sandbox.docker_box import DockerBox
+from sandbox.boxes import policy
+from sandbox.boxes.box import Box, Limits, Place, Program
+from sandbox.boxes.bwrap.box import BwrapBox, BwrapPlace
+from sandbox.boxes.bwrap.bwrap import Walls
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.docker.engine import Container
+from sandbox.boxes.docker.place import DockerPlace
+from sandbox.boxes.docker.walls import Walled
+from sandbox.isolation.copies import LINKED
 
 CAPABILITIES: Mapping[str, int] = {  # linux/capability.h; none of them reaches beyond the namespaces of a place
     "DAC_OVERRIDE": 1,
@@ -52,7 +52,7 @@ class Lowered(Protocol):
     """A box with lowered walls."""
 
     def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
-        """Make an agent's place (`sandbox.box.Places`)."""
+        """Make an agent's place (`sandbox.boxes.box.Places`)."""
         ...
 
     def process(self, place: Any) -> int:

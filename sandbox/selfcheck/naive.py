@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sandbox.box import Limits
+from sandbox.boxes.box import Limits
 from sandbox.selfcheck.drill_task import ANSWER
 from sandbox.selfcheck.playing import HOSTILE, LOOK
 

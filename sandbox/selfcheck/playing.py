@@ -23,16 +23,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sandbox.box import Box, Limits, Program
+from sandbox.boxes.box import Box, Limits, Program
 from sandbox.errors import Lost, Unavailable
 from sandbox.gateway.session import MAX_ARGUMENTS
-from sandbox.outcome import TaskRun
-from sandbox.run import Terms, run_task
-from sandbox.scene import Patience
+from sandbox.results.outcome import TaskRun
+from sandbox.runs.run import Terms, run_task
+from sandbox.runs.scene import Patience
+from sandbox.runs.submission import Submission
 from sandbox.selfcheck.attempt import Attempt, Outcome, Spec
 from sandbox.selfcheck.drill_task import GOAL, STEPS, drill_task
 from sandbox.selfcheck.watching import Heard, gateways_watched
-from sandbox.submission import Submission
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox import policy
-from sandbox.box import SOCKET_NAME, Limits, Places, Program
-from sandbox.calls import NUMBERS
-from sandbox.scene import socket_folder
-from sandbox.seccomp import numbers_of
+from sandbox.boxes import policy
+from sandbox.boxes.box import SOCKET_NAME, Limits, Places, Program
+from sandbox.isolation.seccomp import numbers_of
+from sandbox.isolation.system_calls import NUMBERS
+from sandbox.runs.scene import socket_folder
 
 PROBES = Path(__file__).parents[1] / "probes"
 MIB = 1 << 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.errors import Lost
 from sandbox.selfcheck import between, drills, inside, left, taken
 from sandbox.selfcheck.attempt import Attempt, Part, Spec

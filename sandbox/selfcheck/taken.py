@@ -19,15 +19,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from sandbox.box import Box, Limits
+from sandbox.boxes.box import Box, Limits
 from sandbox.errors import Lost, Malformed
-from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING
+from sandbox.runs.task_world import question_of, seed, untouched
 from sandbox.selfcheck.attempt import Attempt, Spec, catalogue
 from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, MIB, WORKERS
 from sandbox.servers.registry import Server
-from sandbox.world import question_of, seed, untouched
+from sandbox.world.frozen import FrozenState
 from verifiers import tree
 from verifiers.language.verdict import Verdict
 from verifiers.tree import Tree

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sandbox.copies import interpreter
 from sandbox.errors import Lost, Unavailable
+from sandbox.isolation.copies import interpreter
 from sandbox.probes.wires import WIRE
 
 PEER = Path(__file__).parent / "peer.py"

@@ -12,7 +12,7 @@ from pathlib import Path
 from playing import AGENTS, Pair, play
 from report import Found, Missing
 
-from sandbox.bwrap_box import BwrapBox
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.servers.common.server import DATA, PROGRAMS
 from sandbox.servers.registry import SERVERS
 

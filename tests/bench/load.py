@@ -29,13 +29,13 @@ from in_docker import box, pair
 from playing import AGENTS, Notes, bare_side, passed
 from report import Found, Phases, Table
 
-from sandbox import submission
-from sandbox.attempt import attempt, prepare
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.gateway import FORK_SERVER
-from sandbox.run import run_set, run_task
-from sandbox.scene import Scene
-from sandbox.terms import Job, Terms, new_alias
+from sandbox.runs import submission
+from sandbox.runs.attempt import attempt, prepare
+from sandbox.runs.run import run_set, run_task
+from sandbox.runs.scene import Scene
+from sandbox.runs.terms import Job, Terms, new_alias
 
 ROUNDS = 5
 AT_A_TIME = (1, 2, 4, 8)

@@ -28,12 +28,12 @@ from measure import Comparison, Side, interleave
 from predicates import write
 from report import Failed, Found, Line, Missing, Phases
 
-from sandbox import submission
-from sandbox.box import Box
+from sandbox.boxes.box import Box
 from sandbox.errors import Unavailable
-from sandbox.outcome import TaskRun
-from sandbox.run import run_task
-from sandbox.world import seed
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission
+from sandbox.runs.run import run_task
+from sandbox.runs.task_world import seed
 
 AGENTS = Path(__file__).parent / "agent"
 PROGRAMS = {"lean.py": "a lean agent", "player.py": "the official client"}

@@ -36,9 +36,9 @@ from quarterturn.tables_accounts import AccountRow
 from quarterturn.tables_leaderboard import ScoreRow
 from quarterturn.tables_submissions import SubmissionRow
 from quarterturn.wiring import House
-from sandbox.interval import Figure
-from sandbox.score import Score
-from sandbox.tables import RunRow
+from sandbox.results.interval import Figure
+from sandbox.results.score import Score
+from sandbox.runs.tables import RunRow
 from vault.database import open_engine, transaction
 
 ROOT = Path(__file__).parents[2]

@@ -1,9 +1,9 @@
 """What it costs to keep the states of a month until its turn, and to judge one result in twenty again.
 
 Drafts of each shipped grammar, drawn with fixed seeds, are played by the reference agent in the bwrap box; what each
-left is packed as an official run seals it, and judged again as a turn does (`sandbox.again`). *Sealed* is what the home
-grows by; *run* is all phases of a task's run; *again* is judging it once more. There is no floor to stand beside: bytes
-are what they are, and what a turn takes is the share of *again*, for one result in twenty, in *run*.
+left is packed as an official run seals it, and judged again as a turn does (`sandbox.runs.rejudge`). *Sealed* is what
+the home grows by; *run* is all phases of a task's run; *again* is judging it once more. There is no floor to stand
+beside: bytes are what they are, and what a turn takes is the share of *again*, for one result in twenty, in *run*.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from report import Failed, Found, Table
 from grammars.load import library, load
 from grammars.sample import sample
 from grammars.variants import base
-from sandbox import submission
-from sandbox.again import JudgeAgain
-from sandbox.bwrap_box import BwrapBox
-from sandbox.left import Left
-from sandbox.run import run_set
-from sandbox.terms import Solution
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.results.remains import Left
+from sandbox.runs import submission
+from sandbox.runs.rejudge import JudgeAgain
+from sandbox.runs.run import run_set
+from sandbox.runs.terms import Solution
 from sandbox.transcript import Call
 from vault.ledger.statements.spot_check import ONE_IN
 from vault.task.document import Task

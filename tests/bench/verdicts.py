@@ -16,9 +16,9 @@ from measure import compare
 from predicates import FILES, TEXT
 from report import Failed, Found, Line
 
-from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
 from sandbox.servers.registry import SERVERS
+from sandbox.world.frozen import FrozenState
 from verifiers.formats.archive import tree_from_tar
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

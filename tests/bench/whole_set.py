@@ -28,8 +28,8 @@ from quarterturn.tally import Tally, Yield
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.sets import COHORTS, MCPBENCH
-from sandbox.bwrap_box import BwrapBox
-from sandbox.prover import BoxProver
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.runs.prover import BoxProver
 from vault.task.lifecycle import State
 
 WORKERS = 2

@@ -24,13 +24,13 @@ from grammars.grammar import Draft
 from grammars.load import library, load
 from grammars.sample import sample
 from grammars.variants import base
-from sandbox.bwrap_box import BwrapBox
-from sandbox.meter import Meter
-from sandbox.scene import Scene, specify
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.runs.meter import Meter
+from sandbox.runs.scene import Scene, specify
+from sandbox.runs.task_world import seed
+from sandbox.runs.terms import Terms, new_alias
 from sandbox.servers.registry import SERVERS
-from sandbox.terms import Terms, new_alias
 from sandbox.transcript import Call
-from sandbox.world import seed
 from vault.task.document import Task
 
 ROUNDS = 5

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import frames
-from sandbox.box import SOCKET_NAME, Limits, Program
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.box import SOCKET_NAME, Limits, Program
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost, Malformed, Refused, SandboxError
-from sandbox.fake_box import FakeBox
 from sandbox.servers.common.server import Server
+from sandbox.world import frames
 from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..frozen import content

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.docker_box import RELAY_IMAGE, DockerBox
+from sandbox.boxes.docker.box import RELAY_IMAGE, DockerBox
 
 from ..patience import PATIENCE, until
 

@@ -11,7 +11,7 @@ from grammars.grammar import Draft, Grammar
 from grammars.load import parse
 from grammars.sample import sample
 from sandbox.mutations.mutators import MUTATORS
-from sandbox.prover import Spoiled
+from sandbox.runs.prover import Spoiled
 from sandbox.servers.filesystem.server import FILESYSTEM
 from vault.task.document import Task
 from verifiers.language import predicate

@@ -10,7 +10,7 @@ from grammars.admission import needed_tools
 from grammars.duplicates import Sketch, wording
 from grammars.surroundings import Around
 from sandbox.errors import Lost
-from sandbox.prover import Spoiled
+from sandbox.runs.prover import Spoiled
 from verifiers.language.verdict import Evidence, Verdict
 
 TRUE_FOR_ALL = {"any": [{"filesystem.fileExists": {"path": "none"}}, {"filesystem.directoryExists": {"path": "out"}}]}

@@ -276,8 +276,8 @@ ADMITTED = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("server", "name"), sample_cases(TEMPLATES, keep=ADMITTED.items()))
 def test_one_draw_of_each_template_is_admitted_by_execution(server, name):
-    from sandbox.bwrap_box import BwrapBox
-    from sandbox.prover import BoxProver
+    from sandbox.boxes.bwrap.box import BwrapBox
+    from sandbox.runs.prover import BoxProver
 
     skeleton, level = Random(name).choice(reached(server, name, "cover"))
     draft = draw(GRAMMARS[server], skeleton, level, Random(name)).draft

@@ -17,8 +17,8 @@ from quarterturn import intake
 from quarterturn.cli.exits import EXITS
 from quarterturn.stock import around
 from quarterturn.wiring import House
-from sandbox.bwrap_box import BwrapBox
-from sandbox.prover import BoxProver
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.runs.prover import BoxProver
 
 from . import crashes, faults
 from .children import Said

@@ -11,7 +11,7 @@ from quarterturn import intake
 from quarterturn.errors import Refused
 from quarterturn.wiring import House
 from rotation.sets import Stratum
-from sandbox.bwrap_box import BwrapBox
+from sandbox.boxes.bwrap.box import BwrapBox
 
 pytestmark = pytest.mark.box
 

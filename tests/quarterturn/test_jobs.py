@@ -17,15 +17,15 @@ from quarterturn.running import Hold
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
 from rotation.errors import Refused
-from sandbox import box
-from sandbox import submission as submissions
+from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
-from sandbox.failure import Facts, Stage
-from sandbox.frozen import FrozenState
-from sandbox.left import Left
-from sandbox.outcome import TaskRun
-from sandbox.store import RunState
+from sandbox.results.failure import Facts, Stage
+from sandbox.results.outcome import TaskRun
+from sandbox.results.remains import Left
+from sandbox.runs import submission as submissions
+from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
 from vault.errors import Unavailable as NoDatabase
 from vault.ledger.statements.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict

@@ -13,9 +13,9 @@ from quarterturn import jobs
 from quarterturn.queue import LEASE, pause
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
-from sandbox.box import Program
+from sandbox.boxes.box import Program
 from sandbox.errors import Unavailable
-from sandbox.submission import Submission
+from sandbox.runs.submission import Submission
 
 from .conftest import Clock
 

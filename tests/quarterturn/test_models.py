@@ -10,10 +10,10 @@ import pytest
 from quarterturn import models, running, settings
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.wiring import House
-from sandbox import submission
-from sandbox.box import Limits
+from sandbox.boxes.box import Limits
 from sandbox.errors import Unavailable
 from sandbox.model_gateway.process import ModelGateway
+from sandbox.runs import submission
 from vault.errors import Locked
 
 TABLE = '[models.gpt]\nwire = "openai"\nurl = "https://models.example/v1"\nmodels = ["small-1"]\n'

@@ -24,7 +24,7 @@ from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.schedule import Alarm
 from rotation.turn import STEPS
-from sandbox.submission import Program, Submission
+from sandbox.runs.submission import Program, Submission
 from vault.ledger.statements.statement import Statement
 
 from ..patience import PATIENCE, until

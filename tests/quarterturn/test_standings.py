@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from quarterturn import scores, standings
-from sandbox.score import Result
-from sandbox.store import RunRecord, RunState
+from sandbox.results.score import Result
+from sandbox.runs.store import RunRecord, RunState
 from verifiers.language.verdict import Verdict
 
 SUNSET = "cohort-2026-12"

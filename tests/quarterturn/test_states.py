@@ -62,7 +62,7 @@ def test_where_no_backend_can_be_started_the_others_are_not_judged(state, checke
 
 
 def absent(**_):
-    from sandbox.bwrap_box import BwrapBox
+    from sandbox.boxes.bwrap.box import BwrapBox
     from sandbox.errors import Unavailable
 
     class Bare(BwrapBox):

@@ -20,7 +20,7 @@ from quarterturn.wiring import House
 from rotation.errors import Refused as NotServed
 from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
-from sandbox.store import RunState
+from sandbox.runs.store import RunState
 from verifiers.language.verdict import Verdict
 
 from ..sandbox.builders import Hands, in_memory

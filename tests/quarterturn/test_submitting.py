@@ -14,9 +14,9 @@ from quarterturn.settings import Service
 from quarterturn.submitting import Submissions, Wish
 from quarterturn.tables_submissions import SubmissionRow
 from quarterturn.wiring import House
-from sandbox import submission as submissions
 from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
+from sandbox.runs import submission as submissions
 from vault.database import transaction
 
 both = pytest.mark.both_databases

@@ -11,9 +11,9 @@ from sqlmodel import Session
 from quarterturn import standings, told
 from quarterturn.tables_leaderboard import ToldRow
 from quarterturn.wiring import House
-from sandbox import submission as submissions
-from sandbox.outcome import TaskRun
-from sandbox.score import Figure, score
+from sandbox.results.outcome import TaskRun
+from sandbox.results.score import Figure, score
+from sandbox.runs import submission as submissions
 from sandbox.transcript import Transcript
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -14,10 +14,10 @@ from sqlmodel import col
 from quarterturn import scores, told
 from quarterturn.tables_leaderboard import ScoreRow
 from quarterturn.wiring import House
-from sandbox.box import Program
-from sandbox.score import Figure, score
-from sandbox.submission import Submission
-from sandbox.tables import RunRow
+from sandbox.boxes.box import Program
+from sandbox.results.score import Figure, score
+from sandbox.runs.submission import Submission
+from sandbox.runs.tables import RunRow
 from vault.database import transaction
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)

@@ -14,9 +14,9 @@ import pytest
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.turn import STEPS
-from sandbox.box import Program
-from sandbox.store import RunState
-from sandbox.submission import Submission
+from sandbox.boxes.box import Program
+from sandbox.runs.store import RunState
+from sandbox.runs.submission import Submission
 from vault.database import transaction
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements.leaf import Statement

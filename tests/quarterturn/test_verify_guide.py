@@ -17,8 +17,8 @@ from securesystemslib.signer import SSlibKey
 
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from sandbox.box import Program
-from sandbox.submission import Submission
+from sandbox.boxes.box import Program
+from sandbox.runs.submission import Submission
 from vault.ledger.release import contents
 from vault.ledger.signatures import sshsig
 from vault.ledger.statements import dsse

@@ -13,9 +13,9 @@ import pytest
 from quarterturn import watching
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from sandbox.box import Program
-from sandbox.outcome import TaskRun
-from sandbox.submission import Submission
+from sandbox.boxes.box import Program
+from sandbox.results.outcome import TaskRun
+from sandbox.runs.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -23,8 +23,8 @@ from rotation import sets, withdrawal
 from rotation.calendar import Month
 from rotation.errors import Malformed
 from rotation.findings import Found, Look
-from sandbox import submission as submissions
-from sandbox.outcome import TaskRun
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission as submissions
 from sandbox.transcript import Transcript
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig

@@ -24,8 +24,8 @@ from quarterturn.settings import Ledger, dump, load
 from quarterturn.wiring import House
 from quarterturn.witnesses import MAX_ANSWER, Asker
 from rotation.calendar import Month
-from sandbox.box import Program
-from sandbox.submission import Submission
+from sandbox.boxes.box import Program
+from sandbox.runs.submission import Submission
 from vault.errors import Locked, Refused, Unavailable
 from vault.errors import Malformed as NoKey
 from vault.keys import witness_keys

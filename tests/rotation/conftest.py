@@ -25,12 +25,12 @@ from rotation.official import Official, OpenRun
 from rotation.sets import DEMO, SetSpec, Stratum
 from rotation.store import Months
 from rotation.turn import Rotation
-from sandbox.box import Program
+from sandbox.boxes.box import Program
 from sandbox.errors import Unjudged
-from sandbox.left import Left
-from sandbox.outcome import TaskRun
-from sandbox.store import Runs
-from sandbox.submission import Submission
+from sandbox.results.outcome import TaskRun
+from sandbox.results.remains import Left
+from sandbox.runs.store import Runs
+from sandbox.runs.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing

@@ -27,13 +27,13 @@ from quarterturn.standings import counting
 from quarterturn.submitting import Submissions, Wish
 from rotation.errors import NotAllowed
 from sandbox import errors as sandbox_errors
-from sandbox.box import Facts as Ends
-from sandbox.failure import RETRIES, STOPS, UNSERVED, Facts, Stage, classify
-from sandbox.frozen import FrozenState
-from sandbox.left import Left
-from sandbox.outcome import unplayed
-from sandbox.store import RunState
+from sandbox.boxes.box import Facts as Ends
+from sandbox.results.failure import RETRIES, STOPS, UNSERVED, Facts, Stage, classify
+from sandbox.results.outcome import unplayed
+from sandbox.results.remains import Left
+from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Verdict
 
 from .conftest import FIRST, NamedBox, submission

@@ -12,11 +12,11 @@ from rotation.errors import NotAllowed, Refused
 from rotation.official import OpenRun
 from rotation.sets import DEMO, Stratum
 from rotation.store import Unsettled
-from sandbox.failure import RETRIES, Facts, Stage
-from sandbox.frozen import FrozenState
-from sandbox.left import Left
-from sandbox.store import RunState
+from sandbox.results.failure import RETRIES, Facts, Stage
+from sandbox.results.remains import Left
+from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
 from vault.database import transaction
 from vault.store.public_log import Ledger
 from vault.task.lifecycle import State

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from rotation import spotcheck, withdrawal
-from sandbox import box
-from sandbox.failure import Facts, Stage
-from sandbox.frozen import FrozenState
+from sandbox.boxes import box
 from sandbox.judge import WORKER
-from sandbox.left import Left
+from sandbox.results.failure import Facts, Stage
+from sandbox.results.remains import Left
 from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
 from vault.ledger.audit.verify import audit
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -8,8 +8,8 @@ import pytest
 from rotation.errors import NotAllowed
 from rotation.official import OpenRun
 from rotation.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
-from sandbox import submission as submissions
 from sandbox.endpoint.address import parse
+from sandbox.runs import submission as submissions
 from vault.ledger.audit.verify import audit
 
 from .conftest import FIRST, Benchmark, NamedBox

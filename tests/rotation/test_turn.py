@@ -14,7 +14,7 @@ from rotation.sets import DEMO, Stratum
 from rotation.store import Unsettled
 from rotation.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
-from sandbox.store import RunState
+from sandbox.runs.store import RunState
 from vault.ledger import browser
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements.leaf import Statement

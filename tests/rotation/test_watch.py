@@ -11,8 +11,8 @@ import pytest
 
 from rotation.exposure import Limits
 from rotation.watch import Watch
-from sandbox import submission as submissions
 from sandbox.endpoint.address import parse
+from sandbox.runs import submission as submissions
 from verifiers.language.verdict import Verdict
 
 from .conftest import BEFORE, FIRST, Benchmark, NamedBox

@@ -13,11 +13,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox import submission
-from sandbox.box import SOCKET_NAME
-from sandbox.memory_box import MemoryAgent, MemoryBox, MemoryWorld, Story, Tool, ToolError
-from sandbox.outcome import TaskRun
-from sandbox.run import Solution, run_task
+from sandbox.boxes.box import SOCKET_NAME
+from sandbox.boxes.memory_box import MemoryAgent, MemoryBox, MemoryWorld, Story, Tool, ToolError
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission
+from sandbox.runs.run import Solution, run_task
 from sandbox.servers.registry import SERVERS
 from sandbox.transcript import Call
 from vault.task.document import Task
@@ -156,7 +156,7 @@ def run(task: Task, agent: submission.Submission, box: Any, **more: Any) -> Task
 
 
 class Hands(ORACLE["Gateway"]):  # type: ignore[misc]
-    """The oracle's MCP client in the hands of a function (`sandbox.memory_box.MemoryAgent`)."""
+    """The oracle's MCP client in the hands of a function (`sandbox.boxes.memory_box.MemoryAgent`)."""
 
     def __init__(self, agent: MemoryAgent) -> None:
         super().__init__("http://127.0.0.1:8700")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.again import JudgeAgain
 from sandbox.errors import Lost, Unjudged
-from sandbox.frozen import FrozenState
 from sandbox.judge import WORKER
 from sandbox.judge.process import JUDGE, READER
-from sandbox.left import Left
-from sandbox.reading import read_by
-from sandbox.run import run_set
+from sandbox.results.remains import Left
+from sandbox.runs.rejudge import JudgeAgain
+from sandbox.runs.run import run_set
+from sandbox.runs.state_reader import read_by
+from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Verdict
 
 from .builders import Hands, a_task, an_sqlite_task, in_memory, tools
@@ -75,7 +75,7 @@ def test_what_only_a_backend_can_read_is_read_back_and_where_that_breaks_nobody_
         asked.append(box)
         raise Lost("its world went away")
 
-    monkeypatch.setattr("sandbox.again.read_back", broken)
+    monkeypatch.setattr("sandbox.runs.rejudge.read_back", broken)
     _, left, _ = played(Hands.add)
     with JudgeAgain(lambda name: f"the box {name}") as again, pytest.raises(Unjudged, match="2 times"):
         again.verdict("docker", task, left)

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from sandbox import frames
-from sandbox.box import Limits
-from sandbox.fake_box import FakeBox
+from sandbox.boxes.box import Limits
+from sandbox.boxes.fake_box import FakeBox
 from sandbox.servers.common.server import Backend, Server
+from sandbox.world import frames
 from verifiers.tree import DIRECTORY, Tree
 
 from ..frozen import content

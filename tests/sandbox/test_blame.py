@@ -21,19 +21,20 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import attempt, failure
 from sandbox import runner as runners
-from sandbox.box import Facts, Limits
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.boxes.box import Facts, Limits
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.boxes.memory_box import MemoryBox
 from sandbox.errors import Lost, Malformed
 from sandbox.gateway import FORK_SERVER
-from sandbox.memory_box import MemoryBox
-from sandbox.outcome import TaskRun
-from sandbox.run import Terms, run_set
+from sandbox.results import failure
+from sandbox.results.outcome import TaskRun
+from sandbox.results.score import Result, score
 from sandbox.runner import runner
-from sandbox.scene import Patience
-from sandbox.score import Result, score
+from sandbox.runs import attempt
+from sandbox.runs.run import Terms, run_set
+from sandbox.runs.scene import Patience
 from sandbox.turns import Turns
 from verifiers.language.verdict import Verdict
 
@@ -188,7 +189,7 @@ def test_a_bomb_with_a_clock_buys_nothing():
 def test_the_machinery_is_checked_while_no_other_agent_is_at_work(monkeypatch):
     """One agent breaks its world; the other is at work until a check waits for it, or is made beside it."""
     at_work, seen, turns, both = set(), [], Turns(2), threading.Barrier(2)
-    monkeypatch.setattr("sandbox.run.Turns", lambda most: turns)
+    monkeypatch.setattr("sandbox.runs.run.Turns", lambda most: turns)
 
     def story(made):
         at_work.add(made)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.box import Limits, Program
-from sandbox.bwrap_box import BwrapBox
-from sandbox.copies import interpreter
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Refused, Unavailable
+from sandbox.isolation.copies import interpreter
 from sandbox.servers.common.server import Server
 from sandbox.servers.registry import SERVERS
 from verifiers.tree import DIRECTORY, Node, Tree
@@ -137,8 +137,8 @@ RUNNER = """
 import socket, sys, time
 from pathlib import Path
 sys.path[:0] = {path!r}
-from sandbox.box import Limits, Program
-from sandbox.bwrap_box import BwrapBox
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: Tree({{}}), lambda t, c: t, {{}})

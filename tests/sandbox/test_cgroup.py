@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import cgroup
-from sandbox.box import Limits
+from sandbox.boxes.box import Limits
+from sandbox.boxes.bwrap import cgroup
 
 from ..patience import PATIENCE, until
 

@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from sandbox import channel as channels
-from sandbox import frames
-from sandbox.channel import Channel
 from sandbox.errors import Lost, Malformed
-from sandbox.frozen import FrozenState
+from sandbox.world import channel as channels
+from sandbox.world import frames
+from sandbox.world.channel import Channel
+from sandbox.world.frozen import FrozenState
 from verifiers.formats.archive import tree_from_tar
 from verifiers.tree import DIRECTORY, Node, Tree
 

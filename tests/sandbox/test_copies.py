@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import copies
-from sandbox.copies import Copies, Recipe, usual_folders
 from sandbox.errors import Unavailable
+from sandbox.isolation import copies
+from sandbox.isolation.copies import Copies, Recipe, usual_folders
 
 
 @pytest.fixture

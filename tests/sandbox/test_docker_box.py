@@ -10,11 +10,11 @@ from pathlib import Path
 import docker
 import pytest
 
-from sandbox.box import Limits, Program
-from sandbox.docker.walls import RUNNER_LABEL
-from sandbox.docker_box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.docker.box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
+from sandbox.boxes.docker.walls import RUNNER_LABEL
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
-from sandbox.filters import filter_of
+from sandbox.isolation.filters import filter_of
 from sandbox.runner import runner, runner_lives
 from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
@@ -279,8 +279,8 @@ def test_a_runners_name_tells_the_living_from_the_dead():
 KILLED = """
 import sys
 from pathlib import Path
-from sandbox.box import Limits, Program
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})

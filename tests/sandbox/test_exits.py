@@ -1,6 +1,6 @@
 import pytest
 
-from sandbox.exits import run_class
+from sandbox.isolation.exits import run_class
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import box, failure
-from sandbox.failure import CODES, STOPS, TABLE, UNSERVED, Facts, Ruling, Stage, classify
-from sandbox.failure_reference import MEANINGS, page
+from sandbox.boxes import box
+from sandbox.results import failure
+from sandbox.results.failure import CODES, STOPS, TABLE, UNSERVED, Facts, Ruling, Stage, classify
+from sandbox.results.failure_reference import MEANINGS, page
 from sandbox.transcript import Ended, UpstreamFact
 from verifiers.language.verdict import Verdict
 
@@ -175,7 +176,9 @@ def test_a_budget_that_ran_out_over_a_fault_of_ours_is_not_held_against_anybody(
 
 
 def test_the_reference_page_is_written_from_the_tables():
-    assert PAGE.read_text() == page(), "write it anew: python -m sandbox.failure_reference >docs/reference/failures.md"
+    assert PAGE.read_text() == page(), (
+        "write it anew: python -m sandbox.results.failure_reference >docs/reference/failures.md"
+    )
     assert MEANINGS.keys() == {row.ruling.blame for row in TABLE}
 
 
@@ -189,4 +192,4 @@ def test_the_classifier_is_pure():
     tree = ast.parse(inspect.getsource(failure))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     pure = {"__future__", "collections.abc", "dataclasses", "enum", "typing"}
-    assert imported == pure | {"sandbox", "sandbox.transcript", "verifiers.language.verdict"}
+    assert imported == pure | {"sandbox.boxes", "sandbox.transcript", "verifiers.language.verdict"}

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import fake_box
-from sandbox.box import Limits, Program
+from sandbox.boxes import fake_box
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Refused
-from sandbox.fake_box import FakeBox
 from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, Tree
 
@@ -49,5 +49,5 @@ def test_an_image_is_refused(tmp_path):
 
 
 def test_the_product_never_offers_it():
-    wiring = Path(fake_box.__file__).parents[1] / "quarterturn"
+    wiring = Path(fake_box.__file__).parents[2] / "quarterturn"
     assert not [path for path in wiring.rglob("*.py") if "fake_box" in path.read_text()]

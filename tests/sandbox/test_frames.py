@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox import frames
 from sandbox.errors import Malformed
-from sandbox.frames import HEADER, MAX_PAYLOAD, Reader, pack
+from sandbox.world import frames
+from sandbox.world.frames import HEADER, MAX_PAYLOAD, Reader, pack
 
 FRAMES = st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=300)), max_size=12)
 
@@ -38,7 +38,7 @@ def test_the_largest_frame_is_whole_and_a_larger_one_is_not_made():
 
 
 def test_the_worlds_own_copy_of_the_format_is_the_same():
-    path = Path(frames.__file__).parent / "images" / "world" / "init.py"
+    path = Path(frames.__file__).parents[1] / "images" / "world" / "init.py"
     init = runpy.run_path(str(path), run_name="init")
     assert (init["HEADER"].format, init["MAX_PAYLOAD"]) == (HEADER.format, MAX_PAYLOAD)
     assert (init["CONTROL"], init["STATE"]) == (frames.CONTROL, frames.STATE)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from sandbox import interval
-from sandbox.interval import Figure, mean, proportion, student, wilson
+from sandbox.results import interval
+from sandbox.results.interval import Figure, mean, proportion, student, wilson
 
 
 def test_without_clusters_the_interval_is_wilsons():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.box import Facts
-from sandbox.left import Left
-from sandbox.run import run_set
+from sandbox.boxes.box import Facts
+from sandbox.results.remains import Left
+from sandbox.runs.run import run_set
 from verifiers.language.verdict import Verdict
 
 from .builders import Hands, an_sqlite_task, in_memory

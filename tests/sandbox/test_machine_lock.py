@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from sandbox import machine_lock
 from sandbox.errors import NotAllowed, Unavailable
+from sandbox.isolation import machine_lock
 
 from ..patience import PATIENCE, until
 

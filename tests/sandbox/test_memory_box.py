@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import frames, memory_box
-from sandbox.box import Facts, Limits, Program
+from sandbox.boxes import memory_box
+from sandbox.boxes.box import Facts, Limits, Program
+from sandbox.boxes.memory_box import MemoryBox, ToolError
 from sandbox.errors import Lost, Malformed, Refused
-from sandbox.memory_box import MemoryBox, ToolError
 from sandbox.servers.registry import SERVERS
+from sandbox.world import frames
 from verifiers.tree import DIRECTORY, Node, Tree
 
 from ..frozen import content
@@ -128,5 +129,5 @@ def test_what_it_was_given_no_function_for_is_refused(box, sockets, tmp_path):
 
 
 def test_the_product_never_offers_it():
-    wiring = Path(memory_box.__file__).parents[1] / "quarterturn"
+    wiring = Path(memory_box.__file__).parents[2] / "quarterturn"
     assert not [path for path in wiring.rglob("*.py") if "memory_box" in path.read_text()]

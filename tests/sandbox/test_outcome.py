@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.outcome import TaskRun
+from sandbox.results.outcome import TaskRun
 from sandbox.transcript import Transcript
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from sandbox.output import CUT, Output, printable
+from sandbox.boxes.output import CUT, Output, printable
 
 from ..patience import PATIENCE
 

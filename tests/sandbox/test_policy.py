@@ -4,8 +4,8 @@ import stat
 
 import pytest
 
-from sandbox import policy
-from sandbox.box import SOCKET_NAME, Limits, Program
+from sandbox.boxes import policy
+from sandbox.boxes.box import SOCKET_NAME, Limits, Program
 from sandbox.errors import Refused
 from sandbox.servers.common.server import Server
 from verifiers.tree import Tree

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from grammars.prover import Prover
-from sandbox.bwrap_box import BwrapBox
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Lost, Malformed, NotFound, Unavailable
-from sandbox.prover import BoxProver
+from sandbox.runs.prover import BoxProver
 from sandbox.servers.registry import SERVERS
 from vault.errors import Malformed as MalformedTask
 from verifiers.errors import Malformed as MalformedPredicate
@@ -168,6 +168,6 @@ def test_a_world_that_is_lost_proves_nothing_and_says_so():
 
 def test_a_server_that_does_not_start_is_our_fault_and_no_verdict_on_the_draft(monkeypatch):
     broken = replace(SERVERS["sqlite"], command=["/usr/bin/false"])
-    monkeypatch.setattr("sandbox.world.SERVERS", {**SERVERS, "sqlite": broken})
+    monkeypatch.setattr("sandbox.runs.task_world.SERVERS", {**SERVERS, "sqlite": broken})
     with pytest.raises(Lost, match="the server sqlite was lost"):
         BoxProver(BwrapBox()).prove(a_draft(), [INSERT], None)

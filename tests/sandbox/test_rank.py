@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.interval import Figure
-from sandbox.score import Result, Score, rank, score
+from sandbox.results.interval import Figure
+from sandbox.results.score import Result, Score, rank, score
 from verifiers.language.verdict import Verdict
 
 

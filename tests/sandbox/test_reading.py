@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost
-from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
-from sandbox.prover import BoxProver
-from sandbox.reading import WRECKAGE, in_data, read_back, snapshot
+from sandbox.runs.prover import BoxProver
+from sandbox.runs.state_reader import WRECKAGE, in_data, read_back, snapshot
+from sandbox.runs.task_world import question_of
+from sandbox.runs.terms import Terms
 from sandbox.servers.registry import SERVERS
-from sandbox.terms import Terms
-from sandbox.world import question_of
+from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.formats.snapshot import FILE
 from verifiers.language.predicate import parse
@@ -222,7 +222,7 @@ def left():
         return read_back(box, task, state, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sandbox.prover.read_back", keep)
+        patch.setattr("sandbox.runs.prover.read_back", keep)
         sql = {"sql": "insert into stock (item) values ('pen')"}
         prover.prove(task.document, [{"tool": "postgres.execute", "arguments": sql}], None)
     return kept["tree"].below("postgres")

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import submission
-from sandbox.box import Facts, Limits
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.box import Facts, Limits
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost, NotAllowed, Refused
-from sandbox.failure import PREPARATIONS, RETRIES
-from sandbox.run import Solution, Terms, run_set
+from sandbox.results.failure import PREPARATIONS, RETRIES
+from sandbox.runs import submission
+from sandbox.runs.run import Solution, Terms, run_set
 from verifiers.language.verdict import Verdict
 
 from .builders import (

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.interval import Figure
-from sandbox.score import Result, rank, roughly, score
+from sandbox.results.interval import Figure
+from sandbox.results.score import Result, rank, roughly, score
 from vault.task.document import SPEC_VERSION
 from verifiers.language.verdict import Verdict
 

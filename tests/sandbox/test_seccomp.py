@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import seccomp
-from sandbox.calls import NUMBERS
 from sandbox.errors import Unavailable
-from sandbox.filters import CONDITIONS, LISTS, filter_of
 from sandbox.gateway.filter import NEEDED as GATEWAY
 from sandbox.gateway.filter import session_filter
+from sandbox.isolation import seccomp
+from sandbox.isolation.filters import CONDITIONS, LISTS, filter_of
+from sandbox.isolation.seccomp import ALLOW, AUDIT_ARCH, ERRNO, KILL, MACHINES, SHARED_NUMBERS, allowing, numbers_of
+from sandbox.isolation.system_calls import NUMBERS
 from sandbox.judge.filter import NEEDED as READER
 from sandbox.judge.filter import reading_filter
 from sandbox.probes import calls
-from sandbox.seccomp import ALLOW, AUDIT_ARCH, ERRNO, KILL, MACHINES, SHARED_NUMBERS, allowing, numbers_of
 
 from ..patience import PATIENCE
 

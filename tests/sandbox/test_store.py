@@ -12,15 +12,16 @@ from typing import NamedTuple
 import pytest
 from sqlmodel import SQLModel
 
-from sandbox import box, submission
+from sandbox.boxes import box
 from sandbox.errors import NotAllowed, NotFound, Refused
-from sandbox.failure import Facts, Stage
-from sandbox.frozen import FrozenState
-from sandbox.left import Left
-from sandbox.outcome import TaskRun
-from sandbox.store import ENDED, TRANSITIONS, Runs, RunState
-from sandbox.tables import ResultRow
+from sandbox.results.failure import Facts, Stage
+from sandbox.results.outcome import TaskRun
+from sandbox.results.remains import Left
+from sandbox.runs import submission
+from sandbox.runs.store import ENDED, TRANSITIONS, Runs, RunState
+from sandbox.runs.tables import ResultRow
 from sandbox.transcript import CallRecord, Transcript
+from sandbox.world.frozen import FrozenState
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
 from vault.store.tasks import Vault
@@ -227,7 +228,7 @@ def test_what_a_result_was_judged_from_stays_and_nothing_else_does(home):
 
 
 def test_of_large_states_a_run_keeps_as_many_as_fit(home, monkeypatch):
-    monkeypatch.setattr("sandbox.store.KEPT", 50_000)
+    monkeypatch.setattr("sandbox.runs.store.KEPT", 50_000)
     number, tasks = opened(home, tasks=3), [f"t-{letter * 16}" for letter in "abc"]
     home.runs.start(number)
     for task, size in zip(tasks, (30_000, 30_000, 10_000), strict=True):

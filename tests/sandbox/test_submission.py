@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import submission
-from sandbox.box import Program
+from sandbox.boxes.box import Program
 from sandbox.endpoint.address import parse
 from sandbox.errors import Malformed, NotFound, Refused
+from sandbox.runs import submission
 
 DIGEST = "sha256:" + "ab" * 32
 

@@ -22,13 +22,13 @@ import pytest
 
 from quarterturn import cli
 from quarterturn.cli.exits import exit_code
-from sandbox import submission
-from sandbox.box import SOCKET_NAME, Limits, Program
-from sandbox.docker import engine as engines
-from sandbox.docker.walls import RUNNER_LABEL
-from sandbox.docker_box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.boxes.box import SOCKET_NAME, Limits, Program
+from sandbox.boxes.docker import engine as engines
+from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.boxes.docker.walls import RUNNER_LABEL
 from sandbox.errors import NotFound, Refused, Unavailable
-from sandbox.run import run_set, run_task
+from sandbox.runs import submission
+from sandbox.runs.run import run_set, run_task
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
@@ -453,9 +453,9 @@ def test_a_name_that_comes_to_mean_another_image_changes_no_run(images, sockets)
 RUNNER = """
 import sys, time
 sys.path[:0] = {path!r}
-from sandbox import submission
-from sandbox.docker_box import DockerBox
-from sandbox.run import run_set
+from sandbox.runs import submission
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.runs.run import run_set
 from vault.task.document import Task
 sleeper = submission.command("sleep 600", submitter="ada", name="sleeper")
 run_set([Task.parse(document) for document in {documents!r}], sleeper, DockerBox(), workers=2)

@@ -3,8 +3,8 @@
 import pytest
 
 from sandbox.errors import Malformed
+from sandbox.runs.task_world import question_of, seed, servers_of, untouched
 from sandbox.selfcheck.drill_task import drill_task
-from sandbox.world import question_of, seed, servers_of, untouched
 
 from ..frozen import content
 

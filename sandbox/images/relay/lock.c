@@ -1,6 +1,6 @@
 /* lock FILTER -- PROGRAM ARGUMENT...: gives up new privileges, loads the system-call filter in FILTER, becomes PROGRAM.
  *
- * FILTER is an array of struct sock_filter as sandbox/seccomp.py writes it. An engine's own profile stays in force:
+ * FILTER is an array of struct sock_filter as sandbox/isolation/seccomp.py writes it. An engine's own profile stays in force:
  * the kernel obeys the strictest of all the filters that were loaded. PROGRAM is searched for in PATH, as an engine
  * does. Nothing is run where anything fails: 125 for the filter, 126 and 127 as a shell would for the program.
  */

@@ -8,7 +8,7 @@
  * With USER it is root of a network namespace that was made for it: it takes the right to read there what the kernel
  * counts for the whole machine from everybody else, and becomes USER. The first takes no capability, the second two.
  * With ADDRESS, of 127.0.0.0/8, that is the loopback's own, from which whoever names none connects, and there is no IPv6:
- * the kernel counts connections between two addresses for all namespaces together (sandbox/place.py). That takes a third.
+ * the kernel counts connections between two addresses for all namespaces together (sandbox/boxes/place.py). That takes a third.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@
 
 enum { CAP = 64, SIZE = 16384 };
 
-/* Files in /proc/net that say nothing but what is in one network namespace, as in sandbox/place.py. */
+/* Files in /proc/net that say nothing but what is in one network namespace, as in sandbox/boxes/place.py. */
 static const char *const own[] = {"arp",  "dev",  "fib_trie", "if_inet6", "icmp", "icmp6", "igmp", "igmp6", "ipv6_route",
                                   "packet", "raw", "raw6", "route", "tcp", "tcp6", "udp", "udp6", "unix"};
 

@@ -63,8 +63,8 @@ class Server:
             are there to distract; an interpreter and its imports for each of them are most of what a run costs.
         backend: what it stands on, or None where it needs nothing but its folder.
         reader: the argument vector of the program that reads its frozen folder, in a fresh world that holds nothing
-            else, and writes one JSON document for our predicates (`sandbox.reading`); empty where they read the
-            folder as it is.
+            else, and writes one JSON document for our predicates (`sandbox.runs.state_reader`); empty where they read
+            the folder as it is.
     """
 
     name: str

@@ -31,12 +31,12 @@ from rotation.calendar import Month
 from rotation.official import Official
 from rotation.sets import DEMO, Stratum
 from rotation.turn import Rotation
-from sandbox.box import Program
-from sandbox.outcome import TaskRun
-from sandbox.score import score
+from sandbox.boxes.box import Program
+from sandbox.results.outcome import TaskRun
+from sandbox.results.score import score
+from sandbox.runs.store import Runs, RunState
+from sandbox.runs.submission import Submission
 from sandbox.servers.registry import SERVERS
-from sandbox.store import Runs, RunState
-from sandbox.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
 from vault.keys import signing
 from vault.keys.ring import FileKeyRing

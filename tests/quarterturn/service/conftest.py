@@ -23,8 +23,8 @@ from quarterturn.service.app import create
 from quarterturn.settings import Service
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from sandbox import submission as submissions
-from sandbox.outcome import TaskRun
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission as submissions
 from sandbox.transcript import CallRecord, Transcript
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict

@@ -36,8 +36,8 @@ from quarterturn.tables_leaderboard import ScoreRow, ToldRow
 from rotation import sets, withdrawal
 from rotation.calendar import Month
 from sandbox.errors import NotAllowed
-from sandbox.store import RunState
-from sandbox.tables import ResultRow
+from sandbox.runs.store import RunState
+from sandbox.runs.tables import ResultRow
 from vault.ledger.audit.verify import audit
 from vault.task.lifecycle import State
 
@@ -82,7 +82,7 @@ class Worker(threading.Thread):
 
 
 def nothing_happens(tasks, submitted, box, *, on_done, cancelled, **_):
-    """Play a set in no time, as `sandbox.run.run_set` does."""
+    """Play a set in no time, as `sandbox.runs.run.run_set` does."""
     for place, task in enumerate(tasks):
         threading.current_thread().before(place)
         if cancelled():

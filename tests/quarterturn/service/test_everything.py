@@ -15,7 +15,7 @@ import pytest
 from quarterturn import jobs, scores
 from quarterturn.hosting import Hosting
 from quarterturn.settings import Run
-from sandbox.store import RunState
+from sandbox.runs.store import RunState
 
 from ...patience import PATIENCE, until
 from ...sandbox.endpoint.conftest import Authority

@@ -6,12 +6,12 @@ import tarfile
 
 import pytest
 
-from sandbox.box import Limits, Program
-from sandbox.docker.copies import PREFIX, ImageCopies, salt
-from sandbox.docker.engine import Engine
-from sandbox.docker.images import Images
-from sandbox.docker.walls import Walled
-from sandbox.docker_box import RELAY_IMAGE, DockerBox
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.docker.box import RELAY_IMAGE, DockerBox
+from sandbox.boxes.docker.copies import PREFIX, ImageCopies, salt
+from sandbox.boxes.docker.engine import Engine
+from sandbox.boxes.docker.images import Images
+from sandbox.boxes.docker.walls import Walled
 from sandbox.selfcheck.probing import answering
 
 from ...patience import PATIENCE

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from sandbox.docker import engine as module
-from sandbox.docker.engine import Container, Engine
+from sandbox.boxes.docker import engine as module
+from sandbox.boxes.docker.engine import Container, Engine
 from sandbox.errors import Unavailable
 
 from ...patience import PATIENCE, until

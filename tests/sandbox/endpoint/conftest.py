@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from sandbox.box import SOCKET_NAME
+from sandbox.boxes.box import SOCKET_NAME
 from sandbox.endpoint import Exceptions, Sender
 
 NAME, ADDRESS = "agent.example.org", "203.0.113.10"

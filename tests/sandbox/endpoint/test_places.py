@@ -10,7 +10,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from sandbox.box import Facts, Limits, Program
+from sandbox.boxes.box import Facts, Limits, Program
 from sandbox.endpoint import Callbacks, EndpointPlaces, Pinned, public_base
 from sandbox.endpoint.address import Exceptions, parse
 from sandbox.errors import Lost, Malformed, Refused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import DockerBox
-from sandbox.prover import BoxProver
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.runs.prover import BoxProver
 from sandbox.servers.registry import SERVERS
 from verifiers.language.verdict import Verdict
 

@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import pytest
 
-from sandbox import frames
 from sandbox.gateway import FORK_SERVER
 from sandbox.servers.record import here
 from sandbox.servers.registry import SERVERS
+from sandbox.world import frames
 
 from ...patience import PATIENCE
 

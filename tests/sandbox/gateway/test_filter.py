@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from sandbox.filters import CONDITIONS as WALLS
-from sandbox.filters import LISTS
 from sandbox.gateway.filter import CONDITIONS, NEEDED, session_filter
-from sandbox.seccomp import MACHINES
+from sandbox.isolation.filters import CONDITIONS as WALLS
+from sandbox.isolation.filters import LISTS
+from sandbox.isolation.seccomp import MACHINES
 
 from ...patience import PATIENCE
 

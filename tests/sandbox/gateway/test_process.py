@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import frames
 from sandbox.errors import Lost
 from sandbox.gateway import FORK_SERVER, GatewaySpec, listen, listing, start
 from sandbox.gateway.confine import UNPRIVILEGED
 from sandbox.gateway.warmup import _requests
 from sandbox.transcript import Call
+from sandbox.world import frames
 
 from ...patience import PATIENCE, until
 

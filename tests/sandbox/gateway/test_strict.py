@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.gateway.strict import MAX_NODES, nodes, strict_object
+from sandbox.strict_json import MAX_NODES, nodes, strict_object
 from vault.errors import Malformed
 
 MIB = 1 << 20

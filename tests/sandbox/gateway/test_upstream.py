@@ -8,9 +8,9 @@ import socket
 import anyio
 import pytest
 
-from sandbox import frames
-from sandbox.gateway.strict import MAX_NODES
 from sandbox.gateway.upstream import MAX_LINE, MAX_QUEUED, Upstream
+from sandbox.strict_json import MAX_NODES
+from sandbox.world import frames
 
 from ...patience import PATIENCE
 

@@ -1,7 +1,7 @@
 import pytest
 
-from sandbox.frozen import FrozenState
 from sandbox.judge import JUDGING, Question
+from sandbox.world.frozen import FrozenState
 from verifiers.formats.snapshot import FILE
 from verifiers.language.predicate import parse
 from verifiers.tree import Tree

@@ -9,10 +9,10 @@ import tarfile
 import pytest
 
 from sandbox.errors import Malformed, Unjudged
-from sandbox.forkserver import ForkServer
-from sandbox.frozen import FrozenState
+from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import Judging, asking, evidence, message
 from sandbox.judge.process import JUDGE, READER
+from sandbox.world.frozen import FrozenState
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.tree import Node, Tree
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 # A fork server whose children are the real ones, but for one deed where a part of the request holds a mark.
 FAKE = """
 import mmap, os
-from sandbox.forking import serve
+from sandbox.isolation.forking import serve
 from sandbox.judge import message
 from sandbox.judge.child import run, READER_USER
 from sandbox.judge.{module} import OPERATIONS

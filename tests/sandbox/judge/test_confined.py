@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import policy
-from sandbox.filters import CONDITIONS as WALLS
-from sandbox.forkserver import ForkServer
+from sandbox.boxes import policy
 from sandbox.gateway import confine as gateway
+from sandbox.isolation.filters import CONDITIONS as WALLS
+from sandbox.isolation.forkserver import ForkServer
+from sandbox.isolation.seccomp import MACHINES
 from sandbox.judge import JUDGING, message
 from sandbox.judge.child import JUDGE_USER, READER_USER
 from sandbox.judge.filter import NEEDED, reading_filter
 from sandbox.judge.process import ask
 from sandbox.model_gateway import confine as model
-from sandbox.seccomp import MACHINES
 
 from ...patience import PATIENCE
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 WITHIN = """
 import ctypes, json, mmap, os, socket
-from sandbox.forking import serve
+from sandbox.isolation.forking import serve
 from sandbox.judge import message
 from sandbox.judge.child import run, {user} as USER
 from sandbox.judge.{module} import OPERATIONS, _prepare

@@ -36,8 +36,8 @@ KEY_HOLDERS = (
     "quarterturn.states",
     "quarterturn.wiring",
     "rotation.official",
-    "sandbox.prover",
-    "sandbox.run",
+    "sandbox.runs.prover",
+    "sandbox.runs.run",
     "sandbox.selfcheck",
 )
 """What the command line, the workers and the service run as; an import of one that is gone fails the test."""

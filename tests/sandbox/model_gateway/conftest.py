@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from sandbox.box import SOCKET_NAME
+from sandbox.boxes.box import SOCKET_NAME
 from sandbox.gateway import FORK_SERVER, GatewaySpec, listing, start
 from sandbox.gateway.process import listen
 from sandbox.model_gateway.process import ModelGateway

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import submission
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.model_gateway.process import ModelGateway
-from sandbox.run import Terms, run_task
+from sandbox.runs import submission
+from sandbox.runs.run import Terms, run_task
 from verifiers.language.verdict import Verdict
 
 from ...sampling import sample

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sandbox.model_gateway.formats.wires import WIRES
 from sandbox.model_gateway.reference import page
-from sandbox.model_gateway.wires import WIRES
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "model-gateway.md"
 

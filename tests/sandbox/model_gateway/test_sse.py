@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import Malformed
-from sandbox.model_gateway import sse
-from sandbox.model_gateway.sse import MAX_LINE, Parser
+from sandbox.model_gateway.formats import sse
+from sandbox.model_gateway.formats.sse import MAX_LINE, Parser
 
 STREAM = (
     b': hello\r\n\r\nevent: a\ndata: {"n": 1}\n\nretry: 5\nid: 7\ndata: one\ndata:two\r\rdata: \xc3\xa9\r\n\r\ndata'

@@ -5,11 +5,11 @@ import textwrap
 
 import pytest
 
-from sandbox.box import Limits, Program
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost
-from sandbox.fake_box import FakeBox
 from sandbox.selfcheck import between
 from sandbox.selfcheck.between import NAME, capacity
 from sandbox.selfcheck.probing import answering

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bwrap_box import BwrapBox
-from sandbox.calls import NUMBERS
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Unavailable
-from sandbox.fake_box import FakeBox
-from sandbox.filters import filter_of
+from sandbox.isolation.filters import filter_of
+from sandbox.isolation.seccomp import AUDIT_ARCH, MACHINES
+from sandbox.isolation.system_calls import NUMBERS
 from sandbox.probes import calls
-from sandbox.seccomp import AUDIT_ARCH, MACHINES
 from sandbox.selfcheck import apart, controls, wire
 from sandbox.selfcheck.catalogue import APART, ROWS, Without
 from sandbox.selfcheck.lowering import CAPABILITIES, grantable

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.settings import Service
-from sandbox.failure import CODES
+from sandbox.results.failure import CODES
 from sandbox.selfcheck import drills
 from sandbox.selfcheck.covert import GOAL, RUNS, TASKS, Shared, bits_of, ceiling, shared, shared_table, table, total
 

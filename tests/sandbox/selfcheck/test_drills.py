@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import submission
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import AGENT_IMAGE, DockerBox
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import AGENT_IMAGE, DockerBox
 from sandbox.errors import Lost
-from sandbox.outcome import TaskRun
-from sandbox.run import run_task
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission
+from sandbox.runs.run import run_task
 from sandbox.selfcheck import attempts, drills, naive, playing, taken
 from sandbox.selfcheck.drill_task import drill_task
 from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches

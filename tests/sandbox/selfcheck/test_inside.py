@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from sandbox.box import Facts
-from sandbox.bwrap_box import BwrapBox
-from sandbox.calls import NUMBERS
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.box import Facts
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost
+from sandbox.isolation.system_calls import NUMBERS
 from sandbox.probes import __main__ as probes
 from sandbox.probes import calls, foreign
 from sandbox.selfcheck.catalogue import HOGS, ROWS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.memory_box import MemoryBox
+from sandbox.boxes.memory_box import MemoryBox
 from sandbox.selfcheck import left
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import policy
-from sandbox.bwrap import Walls
-from sandbox.bwrap_box import BwrapBox
-from sandbox.docker_box import DockerBox
+from sandbox.boxes import policy
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.bwrap.bwrap import Walls
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost
-from sandbox.fake_box import FakeBox
 from sandbox.selfcheck import Attempt, Spec, apart, attack, attempts, inside, selfcheck, suite
 from sandbox.selfcheck.attempt import catalogue
 from sandbox.selfcheck.reference import GROUPS, page

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.bwrap_box import BwrapBox
-from sandbox.prover import BoxProver
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.runs.prover import BoxProver
 from sandbox.servers.registry import SERVERS
 
 MOST, LEAST = 18, 12  # tools that a task may list

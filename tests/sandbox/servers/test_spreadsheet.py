@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sandbox.docker_box import DockerBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS

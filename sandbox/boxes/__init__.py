@@ -1,0 +1,1 @@
+"""Boxes: the protocol that every box keeps, its policy, and the boxes in memory."""

@@ -1,0 +1,179 @@
+"""What a box is: the one protocol that Docker, bubblewrap and the fake in memory all keep.
+
+For each run there are three fresh things, and none of them is ever used again:
+
+    agent --lo--> relay --unix socket--> gateway (our process) --channel--> world
+
+A box makes the world, and the agent with its relay. The gateway is the same process whatever the box
+(`sandbox.gateway`), and only the runner, never the gateway, can freeze a world.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from sandbox.servers.common.server import Server
+from sandbox.world.frozen import FrozenState, Seed
+
+PORT = 8700
+SOCKET_NAME = "gateway.sock"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Caps on one container or process tree. Bytes and seconds."""
+
+    memory: int = 512 * 1024 * 1024
+    pids: int = 256
+    cpus: float = 1.0
+    tmpfs: int = 64 * 1024 * 1024
+    wall: float = 120.0
+    output: int = 64 * 1024  # how much of stdout and stderr together is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a submission runs as.
+
+    Attributes:
+        image: a container image (Docker box), or None.
+        command: the argument vector; empty means the image's own entry point.
+        folder: a folder that the agent may read (bubblewrap box: mounted read-only at its own path), or None.
+        environment: extra variables. `QUARTERTURN_URL` is added by the box.
+    """
+
+    image: str | None = None
+    command: Sequence[str] = ()
+    folder: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the engine or the kernel says about something that ended; no model can write any of it.
+
+    Attributes:
+        running: whether it still ran when we asked.
+        exit_code: its status, or None while it runs or where nobody knows. A signal n that ended it shows as 128 + n
+            behind a wall, and as -n without one.
+        out_of_memory: whether the kernel killed it for its memory.
+        lost: whether the engine itself could not be asked.
+        relay_died: whether it was its relay that ended first, and it with it.
+    """
+
+    running: bool
+    exit_code: int | None = None
+    out_of_memory: bool = False
+    lost: bool = False
+    relay_died: bool = False
+
+
+class World(Protocol):
+    """Servers and their state, behind one framed channel (`sandbox.world.frames`)."""
+
+    def channel(self) -> socket.socket:
+        """Give the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
+        ...
+
+    def freeze(self, timeout: float) -> FrozenState:
+        """Stop the servers, kill everything else, and take the state as it comes, unread.
+
+        Raises:
+            Lost: the world did not answer in time, or its stream was cut.
+            Malformed: what it holds is beyond the caps; only something inside made it so.
+        """
+        ...
+
+    def facts(self) -> Facts:
+        """Say how the world's container or process tree stands."""
+        ...
+
+    def close(self) -> None:
+        """Remove it; safe to call twice."""
+        ...
+
+
+class Agent(Protocol):
+    """A relay and the submitted program, which share one loopback and nothing else."""
+
+    def wait(self, timeout: float) -> Facts:
+        """Wait until the agent ends or `timeout` seconds pass; never raises on a timeout."""
+        ...
+
+    def output(self) -> str:
+        """Give what it printed, escaped and cut at the cap."""
+        ...
+
+    def kill(self) -> None:
+        """Kill the agent and its relay and wait until both are gone; safe to call twice."""
+        ...
+
+
+class Place(Protocol):
+    """Where one agent will run: everything is ready but the program's first instruction.
+
+    It can wait while another task is being played. It is started once at most, and never used again.
+    """
+
+    def start(self) -> Agent:
+        """Let the program go.
+
+        Raises:
+            Lost: it could not be started; nothing of it runs.
+        """
+        ...
+
+    def close(self) -> None:
+        """Remove it with all that runs in it; safe to call twice, before a start and after it."""
+        ...
+
+
+class Places(Protocol):
+    """Where agents come from: a box, or for a program that runs elsewhere, its stand-in."""
+
+    def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
+        """Start a relay to `sockets`/gateway.sock, and make ready a program that can reach nothing but the relay.
+
+        Raises:
+            Refused: no gateway listens there, or the program cannot be run in this box; nothing was started.
+            Lost: the relay did not come up.
+        """
+        ...
+
+
+class Box(Places, Protocol):
+    """Somewhere to run things behind a wall.
+
+    Attributes:
+        name: `docker`, `bwrap` or `fake`.
+        official: whether scores made in it may be ranked.
+    """
+
+    name: str
+    official: bool
+
+    def check(self) -> None:
+        """Make sure that the box can be had.
+
+        Raises:
+            Unavailable: it cannot; the message says what to install or start.
+        """
+        ...
+
+    def fits(self, program: Program) -> None:
+        """Make sure that a program can be started here, as far as that can be known before anything of it runs.
+
+        Raises:
+            NotFound: it is an image that the engine has not.
+            Refused: it cannot be run in this box; the message says why.
+            Unavailable: the engine cannot be asked.
+        """
+        ...
+
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> World:
+        """Start a fresh world whose data folder holds `state`, with these servers running in it."""
+        ...

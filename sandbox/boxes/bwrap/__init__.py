@@ -1,0 +1,1 @@
+"""The box that needs no engine: bubblewrap, control groups."""

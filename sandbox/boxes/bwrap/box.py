@@ -1,0 +1,402 @@
+"""The box that needs no engine: bubblewrap, namespaces of the kernel, and a system-call filter.
+
+The embedded default on Linux; its scores are not official. Started as root, nothing in a place is root outside it
+either: no user namespace is made, the mounts are made by root, and a user of its own takes over before the first
+program runs. Started by an ordinary user, each place is a user namespace of its own.
+
+What it does not limit, unlike Docker, where the runner is not root or has no writable control group
+(`limits_missing` says so): CPU but in seconds, and memory but for each process by itself. It has no images, so a
+submission is a command and a folder.
+
+    world:  one bwrap, init.py is its PID 1; the runner holds its only channel
+    agent:  one network namespace with a loopback and nothing else, in it two bwraps that share nothing but that
+            loopback: the relay, which alone sees the gateway's socket, and the agent (`sandbox.boxes.place`)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sandbox.boxes import place, policy
+from sandbox.boxes.box import PORT, SOCKET_NAME, Facts, Limits, Program
+from sandbox.boxes.bwrap import bwrap, cgroup
+from sandbox.boxes.bwrap.bwrap import Running, Walls
+from sandbox.boxes.output import Output
+from sandbox.errors import Lost, Refused, Unavailable
+from sandbox.isolation.copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
+from sandbox.isolation.exits import RunClass
+from sandbox.runner import remove_old_folders
+from sandbox.servers.common.server import DATA, FOLDERS, FORGE, OURS, PROGRAMS, Server, backends
+from sandbox.world.channel import Channel, Exit
+from sandbox.world.frozen import FrozenState, Seed
+
+IMAGES = Path(__file__).parents[2] / "images"
+INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
+START_SECONDS = 20.0
+WORLD_BACKENDS = ("git", "dovecot", "doveconf", "redis-server", "redis-check-rdb", "redis-cli")
+WORLD_FOLDERS = tuple(
+    f"/usr/{folder}/{name}" for name in ("git-core", "postgresql", "dovecot") for folder in ("lib", "libexec", "share")
+)
+WAITING = ("/bin/sh", "-c", 'read -r word && exec "$@" </dev/null', "place")  # until the word, and then the program
+
+
+class BwrapWorld:
+    """A world in one bwrap (`sandbox.boxes.box.World`)."""
+
+    def __init__(self, running: Running, channel: Channel, group: cgroup.Group | None) -> None:
+        self._running, self._channel, self._group = running, channel, group
+        self._out_of_memory = False
+
+    @property
+    def exits(self) -> tuple[Exit, ...]:
+        """The servers that ended by themselves so far."""
+        return self._channel.exits
+
+    def channel(self) -> socket.socket:
+        """Give the gateway's end of the channel."""
+        return self._channel.gateway_end()
+
+    def freeze(self, timeout: float) -> FrozenState:
+        """Stop everything in it and take the state as it comes; see `sandbox.world.channel.Channel.freeze`."""
+        state = self._channel.freeze(timeout)
+        self._running.wait(1)  # it has said its last, so its exit status is a fact worth waiting for
+        return state
+
+    def facts(self) -> Facts:
+        """Say whether it runs, how it ended, and whether the kernel killed something in it for its memory."""
+        code = self._running.process.poll()
+        if self._group is not None:
+            self._out_of_memory = self._out_of_memory or self._group.out_of_memory()
+        return Facts(running=code is None, exit_code=code, out_of_memory=self._out_of_memory)
+
+    def close(self) -> None:
+        """Kill what is left of it and remove its control group; safe to call twice."""
+        self._channel.close()
+        self._running.kill()
+        if self._group is not None:
+            self.facts()
+            self._group.remove()
+
+
+class BwrapPlace:
+    """A relay that listens, and beside it the agent's walls with a shell that waits (`sandbox.boxes.box.Place`).
+
+    Args:
+        process: the place's process.
+        runner: our end of its standard input; closing it ends the place.
+        output: what the agent prints.
+        groups: the control groups of agent and relay.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], runner: socket.socket, output: Output, groups: Sequence[cgroup.Group]
+    ) -> None:
+        self.groups, self.output = tuple(groups), output
+        self._process, self._runner = process, runner
+        self._heard = b""
+
+    @property
+    def pid(self) -> int:
+        """The process whose network namespace it is."""
+        return self._process.pid
+
+    def ready(self) -> None:
+        """Wait until all is ready.
+
+        Raises:
+            Lost: the relay did not come up, or the place could not be made.
+        """
+        self._expect("ready", "the agent's place could not be made")
+
+    def start(self) -> BwrapAgent:
+        """Give the word."""
+        with contextlib.suppress(OSError):
+            self._runner.send(place.GO)
+        self._expect("started", "the agent was not started")
+        return BwrapAgent(self)
+
+    def close(self) -> None:
+        """End the place; it kills both, waits until they are gone, and ends itself."""
+        self._runner.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for group in self.groups:
+            group.kill()
+            group.remove()
+        self.output.close()
+
+    def said(self, timeout: float) -> dict[str, Any] | None:
+        """Give the next thing that the place says, or None where it says nothing in time."""
+        deadline = time.monotonic() + timeout
+        while b"\n" not in self._heard:
+            self._runner.settimeout(max(deadline - time.monotonic(), 0.001))
+            try:
+                data = self._runner.recv(4096)
+            except TimeoutError:
+                return None
+            except OSError:
+                data = b""
+            if not data:
+                return {"ended": "place"}
+            self._heard += data
+        line, _, self._heard = self._heard.partition(b"\n")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def _expect(self, word: str, otherwise: str) -> None:
+        said = self.said(START_SECONDS)
+        if said is None or word not in said:
+            self.close()
+            raise Lost(f"{otherwise}: {(said or {}).get('failed', 'its place gave no sign of life')}")
+
+
+class BwrapAgent:
+    """A relay and an agent in one place (`sandbox.boxes.box.Agent`)."""
+
+    def __init__(self, place: BwrapPlace) -> None:
+        self._place = place
+        self._end: Facts | None = None
+
+    def wait(self, timeout: float) -> Facts:
+        """Wait until the agent ends; the relay's end is the agent's, and a fact of its own."""
+        if self._end is None and (said := self._place.said(timeout)) is not None:
+            self._end = self._facts(said)
+        return self._end or Facts(running=True)
+
+    def output(self) -> str:
+        """Give what it printed, escaped and cut at the cap."""
+        return self._place.output.text()
+
+    def kill(self) -> None:
+        """End the place, and wait until both are gone; safe to call twice."""
+        self._end = self._end or Facts(running=False)
+        self._place.close()
+
+    def _facts(self, said: dict[str, Any]) -> Facts:
+        killed = any(group.out_of_memory() for group in self._place.groups[:1])
+        if said.get("ended") == "agent":
+            return Facts(running=False, exit_code=said.get("code"), out_of_memory=killed)
+        relay = said.get("ended") == "relay"
+        return Facts(running=False, out_of_memory=killed, lost=not relay, relay_died=relay)
+
+
+class BwrapBox:
+    """Places made with bubblewrap (`sandbox.boxes.box.Box`).
+
+    Args:
+        environments: the folder that holds the installed environments `world` and `agents`; our own by default.
+        run_class: of the runs that are played in it. Those that have an exit read other copies than those that have
+            none; nothing that is official is played here, so `sealed` and `unofficial` are one.
+    """
+
+    name = "bwrap"
+    official = False
+    walls = Walls  # around an agent; a positive control of the self-check leaves one out
+
+    def __init__(self, environments: Path | None = None, run_class: RunClass = "open") -> None:
+        self._environments = (environments or Path(sys.prefix)).resolve()
+        self._copies = Copies(usual_folders(self._environments), "open" if run_class == "open" else "sealed")
+        self._held: dict[str, Copy] = {}
+        self._copying = threading.Lock()
+
+    def check(self) -> None:
+        """Make sure that bubblewrap works here, by making a place and looking around in it.
+
+        Raises:
+            Unavailable: a program is missing or the kernel does not let us; the message says what to do.
+        """
+        missing = [name for name in bwrap.TOOLS if shutil.which(name) is None]
+        if missing:
+            raise Unavailable(bwrap.INSTRUCTIONS.format(", ".join(missing)))
+        options = subprocess.run([bwrap.tool("bwrap"), "--help"], capture_output=True, text=True, check=False).stdout
+        lacking = [option for option in bwrap.NEEDED if option not in options]
+        if lacking:
+            raise Unavailable(bwrap.INSTRUCTIONS.format(f"a bwrap that knows {', '.join(lacking)}"))
+        for name in ("world", "agents"):
+            if not (self._environments / name).is_dir():
+                raise Unavailable(f"{self._environments / name} is missing: run ./run setup")
+        self.reap()
+        with self._copying:
+            self._held.clear()  # what is out of date is made anew
+        self._look_around()
+
+    def reap(self) -> int:
+        """Kill and remove what a killed runner left behind, and say how many places that were."""
+        remove_old_folders()
+        return cgroup.reap()
+
+    def limits_missing(self) -> tuple[str, ...]:
+        """Name the caps that this machine cannot give to a place as a whole: none as root with control groups."""
+        group = cgroup.make(Limits())
+        if group is None:
+            return ("memory", "cpus")
+        group.remove()
+        return ()
+
+    def fits(self, program: Program) -> None:
+        """Make sure that it is a command, and that the agent's user can read its folder.
+
+        Raises:
+            Refused: it is an image, or its folder cannot be read.
+        """
+        if program.image is not None or not program.command:
+            raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
+        if program.folder is not None:
+            policy.must_be_readable(program.folder)
+
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> BwrapWorld:
+        """Start a world; its servers come up while the caller goes on.
+
+        Raises:
+            Unavailable: this machine lacks what one of the servers stands on.
+        """
+        self._must_have(servers)
+        programs = self._copy("world")
+        walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
+        walls.tmpfs(DATA, limits.tmpfs)
+        for path in (PROGRAMS, OURS, f"{FORGE}/sandbox/servers/github/forge", INIT):
+            walls.bind(programs.at(path), path)
+        walls.environment(policy.world_environment({}))
+        group = cgroup.make(limits)
+        command = walls.command([interpreter(), "-I", "-S", INIT], limits, group)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            running = Running(walls, command, stdin=theirs.fileno(), stdout=theirs.fileno())
+        channel = Channel(ours)
+        channel.open(policy.server_documents(servers), state, DATA)
+        return BwrapWorld(running, channel, group)
+
+    def place(self, program: Program, sockets: Path, limits: Limits) -> BwrapPlace:
+        """Start a relay and, once it listens, the agent's walls around a shell that waits.
+
+        Raises:
+            Refused: the program is an image, or its folder cannot be read by the agent's user.
+            Lost: the relay did not come up.
+        """
+        self.fits(program)
+        policy.let_relay_in(sockets)
+        relay, agent = self._relay(sockets), self._agent(program, limits)
+        groups = [group for group in (cgroup.make(limits), cgroup.make(policy.RELAY_LIMITS)) if group]
+        inside = [interpreter(), "-I", "-S", RELAY, str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
+        document = {
+            "relay": _part(relay, relay.command(inside, policy.RELAY_LIMITS, groups[1] if groups else None)),
+            "agent": _part(agent, agent.command([*WAITING, *program.command], limits, groups[0] if groups else None)),
+            "patience": START_SECONDS / 2,
+        }
+        made = _place(document, [relay, agent], groups, limits.output)
+        made.ready()
+        return made
+
+    def _copy(self, name: str) -> Copy:
+        """Give the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""
+        with self._copying:
+            if name not in self._held:
+                self._held[name] = self._copies.get(recipes(self._environments)[name])
+            return self._held[name]
+
+    def _must_have(self, servers: Sequence[Server]) -> None:
+        programs = str(self._environments / "world")
+        for server in servers:
+            for needed in server.backend.needs if server.backend else ():
+                if not Path(needed.replace(PROGRAMS, programs)).exists():
+                    raise Unavailable(
+                        f"the server {server.name} needs {needed.replace(PROGRAMS, programs)}: install Debian's "
+                        "dovecot-imapd, postgresql and redis-tools, and run ./run setup"
+                    )
+
+    def _relay(self, sockets: Path) -> Walls:
+        programs = self._copy("agent")
+        walls = Walls(programs, uid=policy.RELAY_UID, tmpfs=0, network=False)
+        walls.bind(programs.at(RELAY), RELAY)
+        walls.bind(sockets.resolve(), SOCKETS)
+        return walls
+
+    def _agent(self, program: Program, limits: Limits) -> Walls:
+        programs = self._copy("agent")
+        walls = self.walls(programs, uid=policy.AGENT_UID, tmpfs=limits.tmpfs, network=False)
+        walls.bind(programs.at(AGENTS), AGENTS)
+        walls.environment({"PATH": policy.AGENT_PATH} | policy.agent_environment(program))
+        if program.folder is not None:
+            walls.bind(program.folder.resolve(), program.folder.absolute())
+        walls.add("--chdir", program.folder.absolute() if program.folder else "/tmp")  # noqa: S108 - in the place
+        return walls
+
+    def _look_around(self) -> None:
+        programs, world = self._copy("agent"), self._copy("world")
+        walls = Walls(programs, uid=policy.AGENT_UID, tmpfs=0, network=True)
+        walls.bind(programs.at(AGENTS), AGENTS)
+        walls.bind(world.at(PROGRAMS), PROGRAMS)
+        script = f"id -u && {AGENTS}/bin/python -c 'print(1)' && test -r {PROGRAMS}/node/bin/node"
+        with tempfile.TemporaryFile() as out:
+            command = walls.command(["/bin/sh", "-c", script], Limits(), None)
+            running = Running(walls, command, stdin=subprocess.DEVNULL, stdout=out.fileno())
+            code = running.wait(START_SECONDS)
+            running.kill()
+            out.seek(0)
+            said = out.read().split()
+        if said[:1] != [str(policy.AGENT_UID).encode()]:
+            raise Unavailable(
+                "bwrap cannot make namespaces here: allow unprivileged user namespaces (sysctl "
+                "user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), or run as root"
+            )
+        if code != 0:
+            raise Unavailable(
+                f"user {policy.AGENT_UID}, who agents and worlds run as, cannot start what is in {self._environments} "
+                f"or {sys.base_prefix}: let others read both (chmod -R o+rX)"
+            )
+
+
+def recipes(environments: Path) -> Mapping[str, Recipe]:
+    """Say what places of each kind read of this machine, `agent` (a relay too) and `world`."""
+    world = {PROGRAMS: environments / "world", **backends(), INIT: IMAGES / "world" / "init.py"}
+    return {
+        "agent": recipe("agent", {AGENTS: environments / "agents", RELAY: IMAGES / "relay" / "relay.py"}),
+        "world": recipe(
+            "world",
+            world | {f"{FORGE}/sandbox/servers/github/forge": FOLDERS / "github" / "forge"},
+            WORLD_BACKENDS,
+            WORLD_FOLDERS,
+        ),
+    }
+
+
+def _part(walls: Walls, command: Sequence[str]) -> dict[str, Any]:
+    return {"command": list(command), "descriptors": list(walls.descriptors)}
+
+
+def _place(document: dict[str, Any], walls: Sequence[Walls], groups: Sequence[cgroup.Group], output: int) -> BwrapPlace:
+    """Start the place's process and tell it what to start."""
+    ours, theirs = socket.socketpair()
+    reading, writing = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [interpreter(), "-I", "-S", place.__file__],
+            stdin=theirs.fileno(),
+            stdout=writing,
+            stderr=writing,
+            pass_fds=[descriptor for wall in walls for descriptor in wall.descriptors],
+            start_new_session=True,
+            env={"PATH": "/usr/bin:/bin"},
+        )
+    finally:
+        os.close(writing)
+        theirs.close()
+        for wall in walls:
+            wall.close()
+    ours.sendall(json.dumps(document).encode() + b"\n")
+    return BwrapPlace(process, ours, Output(os.fdopen(reading, "rb", buffering=0), output), groups)

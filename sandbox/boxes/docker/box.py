@@ -1,0 +1,241 @@
+"""The official box: Docker containers on one loopback that leads nowhere.
+
+    world:  no network, our init is its PID 1, and the runner holds the only channel to it
+    relay:  no network; copies bytes between its loopback and the gateway's socket
+    agent:  on the relay's loopback; sees that, and neither the socket nor the relay's process
+
+`sandbox.boxes.docker.walls` says what stands around each of them, `sandbox.boxes.docker.images` which images can run
+there, and `sandbox.boxes.docker.engine` is all that an engine is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from sandbox.boxes import policy
+from sandbox.boxes.box import PORT, SOCKET_NAME, Limits, Program
+from sandbox.boxes.docker.attachment import STDOUT
+from sandbox.boxes.docker.copies import ImageCopies
+from sandbox.boxes.docker.engine import Container, Engine
+from sandbox.boxes.docker.images import Image, Images
+from sandbox.boxes.docker.locks import Locks
+from sandbox.boxes.docker.place import DockerPlace, Relay
+from sandbox.boxes.docker.walls import RUNNER_LABEL, Walled
+from sandbox.boxes.docker.world import DockerWorld
+from sandbox.boxes.place import random_address
+from sandbox.errors import NotFound, Refused, Unavailable
+from sandbox.isolation.exits import RunClass
+from sandbox.runner import remove_old_folders, runner, runner_lives
+from sandbox.servers.common.server import DATA, Server
+from sandbox.world.channel import Channel
+from sandbox.world.frozen import Seed
+
+WORLD_IMAGE, RELAY_IMAGE = "quarterturn-world:latest", "quarterturn-relay:latest"
+AGENT_IMAGE = "quarterturn-agent-llm:latest"  # where a command runs: it has the clients of MCP and of language models
+SOCKETS = "/gw"
+
+
+class DockerBox:
+    """Containers of a local engine (`sandbox.boxes.box.Box`).
+
+    Args:
+        world_image: the image that worlds are made from.
+        relay_image: the image that holds `relay` and `lock`.
+        agent_image: the image in which a submission runs that is a command.
+        runtime: another OCI runtime that the engine knows, or None for its default.
+        run_class: of the runs that are played in it; those without an exit run from copies of the images.
+    """
+
+    name = "docker"
+    official = True
+
+    def __init__(
+        self,
+        world_image: str = WORLD_IMAGE,
+        relay_image: str = RELAY_IMAGE,
+        agent_image: str = AGENT_IMAGE,
+        runtime: str | None = None,
+        run_class: RunClass = "open",
+    ) -> None:
+        self._world_image, self._relay_image, self._agent_image = world_image, relay_image, agent_image
+        self.runtime = runtime
+        self._engine = Engine()
+        self._images = Images(self._engine)
+        self._copies = ImageCopies(self._engine, run_class)
+        self._seen: dict[str, str] = {}  # the copies by the id of their images
+        self._making = threading.Lock()
+
+    def check(self) -> None:
+        """Make sure that an engine answers, has our images and room for a container, and remove what was left.
+
+        Raises:
+            Unavailable: it does not, or has not; the message says what to do.
+        """
+        self._engine.ping()
+        if self.runtime is not None and self.runtime not in (known := self._engine.runtimes()):
+            raise Unavailable(
+                f"the engine knows no runtime {self.runtime!r}, but {', '.join(known)}: name it in the engine's "
+                "daemon.json, and restart the engine"
+            )
+        self._images.forget()
+        self._seen.clear()
+        for image in (self._world_image, self._relay_image, self._agent_image):
+            try:
+                self._image(image)
+            except NotFound as error:
+                raise Unavailable(f"the engine has no image {image}: run ./run setup with Docker running") from error
+        self.reap()
+        self._copies.remove_old()
+        self.file_of(self._relay_image, "/lock")
+
+    def digest(self, reference: str) -> str:
+        """Give the engine's digest of an image: `sha256:` and 64 hexadecimal digits.
+
+        Raises:
+            NotFound: the engine has no such image.
+        """
+        return self._images.find(reference).id
+
+    def fits(self, program: Program) -> None:
+        """Make sure that a program can be started here, as far as can be known before anything of it runs.
+
+        Raises:
+            NotFound: the engine has no such image.
+            Refused: it cannot be run behind this wall; the message says why.
+            Unavailable: the engine cannot be asked.
+        """
+        image = self._image(program.image or self._agent_image)
+        image.words(tuple(program.command))
+        if program.folder is not None:
+            policy.must_be_readable(program.folder)
+        try:
+            self._try(image)
+        except Unavailable as error:
+            self._try(self._image(self._agent_image))  # or is it the engine?
+            raise Refused(f"nothing can be started in the image {image.name}: {error}") from error
+
+    def reap(self) -> int:
+        """Remove the containers of runners that are gone, with the folders laid over them, and say how many."""
+        remove_old_folders()
+        left = [one for one in self._engine.labelled(RUNNER_LABEL) if not runner_lives(one.label)]
+        for one in sorted(left, key=lambda one: one.network.startswith("container:"), reverse=True):
+            one.container.remove()
+        return len(left)
+
+    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> DockerWorld:
+        """Start a world; its servers come up while the caller goes on.
+
+        Raises:
+            Unavailable: the engine cannot be asked, or the image is missing.
+        """
+        self._engine.await_restart()
+        image = self._image(self._world_image)
+        tmpfs, laid = (DATA, "/tmp"), self._laid(limits)  # noqa: S108 - in there
+        walled = Walled(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
+        with contextlib.ExitStack() as undo:
+            container = self._create(walled, undo)
+            channel = Channel(container.attach(STDOUT, stdin=True))
+            undo.callback(channel.close)
+            container.start()
+            channel.open(policy.server_documents(servers), state, DATA)
+            undo.pop_all()
+        return DockerWorld(container, channel)
+
+    def place(self, program: Program, sockets: Path, limits: Limits) -> DockerPlace:
+        """Start a relay and, once it listens, create and attach the agent's container.
+
+        Raises:
+            NotFound: the engine has no such image.
+            Refused: the image cannot be run behind this wall; the message says why.
+            Lost: the relay did not come up.
+        """
+        self._engine.await_restart()
+        image = self._image(program.image or self._agent_image)
+        binds, folder = self._laid(limits), None
+        if program.folder is not None:
+            policy.must_be_readable(program.folder)
+            folder = str(program.folder.absolute())
+            binds[folder] = program.folder.resolve()
+        policy.let_relay_in(sockets)
+        environment = policy.agent_environment(program)
+        words = list(program.command) if program.image is None else image.words(tuple(program.command))
+        with contextlib.ExitStack() as undo:
+            ended = threading.Event()
+            relay = self._relay(sockets, ended, undo)
+            walled = Walled(
+                image,
+                words,
+                policy.AGENT_UID,
+                limits,
+                network=f"container:{relay.container.id}",
+                binds=binds,
+                tmpfs=("/tmp", *image.volumes),  # noqa: S108 - in there
+                environment=environment,
+                folder=folder,
+            )
+            agent = self._create(walled, undo)
+            made = DockerPlace(relay, agent, agent.attach(None), limits.output, ended)
+            undo.pop_all()
+        return made
+
+    def file_of(self, reference: str, path: str) -> bytes:
+        """Read one file out of an image, without starting it."""
+        config = {
+            "Image": self._images.find(reference).id,
+            "Cmd": [path],
+            "NetworkDisabled": True,
+            "Labels": {RUNNER_LABEL: runner()},
+        }
+        container = self._engine.create(config)
+        try:
+            return self._engine.read(container, path)
+        finally:
+            container.remove()
+
+    def _relay(self, sockets: Path, ended: threading.Event, undo: contextlib.ExitStack) -> Relay:
+        image = self._image(self._relay_image)
+        words = [*image.words(()), str(PORT), f"{SOCKETS}/{SOCKET_NAME}", str(policy.RELAY_UID)]
+        words.append(socket.inet_ntoa(random_address()))
+        binds = self._laid(policy.RELAY_LIMITS) | {SOCKETS: sockets.resolve()}
+        container = self._create(
+            Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo
+        )
+        relay = Relay(container, container.attach(STDOUT))
+        undo.callback(relay.close)
+        relay.start(ended)
+        return relay
+
+    def _try(self, image: Image) -> None:
+        """Start a program of ours in an image: its root can be mounted, the walls stand, and nothing of it runs."""
+        with contextlib.ExitStack() as undo:
+            tmpfs, laid = ("/tmp", *image.volumes), self._laid(Limits())  # noqa: S108 - in there
+            walled = Walled(image, [], policy.AGENT_UID, Limits(), binds=laid, tmpfs=tmpfs)
+            self._create(walled, undo).start()
+
+    def _image(self, name: str) -> Image:
+        """Give an image as runs of our class see it."""
+        image = self._images.find(name)
+        with self._making:
+            if image.id not in self._seen:
+                self._seen[image.id] = self._copies.of(image).files
+            return replace(image, files=self._seen[image.id])
+
+    def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
+        runtime = self.runtime if walled.uid != policy.RELAY_UID else None  # the relay is ours, and opens our socket
+        container = self._engine.create(walled.document(runtime))
+        undo.callback(container.remove)
+        return container
+
+    def _laid(self, limits: Limits) -> dict[str, Path]:
+        with self._making:
+            return self._locks.binds(limits.memory)
+
+    @cached_property
+    def _locks(self) -> Locks:
+        return Locks(self.file_of(self._relay_image, "/lock"))

@@ -1,0 +1,81 @@
+"""Separate copies of images for runs without an exit: layers of their own, and so no file in common with other runs.
+
+Containers of one image, and of two images that share a layer, read the same files of the engine's store, whose pages in
+memory are a message from one to another (`sandbox.isolation.copies`). So what runs without an exit never runs from the
+image itself, but from a copy of it: its files in one new layer, under a name that says of which image and for which
+class.
+
+An engine keeps equal layers once. A random file that nobody can read in a container makes each copy a layer that
+nobody else can build, not even whoever knows every byte of the image.
+
+What an image says of its program, variables and folder is taken from the image itself; a copy is files and no more.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+import tarfile
+from dataclasses import replace
+
+from sandbox.boxes.docker.engine import Engine
+from sandbox.boxes.docker.images import Image
+from sandbox.boxes.docker.walls import RUNNER_LABEL
+from sandbox.errors import NotFound
+from sandbox.isolation.exits import RunClass
+from sandbox.runner import runner
+
+PREFIX = "quarterturn-copy-"
+SALT = ".quarterturn-copy"
+
+
+class ImageCopies:
+    """The copies of one class in one engine; runs that have an exit run from the images themselves.
+
+    Args:
+        engine: the engine.
+        run_class: the class.
+    """
+
+    def __init__(self, engine: Engine, run_class: RunClass) -> None:
+        self._engine, self._class = engine, run_class
+
+    def of(self, image: Image) -> Image:
+        """Give an image as it runs in this class; its copy is made where there is none.
+
+        Raises:
+            Unavailable: the engine could not copy it; the message says why.
+        """
+        if self._class == "open":
+            return image
+        name = f"{PREFIX}{self._class}:{image.id.removeprefix('sha256:')}"
+        try:
+            return replace(image, files=str(self._engine.image(name)["Id"]))
+        except NotFound:
+            return replace(image, files=self._made(image, name))
+
+    def remove_old(self) -> None:
+        """Remove the copies, of all classes, whose images the engine has no more."""
+        for name in (one for one in self._engine.names(f"{PREFIX}*") if one.startswith(PREFIX)):
+            try:
+                self._engine.image(f"sha256:{name.rpartition(':')[2]}")
+            except NotFound:
+                self._engine.remove_image(name)
+
+    def _made(self, image: Image, name: str) -> str:
+        config = {"Image": image.id, "Cmd": ["/"], "NetworkDisabled": True, "Labels": {RUNNER_LABEL: runner()}}
+        container = self._engine.create(config)
+        try:
+            return self._engine.flatten(container, salt(), name)
+        finally:
+            container.remove()
+
+
+def salt() -> bytes:
+    """Give the beginning of a tar: one file of random bytes that only root could read, and no end."""
+    entry, content = tarfile.TarInfo(SALT), secrets.token_bytes(32)
+    entry.size, entry.mode = len(content), 0
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(entry, io.BytesIO(content))
+        return archive.getvalue()  # before the archive is closed, which would end it

@@ -1,0 +1,334 @@
+"""What we ask of a Docker engine, and nothing more. This is the one module that imports the Docker SDK.
+
+Plain values go in; plain values come out, or an error of ours with one sentence in it. An engine that is being
+restarted is waited for, once: `RESTART_SECONDS` after it stopped answering it is given up, and then every question
+fails at once until it answers again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import secrets
+import socket
+import tarfile
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import NotFound as Gone
+from docker.transport.unixconn import UnixHTTPConnection
+from docker.utils import convert_filters
+from requests.exceptions import RequestException
+
+from sandbox.boxes.box import Facts
+from sandbox.boxes.docker.attachment import Attachment
+from sandbox.errors import Malformed, NotFound, Unavailable
+
+Document = Mapping[str, Any]
+
+RESTART_SECONDS = 30.0
+REMOVAL_SECONDS = 30.0  # an engine that has just come back is slow to let go of what ran meanwhile
+POLL_SECONDS = 0.05
+EVENT_SECONDS = 20.0  # between two bytes of what it noted
+COPYING = 1800.0  # of an image, whose size is capped
+POOL = 64  # connections that are kept; each container that is attached to has one of its own
+FULL = "no space left on device"
+BROKEN = (DockerException, RequestException, OSError, Unavailable)
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container of ours, from its creation to its removal."""
+
+    engine: Engine = field(repr=False)
+    id: str
+
+    def start(self) -> None:
+        """Start it.
+
+        Raises:
+            Unavailable: the engine could not.
+        """
+        with asked("starting a container"):
+            self.engine.api.start(self.id)
+
+    def attach(self, only: int | None, *, stdin: bool = False) -> Attachment:
+        """Attach to what it prints (one stream, or both), and to its standard input."""
+        wanted = {"stdin": int(stdin), "stdout": 1, "stderr": int(only is None), "stream": 1}
+        with asked("attaching to a container"):
+            return Attachment(self.engine.api.attach_socket(self.id, params=wanted), only)
+
+    def facts(self) -> Facts:
+        """Say how it stands; never raises."""
+        try:
+            state = self.engine.api.inspect_container(self.id)["State"]
+        except BROKEN:
+            return Facts(running=False, lost=True)
+        if state.get("Running") or state.get("Status") == "created":
+            return Facts(running=True)
+        return Facts(running=False, exit_code=state.get("ExitCode"), out_of_memory=bool(state.get("OOMKilled")))
+
+    def pid(self) -> int:
+        """Give the process that it is on this machine, while it runs.
+
+        Raises:
+            Unavailable: the engine cannot be asked.
+        """
+        with asked("looking at a container"):
+            return int(self.engine.api.inspect_container(self.id)["State"]["Pid"])
+
+    def had_too_little_memory(self, since: int) -> bool:
+        """Ask for what the engine noted since then: it says so of a container only once that has ended."""
+        filters = convert_filters({"container": self.id, "event": "oom"})
+        until = f"{time.time():.9f}"  # past events only: in whole seconds it would wait, or miss the last one
+        wanted = {"since": since, "until": until, "filters": filters}
+        try:
+            api = self.engine.api  # its own `events` would wait for ever
+            with api._get(api._url("/events"), params=wanted, stream=True, timeout=EVENT_SECONDS) as noted:
+                api._raise_for_status(noted)
+                return bool(next(noted.iter_content(1), b""))
+        except BROKEN:
+            return False
+
+    def kill(self) -> None:
+        """Kill it and wait until the engine saw it end; nothing to do where it has."""
+        with contextlib.suppress(*BROKEN):
+            self.engine.api.kill(self.id)
+
+    def remove(self) -> None:
+        """Kill and remove it, and wait until it is gone; never raises. What cannot be removed now is kept for later."""
+        deadline = time.monotonic() + REMOVAL_SECONDS
+        with contextlib.suppress(*BROKEN):
+            while time.monotonic() < deadline:
+                try:
+                    self.engine.api.remove_container(self.id, force=True, v=True)
+                except Gone:
+                    self.engine.left.discard(self.id)
+                    return
+                except APIError:  # another removal is under way
+                    time.sleep(POLL_SECONDS)
+        self.engine.left.add(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A container that was found by its label."""
+
+    container: Container
+    label: str
+    network: str
+
+
+class Engine:
+    """A local engine, reached when it is first needed."""
+
+    def __init__(self) -> None:
+        self.left: set[str] = set()  # containers, by id or name, that could not be removed when it was time
+        self._given_up = False
+        self._connecting = threading.Lock()
+
+    def ping(self) -> None:
+        """Make sure that it answers.
+
+        Raises:
+            Unavailable: it does not.
+        """
+        with asked("looking at the engine"):
+            self.api.ping()
+        self._given_up = False
+        self.remove_left()
+
+    def remove_left(self) -> None:
+        """Remove what could not be removed while it did not answer."""
+        for container in tuple(self.left):
+            Container(self, container).remove()
+
+    def await_restart(self) -> None:
+        """Wait until it answers: at once if it runs, and for a while if it did run before.
+
+        Raises:
+            Unavailable: it does not.
+        """
+        deadline = time.monotonic() + (0 if self._given_up else RESTART_SECONDS)
+        while True:
+            try:
+                knock(self.address)
+            except Unavailable:
+                if time.monotonic() >= deadline:
+                    self._given_up = True
+                    raise
+                time.sleep(POLL_SECONDS * 5)
+            else:
+                self._given_up = False
+                self.remove_left()
+                return
+
+    @cached_property
+    def platform(self) -> tuple[str, str]:
+        """The kind of system and of processor that it runs images of, `("linux", "amd64")` for one."""
+        with asked("looking at the engine"):
+            said = self.api.version()
+        return str(said.get("Os", "linux")), str(said.get("Arch", ""))
+
+    def runtimes(self) -> list[str]:
+        """Name the OCI runtimes that it knows."""
+        with asked("looking at the engine"):
+            return sorted(self.api.info()["Runtimes"])
+
+    def image(self, reference: str) -> Document:
+        """Give what it knows of an image.
+
+        Raises:
+            NotFound: it has none of that name.
+            Malformed: no image can have that name.
+        """
+        with asked(f"looking for the image {reference}"):
+            try:
+                document: Document = self.api.inspect_image(reference)
+            except ImageNotFound as error:
+                raise NotFound(f"the engine has no image {reference}: build it or pull it first") from error
+            except APIError as error:
+                if "invalid reference format" not in str(error.explanation):
+                    raise
+                raise Malformed(f"{reference!r} is no image's name; give NAME or NAME:TAG, in small letters") from error
+        return document
+
+    def names(self, pattern: str) -> list[str]:
+        """Give the names of images that fit a pattern."""
+        with asked("looking for copies of images"):
+            found = self.api.images(filters={"reference": pattern})
+        return [name for one in found for name in one.get("RepoTags") or ()]
+
+    def remove_image(self, name: str) -> None:
+        """Take a name from an image, and remove it if it has no other and nothing runs from it; never raises."""
+        with contextlib.suppress(*BROKEN):
+            self.api.remove_image(name)
+
+    def flatten(self, container: Container, head: bytes, name: str) -> str:
+        """Make an image of the files of a container, in one layer, and give its id.
+
+        Args:
+            container: one that was not started.
+            head: the beginning of a tar, whose files come first.
+            name: the image's name.
+
+        Raises:
+            Unavailable: the engine could not.
+        """
+        repository, _, tag = name.rpartition(":")
+        wanted = {"fromSrc": "-", "repo": repository, "tag": tag}
+        with asked("copying an image"):
+            api = self.api  # its own `import_image` would read the whole of it into memory
+            files = itertools.chain([head], api.export(container.id))
+            headers = {"Content-Type": "application/tar"}
+            said = api._post(api._url("/images/create"), params=wanted, data=files, headers=headers, timeout=COPYING)
+            api._raise_for_status(said)
+            if "errorDetail" in said.text:
+                raise DockerException(said.text[-300:])
+        return str(self.image(name)["Id"])
+
+    def create(self, config: Document) -> Container:
+        """Create a container; `config` is the body of the Engine API's "Create a container".
+
+        It has a name of our choice: an engine that goes away in between may have made it and not have told its id.
+
+        Raises:
+            NotFound: its image is not there any more.
+        """
+        name = f"quarterturn-{secrets.token_hex(8)}"
+        with asked("making a container"):
+            try:
+                return Container(self, self.api.create_container_from_config(dict(config), name)["Id"])
+            except ImageNotFound as error:
+                raise NotFound(f"the engine has no image {config['Image']} any more: somebody removed it") from error
+            except BROKEN:
+                self.left.add(name)
+                raise
+
+    def labelled(self, label: str) -> list[Labelled]:
+        """Find all containers that have a label."""
+        with asked("looking for leftovers"):
+            found = self.api.containers(all=True, filters={"label": label})
+        return [
+            Labelled(Container(self, one["Id"]), one["Labels"][label], one["HostConfig"]["NetworkMode"])
+            for one in found
+        ]
+
+    def read(self, container: Container, path: str) -> bytes:
+        """Read one file out of a container."""
+        with asked(f"reading {path}"):
+            chunks, _ = self.api.get_archive(container.id, path)
+            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+                file = tar.extractfile(tar.next() or path)
+                return file.read() if file else b""
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+    @property
+    def api(self) -> Any:
+        """The SDK's client."""
+        knock(self.address)
+        with self._connecting:
+            return self._client.api
+
+    @cached_property
+    def _client(self) -> docker.DockerClient:
+        with asked("reaching the engine"):
+            client = docker.from_env(timeout=60, max_pool_size=POOL)
+        weakref.finalize(self, client.close)
+        return client
+
+
+def connect_or_close(connection: UnixHTTPConnection) -> None:
+    """Connect as the SDK does, but leave no socket open where nobody answers."""
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.settimeout(connection.timeout)
+    try:
+        connection.sock.connect(connection.unix_socket)
+    except OSError:
+        connection.close()
+        raise
+
+
+UnixHTTPConnection.connect = connect_or_close  # type: ignore[method-assign, assignment]
+
+
+def knock(address: str) -> None:
+    """See whether anybody answers.
+
+    Raises:
+        Unavailable: nobody does.
+    """
+    if not address.startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX) as caller:
+        try:
+            caller.connect(address.removeprefix("unix://"))
+        except OSError as error:
+            said = f"{address}: {error.strerror or error}"
+            raise Unavailable(f"no Docker engine answers at {said}; start one, and be allowed to use it") from error
+
+
+@contextlib.contextmanager
+def asked(what: str) -> Iterator[None]:
+    """Turn what the SDK raises into one sentence."""
+    try:
+        yield
+    except (DockerException, RequestException) as error:
+        said = str(getattr(error, "explanation", None) or error)
+        hint = "is it running, and may we use it?"
+        if FULL in said:
+            hint = "its disk is full: free some of it (docker system df shows what takes it), and start again"
+        raise Unavailable(f"{what}: the Docker engine says {said[:300]!r}; {hint}") from error

@@ -1,0 +1,124 @@
+"""What is known of an image before anything of it runs, and which images can run here at all.
+
+Nothing that an image says of itself is obeyed but its program, its variables and its working folder:
+`sandbox.boxes.docker .walls` decides the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from sandbox.boxes.docker.engine import Engine
+from sandbox.errors import Refused
+
+LARGEST = 20 * 1024**3  # bytes; an engine lays an image under a container as it is, so its size costs a run nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image of an engine.
+
+    Attributes:
+        name: how it was asked for.
+        id: `sha256:` and 64 hexadecimal digits; what it names can never change.
+        entrypoint: the words of its ENTRYPOINT.
+        command: the words of its CMD.
+        volumes: the folders that it declares as volumes.
+        platform: the kind of system and of processor that it is for; empty where it does not say.
+        size: bytes of all its layers.
+        environment: its variables, as `NAME=value`.
+        folder: where it starts.
+        files: the id of the copy whose files a container sees, or empty where they are its own.
+    """
+
+    name: str
+    id: str
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+    platform: tuple[str, str] = ("", "")
+    size: int = 0
+    environment: tuple[str, ...] = ()
+    folder: str = ""
+    files: str = ""
+
+    @classmethod
+    def of(cls, name: str, document: Mapping[str, Any]) -> Image:
+        """Take what we need from what the engine says."""
+        config = document.get("Config") or {}
+        tags = document.get("RepoTags") or ()
+        return cls(
+            tags[0] if tags and name == document["Id"] else name,
+            str(document["Id"]),
+            tuple(config.get("Entrypoint") or ()),
+            tuple(config.get("Cmd") or ()),
+            tuple(config.get("Volumes") or ()),
+            (str(document.get("Os") or ""), str(document.get("Architecture") or "")),
+            int(document.get("Size") or 0),
+            tuple(config.get("Env") or ()),
+            str(config.get("WorkingDir") or ""),
+        )
+
+    def words(self, command: tuple[str, ...]) -> list[str]:
+        """Give the argument vector with which it starts; `command` stands in for its CMD.
+
+        Raises:
+            Refused: there is none.
+        """
+        words = [*self.entrypoint, *(command or self.command)]
+        if not words:
+            raise Refused(f"the image {self.name} names no program: give it an ENTRYPOINT, and build it again")
+        return words
+
+    def must_run_on(self, platform: tuple[str, str]) -> None:
+        """Refuse what this engine could not run, or could not hold behind the wall.
+
+        Raises:
+            Refused: the message says why.
+        """
+        for its, ours in zip(self.platform, platform, strict=True):
+            if its and ours and its != ours:
+                raise Refused(f"the image {self.name} is for {its}; this engine runs {ours}: build it for that")
+        if self.size > LARGEST:
+            raise Refused(
+                f"the image {self.name} has {self.size / 1024**3:.1f} GiB; at most {LARGEST / 1024**3:g} are run here"
+            )
+        for place in self.volumes:
+            path = PurePosixPath(place)
+            if not path.is_absolute() or ".." in path.parts or path == PurePosixPath("/"):
+                raise Refused(
+                    f"the image {self.name} declares a volume at {place[:80]!r}, which is no folder of its own: "
+                    "remove it"
+                )
+
+
+class Images:
+    """The images that were asked for so far. A name is looked up once, so that it means one image to the end."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[str, Image] = {}
+        self._looking = threading.Lock()
+
+    def find(self, name: str) -> Image:
+        """Give an image that can run here.
+
+        Raises:
+            NotFound: the engine has none of that name.
+            Refused: it cannot run here.
+        """
+        with self._looking:
+            if name not in self._known:
+                image = Image.of(name, self._engine.image(name))
+                image.must_run_on(self._engine.platform)
+                self._known[name] = image
+            return self._known[name]
+
+    def forget(self) -> None:
+        """Look every name up anew."""
+        with self._looking:
+            self._known.clear()

@@ -1,0 +1,29 @@
+"""Classes of runs, by who learns what: a run that may tell nobody shares no memory with one that tells everything.
+
+    sealed      a private run of an image with no language model: it has no exit
+    unofficial  a private run of a command: it has no exit either, and the walls around it are not the official ones
+    open        everything else: dev sets and checks tell all, a model's upstream and a hosted endpoint read the task
+
+Runs of two classes never take place on one machine at the same time (`sandbox.isolation.machine_lock`), and what they
+read there are separate copies (`sandbox.isolation.copies`, `sandbox.boxes.docker.copies`). Machines of their own are
+better: a worker of one class (`quarterturn worker --only`) never plays the other. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+RunClass = Literal["sealed", "unofficial", "open"]
+
+
+def run_class(*, private: bool, kind: str, model: str | None = None) -> RunClass:
+    """Say which class a run has.
+
+    Args:
+        private: whether it is served the private set.
+        kind: of its submission: `image`, `command`, `endpoint` or `reference`.
+        model: the language model that its agents may ask, or None.
+    """
+    if not private or model is not None or kind == "endpoint":
+        return "open"
+    return "sealed" if kind == "image" else "unofficial"

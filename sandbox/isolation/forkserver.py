@@ -1,0 +1,133 @@
+"""Fork servers, as the runner holds them: clean processes that gateways, readers and judges are forked from.
+
+A fork server is executed and not forked from the runner, with an environment of two words, so that neither it nor any
+child of it ever had a key. It loads what its children need once; each of them then costs a few milliseconds
+(`sandbox.isolation.forking` is the loop that runs in it).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from sandbox.errors import Unavailable
+
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
+
+
+class ForkServer:
+    """One fork server; started when it is first needed, and again should it have died.
+
+    Args:
+        program: what follows `python -I`: `-m` and a module that calls `sandbox.isolation.forking.serve`.
+    """
+
+    def __init__(self, *program: str) -> None:
+        self._program = program
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        atexit.register(self.close)
+
+    def warm(self) -> None:
+        """Start it if it does not run, and don't wait: it loads while other things are made ready."""
+        with self._lock:
+            self._running()
+
+    def spawn(self, descriptors: Sequence[int]) -> Child:
+        """Ask for a child that has these descriptors; they stay the caller's to close.
+
+        Raises:
+            Unavailable: the fork server cannot be started.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs, self._lock:
+                socket.send_fds(self._running(), [b"!"], [theirs.fileno(), *descriptors])
+        except OSError as error:
+            ours.close()
+            raise Unavailable(f"no process can be forked: {error}; its program is {self._program[1][:80]}") from error
+        return Child(ours)
+
+    @property
+    def pid(self) -> int | None:
+        """Give its process's number, or None where there is none."""
+        return self._process.pid if self._process is not None else None
+
+    def close(self) -> None:
+        """End it, with all its children that live."""
+        with self._lock:
+            if self._control is not None and self._process is not None:
+                self._control.close()
+                self._process.kill()
+                self._process.wait()
+            self._control = self._process = None
+
+    def _running(self) -> socket.socket:
+        if self._process is not None and self._process.poll() is None and self._control is not None:
+            return self._control
+        if self._control is not None:
+            self._control.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", *self._program],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,  # a traceback in there might quote a task
+                env=ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        self._control = ours
+        return ours
+
+
+class Child:
+    """A process that a fork server was asked for, held by its pidfd.
+
+    Args:
+        birth: where the pidfd comes from.
+    """
+
+    def __init__(self, birth: socket.socket) -> None:
+        self._birth = birth
+        self.pidfd: int | None = None
+
+    def wait_born(self, timeout: float | None = None) -> bool:
+        """Wait until it was forked, and say whether that was so within `timeout` seconds; `kill` ends the wait.
+
+        One that has ended already has no pidfd any more.
+        """
+        if self.pidfd is None:
+            self._birth.settimeout(timeout)
+            try:
+                _, handles, _, _ = socket.recv_fds(self._birth, 1, 1)
+            except TimeoutError:
+                return False
+            except OSError:
+                handles = []
+            self.pidfd = handles[0] if handles else None
+        return True
+
+    def kill(self) -> None:
+        """End it, if it was forked."""
+        with suppress(OSError):
+            self._birth.shutdown(socket.SHUT_RDWR)
+        if self.pidfd is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Let go of it; safe to call twice."""
+        self._birth.close()
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+            self.pidfd = None

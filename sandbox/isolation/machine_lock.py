@@ -1,0 +1,102 @@
+"""One class of runs at a time on one machine, whichever processes of this user play them.
+
+    gate    held for a moment by whoever comes in, and by whoever waits for another class to leave: so nobody of the
+            class that runs can come in before them, and nobody waits for ever
+    runs    held together by all that play; its content is their class
+
+Both are advisory locks (flock) on files in shared memory, which the kernel lets go of when a process ends. Containers
+that share the machine's /dev/shm share them too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox.errors import NotAllowed, Unavailable
+from sandbox.isolation.exits import RunClass
+from sandbox.runner import shared_folder
+
+LOOK_SECONDS = 0.2
+
+log = logging.getLogger("quarterturn.worker")
+
+
+@contextmanager
+def playing(
+    run_class: RunClass, stopped: Callable[[], bool] = lambda: False, folder: Path | None = None
+) -> Iterator[None]:
+    """Play runs of one class inside the block; before it, wait until none of another class is played.
+
+    Args:
+        run_class: the class.
+        stopped: is asked five times a second while it waits.
+        folder: where the locks lie; in shared memory by default.
+
+    Raises:
+        NotAllowed: it was told to stop before it could begin.
+        Unavailable: the locks cannot be made, or are not ours.
+    """
+    place = folder or shared_folder()
+    gate, runs = (
+        _opened(place / f"quarterturn-{os.geteuid()}.gate"),
+        _opened(place / f"quarterturn-{os.geteuid()}.runs"),
+    )
+    try:
+        _wait(lambda: _taken(gate, fcntl.LOCK_EX), stopped)
+        _wait(lambda: _joined(runs, run_class), stopped)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        yield
+    finally:
+        os.close(gate)
+        os.close(runs)
+
+
+def _joined(runs: int, run_class: RunClass) -> bool:
+    """Join those that play this class, or begin where nobody plays. Whoever calls holds the gate."""
+    if os.pread(runs, 32, 0) == run_class.encode():
+        return _taken(runs, fcntl.LOCK_SH)  # nobody holds it alone but under the gate, so this is got
+    if not _taken(runs, fcntl.LOCK_EX):
+        return False
+    os.ftruncate(runs, 0)
+    os.pwrite(runs, run_class.encode(), 0)
+    return _taken(runs, fcntl.LOCK_SH)
+
+
+def _wait(done: Callable[[], bool], stopped: Callable[[], bool]) -> None:
+    if done():
+        return
+    log.info("waiting until runs of another class have ended on this machine")
+    while not done():
+        if stopped():
+            raise NotAllowed("the run was given up while runs of another class were played on this machine")
+        time.sleep(LOOK_SECONDS)
+
+
+def _taken(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _opened(path: Path) -> int:
+    """Open a file of ours, each time anew: a lock belongs to what was opened."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise Unavailable(
+            f"the lock {path} cannot be opened ({error.strerror}): remove it, or let us write it"
+        ) from error
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise Unavailable(f"the lock {path} belongs to another user: have them remove it")
+    return descriptor

@@ -1,0 +1,13 @@
+"""The wire formats that agents may speak, by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sandbox.model_gateway.formats.chat import Chat
+from sandbox.model_gateway.formats.messages import Messages
+from sandbox.model_gateway.formats.responses import Responses
+from sandbox.model_gateway.formats.wire import Wire
+
+WIRES: Mapping[str, Wire] = {wire.path: wire for wire in (Chat(), Responses(), Messages())}
+BY_NAME: Mapping[str, Wire] = {wire.name: wire for wire in WIRES.values()}

@@ -1,0 +1,1 @@
+"""What an attempt came to: failure classes, outcomes, scores and their intervals."""

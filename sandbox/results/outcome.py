@@ -1,0 +1,133 @@
+"""What one run of one task came to: frozen, and readable back from the JSON that is sealed.
+
+All of it is as secret as the task while the task lives: which calls were made, what was found, how long it took. The
+repr shows the task's id and the verdict alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox.results.failure import Failure
+from sandbox.transcript import CallRecord, ModelCall, Transcript
+from vault.task.document import Task
+from verifiers.language.verdict import Evidence, Verdict
+
+RUN = "run"
+"""What stands for a predicate in the evidence where a failure counts and no predicate's word."""
+_BUDGETS = ("steps-exceeded", "time-exceeded")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """One submission's run of one task.
+
+    Attributes:
+        task_id: the task.
+        category: its category.
+        max_steps: how many calls it allows.
+        verdict: what the predicate came to; UNKNOWN only where a failure that is surely ours stood in the way.
+        evidence: why. Where no state could be looked at, one node that says so.
+        transcript: what the gateway saw.
+        failure: whose fault it is that the predicate's word does not count, or None where it counts.
+        code: one of the fixed codes of `sandbox.results.failure`; nothing else of a failure is ever shown.
+        attempts: how many times the task was served, retries among them (each one is an exposure).
+        phases: seconds by phase of the last attempt.
+        output: what the program printed, escaped and cut.
+        earlier: the attempts before this one, which count for nothing and are kept with it.
+        judged_by: who had this attempt's state read and judged (`sandbox.judge.WORKER`); empty where there was none.
+    """
+
+    task_id: str
+    category: str = field(repr=False)
+    max_steps: int = field(repr=False)
+    verdict: Verdict
+    evidence: Evidence = field(repr=False)
+    transcript: Transcript = field(repr=False)
+    failure: Failure | None = None
+    code: str = "finished"
+    attempts: int = 1
+    phases: Mapping[str, float] = field(default_factory=dict, repr=False)
+    output: str = field(default="", repr=False)
+    earlier: tuple[TaskRun, ...] = field(default=(), repr=False)
+    judged_by: str = field(default="", repr=False)
+
+    @property
+    def judged(self) -> Verdict | None:
+        """What the predicate came to on what was left, whatever that counts for; None where it came to nothing."""
+        if self.evidence.op != RUN:
+            return self.evidence.verdict
+        return self.evidence.children[0].verdict if self.evidence.children else None
+
+    @property
+    def budget_exceeded(self) -> bool:
+        """Whether a call too many was made, or the time ran out."""
+        return self.transcript.ended in _BUDGETS
+
+    @property
+    def passed(self) -> bool:
+        """Whether the predicate is true, no budget was exceeded and no failure stands in the way."""
+        return self.verdict is Verdict.TRUE and not self.budget_exceeded and self.failure is None
+
+    @property
+    def calls(self) -> int:
+        """Count all tool calls, unlisted ones too."""
+        return len(self.transcript.calls)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the run as plain JSON values."""
+        plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output", "judged_by")
+        return {name: getattr(self, name) for name in plain} | {
+            "verdict": self.verdict.value,
+            "evidence": self.evidence.as_json(),
+            "transcript": self.transcript.as_json(),
+            "phases": dict(self.phases),
+            "earlier": [one.as_json() for one in self.earlier],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> TaskRun:
+        """Read back what `as_json` gave."""
+        read = {
+            "verdict": Verdict(value["verdict"]),
+            "evidence": _evidence(value["evidence"]),
+            "transcript": transcript_from_json(value["transcript"]),
+            "earlier": tuple(cls.from_json(one) for one in value["earlier"]),
+        }
+        return cls(**{**value, **read})
+
+
+def unplayed(task: Task, failure: Failure, code: str) -> TaskRun:
+    """Give the result of a task of which no attempt came to an end; unknown where that is ours, and else a fail."""
+    verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
+    return TaskRun(
+        task_id=task.id,
+        category=task.category,
+        max_steps=task.max_steps,
+        verdict=verdict,
+        evidence=Evidence(RUN, verdict, found=code),
+        transcript=Transcript((), None, "gateway-lost"),
+        failure=failure,
+        code=code,
+        attempts=0,
+    )
+
+
+def _evidence(value: Mapping[str, Any]) -> Evidence:
+    return Evidence(
+        op=value["op"],
+        verdict=Verdict(value["verdict"]),
+        looked_at=value.get("looked_at", {}),
+        found=value.get("found", ""),
+        children=tuple(_evidence(child) for child in value.get("children", ())),
+        broken=value.get("broken", False),
+    )
+
+
+def transcript_from_json(value: Mapping[str, Any]) -> Transcript:
+    """Read back what a transcript's `as_json` gave."""
+    calls = tuple(CallRecord(**call) for call in value["calls"])
+    models = tuple(ModelCall.from_json(call) for call in value.get("model_calls", ()))
+    return Transcript(calls=calls, answer=value["answer"], ended=value["ended"], model_calls=models)

@@ -1,0 +1,1 @@
+"""Playing tasks: one attempt, one task, a whole set; and the store of runs."""

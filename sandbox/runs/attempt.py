@@ -1,0 +1,268 @@
+"""One attempt at one task, as a numbered argument.
+
+The order is the safety property. Each step may rely on those before it:
+
+ 1. *Seed.* The world's data is built in memory from the document: nothing of a task is ever a file on this machine.
+ 2. *World.* A fresh one is started with it, with every server that has a listed tool, distractors' too.
+ 3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It is never
+    told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
+ 4. *Place.* The relay listens, and the program is ready but for its first instruction. It is made beside 2 and 3; and
+    so far everything can be prepared ahead, while another task is being played.
+ 5. *Agent.* It is written down that the task is served; then the program is let go, and from here on everything may be
+    hostile. We wait for its end, the session's end, the world's death, or the deadline by our own monotonic clock.
+ 6. *Kill.* The agent and its relay are gone before anything is looked at, so that nobody can act between the look and
+    the verdict.
+ 7. *Transcript.* The gateway ends and hands over what it saw.
+ 8. *Facts*, then *freeze*: the world stops its servers, kills every other process and hands its state out.
+ 9. *Seal*, then *verdict*. The state is handed over unread, to be sealed where the run is official: whoever dies from
+    here on costs no other serving (`judged_later`). Then it is read by a process that knows no predicate, and judged by
+    one that reads no format of anybody's (`sandbox.judge`); what only a backend can read is read back first, in a fresh
+    world that holds nothing else (`sandbox.runs.state_reader`). This process looks into nothing that an agent left.
+10. *Removal*, in every path; nothing is ever used again.
+
+Where its world broke, the machinery is checked without any agent (`sandbox.runs.machinery`) before
+`sandbox.results.failure` says whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from sandbox.boxes import box as boxes
+from sandbox.errors import Lost, Malformed, Unjudged
+from sandbox.judge import WORKER
+from sandbox.results.failure import Facts, Ruling, Stage, classify
+from sandbox.results.outcome import RUN, TaskRun
+from sandbox.results.remains import Left
+from sandbox.runs.machinery import BROKEN, check
+from sandbox.runs.meter import Meter
+from sandbox.runs.scene import Scene, specify
+from sandbox.runs.state_reader import read_back
+from sandbox.runs.task_world import question_of, seed, servers_of, untouched
+from sandbox.runs.terms import Job
+from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
+from verifiers.language.verdict import Evidence, Verdict
+
+POLL = 0.25
+"""Seconds between two looks at a running agent."""
+LOOK = 1.0
+"""Seconds between two looks at its world, which an engine answers more slowly."""
+
+
+@dataclass
+class _Seen:
+    """What an attempt brought to light so far; each step adds its own."""
+
+    transcript: Transcript | None = None
+    agent: boxes.Facts | None = None
+    world: boxes.Facts | None = None
+    late: bool = False
+    servers_missed: int = 0
+    too_large: bool = False
+    judged: bool = False
+    unjudged: bool = False
+    evidence: Evidence | None = None
+    output: str = ""
+
+
+def prepare(job: Job) -> Scene:
+    """Steps 1 to 4. A scene that could not be made is given back with the stage that it reached."""
+    task, terms = job.task, job.terms
+    solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
+    # The server that the task is about comes up with its world; the others, if ever the agent has a word for them.
+    servers = [replace(one, on_demand=one.on_demand and one.name != task.server) for one in servers_of(task.document)]
+    spec = specify(
+        task,
+        alias=job.alias,
+        wall=terms.agent.wall,
+        servers=servers,
+        solution=solution,
+        models=terms.models,
+        call_seconds=terms.patience.call,
+    )
+    meter = Meter(terms.clock)
+    terms.judging.warm()
+    with meter.phase("seed"):
+        tree = seed(task.document)  # 1
+    setting = partial(_set, job)
+    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models)
+    try:
+        return scene.open()  # 2 to 4
+    except BROKEN:
+        return scene
+
+
+def _set(job: Job, sockets: Path) -> boxes.Place:
+    return job.places.place(job.submission.program, sockets, job.terms.agent)
+
+
+def attempt(job: Job, scene: Scene) -> TaskRun:
+    """Play steps 5 to 10 in a scene, and say what it came to."""
+    seen = _Seen()
+    try:
+        if scene.place:
+            with job.turns.shared():
+                _serve(job, scene)
+                _play(job, scene, scene.place, seen)  # 5 to 7
+            _look(job, scene, seen)  # 8, 9
+    except BROKEN:
+        pass  # the stage that was reached says where, and the classifier what it means
+    finally:
+        scene.close()  # 10
+    _note_model(scene, seen)
+    return _settled(job, seen, _facts(scene, seen), scene.meter.seconds)
+
+
+def judged_later(job: Job, left: Left) -> TaskRun:
+    """Judge what an attempt left that nobody came to judge: step 9 alone, without serving the task again.
+
+    Raises:
+        Unavailable: nobody can be asked now; what was sealed is there for the next one.
+    """
+    seen = _Seen(transcript=left.transcript, output=left.output)
+    meter = Meter(job.terms.clock)
+    with suppress(Lost, OSError), meter.phase("verdict"):
+        _judge(job, left.state, seen)
+    stage = Stage.VERDICT if seen.evidence else left.facts.stage
+    verdict = seen.evidence.verdict if seen.evidence else None
+    facts = replace(left.facts, stage=stage, verdict=verdict, too_large=seen.too_large, unjudged=seen.unjudged)
+    return _settled(job, seen, facts, {**left.phases, **meter.seconds})
+
+
+def _settled(job: Job, seen: _Seen, facts: Facts, phases: Mapping[str, float]) -> TaskRun:
+    """Say whose an attempt's failure is, after a check of the machinery where it takes one, and what it came to."""
+    ruling = classify(facts)
+    if ruling.blame == "check" and seen.transcript:
+        ruling = classify(facts, check(job, seen.transcript))
+    return _outcome(job, seen, ruling, phases)
+
+
+def _note_model(scene: Scene, seen: _Seen) -> None:
+    """Put what was asked of a language model into the transcript; its log has come to its end."""
+    if scene.model:
+        transcript = seen.transcript or Transcript((), None, "gateway-lost")
+        seen.transcript = replace(transcript, model_calls=scene.model.calls)
+
+
+def _serve(job: Job, scene: Scene) -> None:
+    """Write down that the task is served; what that raises is no failure of the machinery, and ends the set."""
+    if job.stop.is_set():
+        raise Lost("the run was interrupted; nothing of it counts")
+    job.serve(job.task.id)
+    scene.stage = Stage.SERVED
+
+
+def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
+    with scene.meter.phase("start"):
+        agent = place.start()  # 5
+    scene.stage = Stage.AGENT
+    with scene.meter.phase("agent"):
+        try:
+            seen.agent, seen.late = _wait(job, agent, scene)
+        finally:
+            agent.kill()  # 6
+    with scene.meter.phase("transcript"):
+        seen.output = agent.output()
+        transcript = scene.gateway.finish(job.terms.patience.finish)  # 7
+    seen.servers_missed = len(scene.gateway.missed)
+    if seen.late and transcript.ended == "agent-exited":
+        transcript = replace(transcript, ended="time-exceeded")
+    seen.transcript = transcript
+    scene.stage = Stage.SESSION
+
+
+def _wait(job: Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
+    """Give the agent's facts, and whether its time ran out."""
+    clock, started = job.terms.clock, job.terms.clock()
+    deadline, look = started + job.terms.agent.wall, started + LOOK
+    while True:
+        facts = agent.wait(min(POLL, max(deadline - clock(), 0.0)))
+        if not facts.running or facts.lost or scene.gateway.over():
+            return facts, False
+        if clock() >= deadline:
+            return facts, True
+        if job.stop.is_set():
+            raise Lost("the run was interrupted; nothing of it counts")
+        if clock() >= look:
+            look = clock() + LOOK
+            if not scene.world.facts().running:
+                return facts, False
+
+
+def _look(job: Job, scene: Scene, seen: _Seen) -> None:
+    seen.world = scene.world.facts()  # 8
+    try:
+        state = scene.freeze()
+    except Malformed:
+        seen.too_large = True
+        return
+    _seal(job, scene, seen, state)  # 9
+    with scene.meter.phase("verdict"):
+        _judge(job, state, seen)
+    if seen.evidence:
+        scene.stage = Stage.VERDICT
+
+
+def _seal(job: Job, scene: Scene, seen: _Seen, state: FrozenState) -> None:
+    """Hand over what there is."""
+    if scene.model:
+        scene.model.finish()
+        _note_model(scene, seen)
+    if seen.transcript:
+        facts, phases = _facts(scene, seen), scene.meter.seconds
+        job.seal(Left(job.task.id, state, facts, seen.transcript, seen.output, dict(phases)))
+
+
+def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
+    """Have the state read and judged; what is no state at all counts as one that is too large."""
+    task, terms = job.task, job.terms
+    answer = seen.transcript.answer if seen.transcript else None
+    back = partial(read_back, job.box, task, limits=terms.world, judging=terms.judging)
+    try:
+        judged = terms.judging.verdict(question_of(task), state, answer, partial(untouched, task.document), back)
+    except Malformed:
+        seen.judged = seen.too_large = True
+    except Unjudged:
+        seen.unjudged = True
+    else:
+        seen.judged, seen.evidence = True, judged.evidence
+
+
+def _facts(scene: Scene, seen: _Seen) -> Facts:
+    transcript = seen.transcript
+    return Facts(
+        stage=scene.stage,
+        ended=transcript.ended if transcript else None,
+        agent=seen.agent,
+        world=seen.world,
+        too_large=seen.too_large,
+        unjudged=seen.unjudged,
+        servers_missed=seen.servers_missed,
+        upstream="broke" if scene.model and scene.model.lost else transcript.upstream if transcript else None,
+        verdict=seen.evidence.verdict if seen.evidence else None,
+    )
+
+
+def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
+    failure, evidence = ruling.failure, seen.evidence
+    if evidence is None or failure in ("ours", "unclear"):
+        verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
+        evidence = Evidence(RUN, verdict, found=ruling.code, children=(evidence,) if evidence else ())
+    return TaskRun(
+        task_id=job.task.id,
+        category=job.task.category,
+        max_steps=job.task.max_steps,
+        verdict=evidence.verdict,
+        evidence=evidence,
+        transcript=seen.transcript or Transcript((), None, "gateway-lost"),
+        failure=failure,
+        code=ruling.code,
+        phases=phases,
+        output=seen.output,
+        judged_by=WORKER if seen.judged else "",
+    )

@@ -1,0 +1,65 @@
+"""Checks whether the machinery works without any agent: servers of a task are woken and frozen, each in a fresh world.
+
+It is asked where an agent's world broke. The agent may have broken it, so that alone is a fail; but what cannot even
+wake and freeze an untouched world, while no agent of the run is at work, is this machine.
+
+Each server has a world to itself: together they may be more than one world's memory bears, and it is the agent who
+chooses how many it wakes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from sandbox.errors import Lost, Malformed, Unavailable
+from sandbox.results.failure import Facts, Stage, classify
+from sandbox.runs.meter import Meter
+from sandbox.runs.scene import Scene, specify
+from sandbox.runs.task_world import seed, servers_of, untouched
+from sandbox.runs.terms import Job
+from sandbox.servers.registry import Server
+from sandbox.transcript import Transcript
+
+POLL = 0.5
+"""Seconds between two looks at whether the run was given up."""
+BROKEN = (Lost, Unavailable, OSError)
+
+
+def check(job: Job, transcript: Transcript) -> Facts:
+    """Wake each server that an agent called (the task's own, if it called none) and freeze it, and give the facts.
+
+    They are those of the first that broke, or of the last. It waits until no agent of the run is at work, and keeps
+    others from beginning meanwhile.
+    """
+    used = {call.tool.partition(".")[0] for call in transcript.calls if call.passed_on} or {job.task.server}
+    servers, facts = servers_of(job.task.document), Facts(Stage.NOTHING)
+    with job.turns.alone():
+        for server in [one for one in servers if one.name in used] or servers:
+            facts = _woken(job, server)
+            if classify(facts).blame is not None:
+                break
+    return facts
+
+
+def _woken(job: Job, server: Server) -> Facts:
+    task, terms = job.task, job.terms
+    wall, call = terms.agent.wall, terms.patience.call
+    spec = specify(task, alias=job.alias, wall=wall, servers=[server], script=(), call_seconds=call)
+    scene = Scene(job.box, spec, [server], seed(task.document), terms.world, terms.patience, Meter(terms.clock))
+    facts = Facts(Stage.NOTHING)
+    with scene:
+        try:
+            gateway = scene.open().gateway
+            deadline = terms.clock() + terms.patience.ready
+            while not job.stop.is_set() and terms.clock() < deadline and not gateway.wait(POLL):
+                pass
+            ended = gateway.finish(terms.patience.finish if gateway.over() else 0).ended
+            missed, world = len(gateway.missed), scene.world.facts()
+            facts = Facts(Stage.SESSION, ended=ended, servers_missed=missed, world=world)
+            terms.judging.check(scene.freeze(), partial(untouched, task.document))
+        except Malformed:
+            return replace(facts, too_large=True)
+        except BROKEN:
+            return replace(facts, stage=max(scene.stage, facts.stage))
+    return replace(facts, stage=Stage.VERDICT)

@@ -1,0 +1,190 @@
+"""What admission needs executed: documents checked, solutions played on the real servers, final states spoiled.
+
+`BoxProver` has the shape that the room of the grammars asks for; the two never import each other. A solution goes the
+way that an agent's calls go, through a gateway process into a fresh world, and is judged by the same code on the same
+kind of copy; only the agent is missing, because the gateway plays the calls itself.
+
+The world is seeded in full. Of its servers only those run that the calls name: a solution is known beforehand, so
+nobody could ask the others anything, and admission is waited for by a human.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from sandbox.boxes.box import Box
+from sandbox.errors import Lost, Malformed, NotFound, Unjudged
+from sandbox.judge import Broke
+from sandbox.results.failure import PREPARATIONS
+from sandbox.runs.meter import Meter
+from sandbox.runs.scene import Scene, specify
+from sandbox.runs.state_reader import read_back
+from sandbox.runs.task_world import question_of, seed, servers_of, untouched
+from sandbox.runs.terms import Terms, new_alias
+from sandbox.servers.registry import SERVERS, tool_table
+from sandbox.transcript import Call
+from sandbox.world.frozen import FrozenState
+from vault.task.document import Task
+from verifiers.language import predicate as predicates
+from verifiers.language.verdict import Evidence, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """What a solution leaves behind: the frozen state, with what was read back, and the answer that was given."""
+
+    state: FrozenState = field(repr=False)
+    answer: str | None = field(repr=False)
+
+
+class Ended(Protocol):
+    """Whatever a proof is called elsewhere, as long as it carries the final state that came from here."""
+
+    @property
+    def state(self) -> Any:
+        """Give the final state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What playing a solution came to.
+
+    Attributes:
+        evidence: the predicate's evidence tree; its root is the verdict.
+        calls: how many calls were made.
+        errors: how many of them ended in an error.
+        spent: the larger of the shares of steps and bytes that reading the end state took, from 0 to 1.
+        state: the final state, for `BoxProver.mutated` and nobody else.
+        log: the calls as plain JSON values, with their results.
+    """
+
+    evidence: Evidence = field(repr=False)
+    calls: int
+    errors: int
+    spent: float
+    state: Final = field(repr=False)
+    log: Sequence[Mapping[str, Any]] = field(repr=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the predicate came to."""
+        return self.evidence.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Spoiled:
+    """What the predicate says of a final state that is wrong in one way (`sandbox.mutations`)."""
+
+    name: str = field(repr=False)
+    kind: str
+    verdict: Verdict
+
+
+class BoxProver:
+    """Proves drafts in a box.
+
+    Args:
+        box: where the worlds are made.
+        terms: caps, patience and clock, as for a run.
+    """
+
+    def __init__(self, box: Box, terms: Terms | None = None) -> None:
+        self._box, self._terms = box, terms or Terms()
+
+    def check(self, document: Mapping[str, Any]) -> None:
+        """Check what the schema cannot know: tools, states, predicate, and that the one can see the others.
+
+        Raises:
+            Malformed: the message names the place.
+        """
+        task = Task.parse(document)
+        seed(task.document)
+        servers = {server.name for server in servers_of(task.document)}
+        predicate = predicates.parse(task.success_predicate, "$.success_predicate")
+        if blind := sorted(predicates.namespaces(predicate) - servers - {"answer"}):
+            raise Malformed(
+                f"the task at $.success_predicate looks at {blind[0]}, but no tool of that server is listed, so there "
+                "would be nothing to look at"
+            )
+
+    def descriptions(self, tools: Sequence[str]) -> Mapping[str, str]:
+        """Give each tool's description as its pinned server has it.
+
+        Raises:
+            NotFound: no pinned server has a tool of that name.
+        """
+        table = tool_table()
+        if unknown := [tool for tool in tools if tool not in table]:
+            raise NotFound(f"no pinned server has a tool {unknown[0]!r}")
+        return {tool: str(table[tool]["description"]) for tool in tools}
+
+    def prove(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
+        """Play calls in a fresh world and evaluate the predicate on what they leave; no calls is the null agent.
+
+        Raises:
+            Lost: our machinery broke, each time that it was tried; nothing is known about the solution.
+        """
+        for _ in range(PREPARATIONS - 1):
+            with suppress(Lost):
+                return self._play(document, calls, answer)
+        return self._play(document, calls, answer)
+
+    def _play(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
+        task, terms = Task.parse(document), self._terms
+        terms.judging.warm()
+        script = [Call(call["tool"], call.get("arguments", {})) for call in calls]
+        used = {call.tool.partition(".")[0] for call in script}
+        servers = [server for server in servers_of(task.document) if server.name in used]
+        spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
+        spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
+        scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
+        with scene:
+            transcript = scene.open().gateway.finish(terms.world.wall)
+            if missed := scene.gateway.missed:
+                raise Lost(f"the server {min(missed)} was lost in the middle of a proof, or did not answer in time")
+            if len(transcript.calls) != len(script):
+                raise Lost(
+                    f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"
+                )
+            state = scene.freeze()
+        state = self._with_dumps(task, state)
+        log = transcript.as_json()["calls"]
+        judged = terms.judging.verdict(question_of(task), state, answer, lambda: self._start(task))
+        made, errors = len(transcript.calls), transcript.errors
+        return Proved(judged.evidence, made, errors, judged.spent, Final(state, answer), log)
+
+    def _start(self, task: Task) -> FrozenState:
+        return self._with_dumps(task, untouched(task.document))
+
+    def _with_dumps(self, task: Task, state: FrozenState) -> FrozenState:
+        """Read back what only backends can read; nobody but us could have made it unreadable."""
+        try:
+            return read_back(self._box, task, state, self._terms.world, self._terms.judging)
+        except Broke as error:
+            raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
+
+    def mutated(self, document: Mapping[str, Any], proved: Ended, mutant: Mapping[str, Any]) -> Evidence:
+        """Evaluate the predicate on a proved state with one thing spoiled: a server's data, or the answer.
+
+        Raises:
+            Malformed: the mutant is none that its server knows, or what it names is not in the state.
+        """
+        task = Task.parse(document)
+        final: Final = proved.state
+        if "answer" in mutant:
+            return self._terms.judging.mutated(question_of(task), final.state, (), mutant["answer"])
+        if mutant.get("server") not in SERVERS:
+            raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
+        changes = [(mutant["server"], mutant["change"])]
+        return self._terms.judging.mutated(question_of(task), final.state, changes, final.answer)
+
+    def spoiled(self, document: Mapping[str, Any], proved: Ended) -> list[Spoiled]:
+        """Evaluate the predicate on every mutant that can be made of a proved state."""
+        task = Task.parse(document)
+        final: Final = proved.state
+        made = self._terms.judging.mutants(question_of(task), self._start(task), final.state, final.answer)
+        return [Spoiled(name, kind, verdict) for name, kind, verdict in made]

@@ -1,0 +1,73 @@
+"""Judges sealed states a second time, by readers and judges of its own: programs that are started for it alone.
+
+No agent is run and no task is served. What only a backend can read is read back in a fresh world, as at first. Nothing
+of a state is looked into by this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Self
+
+from sandbox.boxes.box import Box, Limits
+from sandbox.errors import Lost, Malformed, Unjudged
+from sandbox.isolation.forkserver import ForkServer
+from sandbox.judge import Judging
+from sandbox.judge.judging import as_it_is
+from sandbox.judge.process import JUDGES, READERS
+from sandbox.results.remains import Left
+from sandbox.runs.state_reader import read_back, read_by
+from sandbox.runs.task_world import question_of, untouched
+from sandbox.world.frozen import FrozenState
+from vault.task.document import Task
+from verifiers.language.verdict import Verdict
+
+TRIES = 2
+"""How often a state is judged where a reader, a judge or a backend of ours fails."""
+
+
+class JudgeAgain:
+    """Readers and judges that live for one spot check; a context that ends them.
+
+    Args:
+        box: gives the box of a name, in which backends are started; asked for tasks that need one.
+    """
+
+    def __init__(self, box: Callable[[str], Box]) -> None:
+        self._box, self._servers = box, (ForkServer(*READERS), ForkServer(*JUDGES))
+        self._judging = Judging(*self._servers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self._servers:
+            server.close()
+
+    def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
+        """Say what a task's predicate comes to on what was left; None where that is no state that can be read.
+
+        Args:
+            box: the name of the box that it was left in.
+            task: as it was served.
+            left: what was sealed.
+
+        Raises:
+            Unjudged: a reader, a judge or a backend failed each time, for a reason of ours.
+            Unavailable: a box, a reader or a judge cannot be had now; try again.
+        """
+        answer, seed = left.transcript.answer, partial(untouched, task.document)
+        for _ in range(TRIES):
+            try:
+                return self._judging.verdict(question_of(task), left.state, answer, seed, self._back(box, task)).verdict
+            except Malformed:
+                return None
+            except (Lost, OSError):
+                continue
+        raise Unjudged(f"the state that was left of task {task.id} could not be judged again, {TRIES} times")
+
+    def _back(self, box: str, task: Task) -> Callable[[FrozenState], FrozenState]:
+        if not read_by(task):
+            return as_it_is
+        return lambda state: read_back(self._box(box), task, state, Limits(), self._judging)

@@ -1,0 +1,120 @@
+"""Reads back the state of a backend that only its own program can read: in a fresh world, from a copy.
+
+1. Only the frozen folder of that one server goes in, into a fresh world of the same box, and nothing else runs there
+   but the server's reader: our program, which starts the backend with our configuration and looks as a role that owns
+   nothing. Whatever the folder does to it, it does behind the same walls as the world that it came from.
+2. What the reader writes takes the place of the whole folder: no file of the folder can pass itself off as that.
+3. A reader that gives no document is asked once more. If it still gives none, it is asked about an empty state: if it
+   reads that, the folder is wreckage, which counts against whoever left it; if not, it is our machinery (`Lost`).
+
+Nothing is decided by what a reader says about itself; only by whether it says anything, for this state and for a sound
+one. Neither the folder nor what was read of it is looked into here: a reader process (`sandbox.judge`) cuts the folder
+out, and says whether what was written is a document.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from sandbox.boxes.box import Box, Limits
+from sandbox.errors import Lost, Malformed
+from sandbox.judge import Judging
+from sandbox.runs.task_world import servers_of
+from sandbox.servers.common.server import Server
+from sandbox.world import frames
+from sandbox.world.frozen import FrozenState, Seed
+from vault.task.document import Task
+from verifiers.language import predicate as predicates
+from verifiers.tree import DIRECTORY, Tree
+
+SECONDS = 90.0
+MAX_BYTES = 64 * 1024 * 1024
+ROOM = 3  # a reader has the copy, and what its backend writes beside it
+WRECKAGE = json.dumps({"wreckage": "its reader gives no account of it, and does of a sound one"}).encode()
+
+
+def read_back(box: Box, task: Task, state: FrozenState, limits: Limits, judging: Judging) -> FrozenState:
+    """Put what the readers say beside a world's frozen data, for those servers that the task's predicate looks at.
+
+    Raises:
+        Lost: a reader cannot be had, or reads no state at all.
+        Unavailable: the box cannot be had.
+        Malformed, Broke: the frozen data is no state, or kills the processes that cut it (`Judging.extract`).
+    """
+    for server in read_by(task):
+        folder = judging.extract(state, server.root)
+        state = state.with_dump(server.name, snapshot(box, server, folder, judging, limits=limits))
+    return state
+
+
+def read_by(task: Task) -> list[Server]:
+    """List the servers that a task's predicate looks at and whose state only their own program can read."""
+    looked_at = predicates.namespaces(predicates.parse(task.success_predicate))
+    return [server for server in servers_of(task.document) if server.reader and server.name in looked_at]
+
+
+def snapshot(
+    box: Box, server: Server, folder: Seed, judging: Judging, *, limits: Limits, seconds: float = SECONDS
+) -> bytes:
+    """Give the document that stands for what is in one server's folder.
+
+    Args:
+        folder: a data folder that holds that folder and no other.
+
+    Raises:
+        Lost, Unavailable: see `read_back`.
+    """
+    for _ in range(2):
+        document = _read(box, server, folder, limits, seconds)
+        if document is not None and judging.is_document(document):
+            return document
+    sound = _read(box, server, in_data(server, server.seed({})), limits, seconds)
+    if sound is None or not judging.is_document(sound):
+        raise Lost(f"the reader of {server.name} cannot read even an empty state: look at the world's programs")
+    return WRECKAGE
+
+
+def in_data(server: Server, folder: Tree) -> Tree:
+    """Put a server's folder where it lies in the data folder."""
+    return Tree({server.root: DIRECTORY, **folder.under(server.root)})
+
+
+def _read(box: Box, server: Server, folder: Seed, limits: Limits, seconds: float) -> bytes | None:
+    """Ask the reader once, and give what it wrote, or None where it did not end in time."""
+    reader = replace(server, command=server.reader, backend=None, on_demand=False)
+    room = replace(limits, tmpfs=limits.tmpfs * ROOM, memory=limits.memory + limits.tmpfs * ROOM, wall=seconds)
+    world = box.world([reader], folder, room)
+    try:
+        with world.channel() as channel, suppress(Malformed, OSError):
+            return _heard(channel, seconds)
+    finally:
+        world.close()
+    return None
+
+
+def _heard(channel: socket.socket, seconds: float) -> bytes:
+    """Give what the first server wrote until its end.
+
+    Raises:
+        Malformed: it did not end in time or said too much, or the world went away.
+    """
+    reader, said, deadline = frames.Reader(), bytearray(), time.monotonic() + seconds
+    channel.settimeout(0)
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or len(said) > MAX_BYTES:
+            raise Malformed("a reader did not end in time, or said more than anybody looks at")
+        if not select.select([channel], [], [], left)[0]:
+            continue
+        data = channel.recv(1 << 16)
+        if not data:
+            raise Malformed("a reader's world went away")
+        for number, payload in reader.feed(data):
+            if number == frames.FIRST_SERVER and not payload:
+                return bytes(said)
+            said += payload

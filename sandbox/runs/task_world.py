@@ -1,0 +1,67 @@
+"""From a task document to the state of its world, and to what is asked of it in the end.
+
+Every server of which the task lists a tool is seeded, with an empty state where the document gives none. A document
+that no world can be made from is refused before anything is started, with the place that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.errors import Malformed
+from sandbox.judge import Question
+from sandbox.servers.common.check import check
+from sandbox.servers.registry import SERVERS, Server
+from sandbox.world.frozen import FrozenState
+from vault.task.document import Task
+from verifiers.language import predicate as predicates
+from verifiers.tree import DIRECTORY, Node, Tree
+
+
+def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
+    """Give the servers of which the task lists a tool, sorted by name.
+
+    Raises:
+        Malformed: a listed tool is not one of the pinned servers'.
+    """
+    for place, tool in enumerate(document["available_tools"]):
+        server, _, name = tool.partition(".")
+        if server not in SERVERS or name not in SERVERS[server].tools:
+            raise Malformed(f"the task at $.available_tools[{place}] names {tool!r}, which no pinned server has")
+    names = sorted({tool.partition(".")[0] for tool in document["available_tools"]})
+    return tuple(SERVERS[name] for name in names)
+
+
+def seed(document: Mapping[str, Any]) -> Tree:
+    """Build the whole data folder of a task's world.
+
+    Raises:
+        Malformed: the initial state does not fit its server's schema, contradicts itself, or is for a server of which
+            no tool is listed.
+    """
+    servers = servers_of(document)
+    states: Mapping[str, Any] = document.get("initial_state", {})
+    if extra := sorted(states.keys() - {server.name for server in servers}):
+        raise Malformed(f"the task at $.initial_state.{extra[0]} seeds a server of which no tool is listed")
+    nodes: dict[str, Node] = {}
+    for server in servers:
+        state = states.get(server.name, {})
+        check(server.state_schema, state, f"the initial state of {server.name}")
+        nodes |= {server.root: DIRECTORY, **server.seed(state).under(server.root)}
+    return Tree(nodes)
+
+
+def untouched(document: Mapping[str, Any]) -> FrozenState:
+    """Give a task's seed as a state that nobody has touched.
+
+    Raises:
+        Malformed: as for `seed`.
+    """
+    return FrozenState(seed(document).to_tar())
+
+
+def question_of(task: Task) -> Question:
+    """Give what is asked of a task's final state."""
+    roots = {server.name: server.root for server in servers_of(task.document)}
+    return Question(task.success_predicate, predicates.parse(task.success_predicate), roots)

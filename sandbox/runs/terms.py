@@ -1,0 +1,98 @@
+"""What a run is given before its first step: the task, the submission, the box, and the terms of the whole set.
+
+A solution goes to the reference agent and to nobody else, and a task with free parameters is served to nobody as it
+stands: `checked` refuses both before anything is started.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sandbox.boxes.box import Box, Limits, Places
+from sandbox.errors import Refused
+from sandbox.judge import JUDGING, Judging
+from sandbox.model_gateway.process import ModelGateway
+from sandbox.results.remains import Left
+from sandbox.runs.meter import Clock
+from sandbox.runs.scene import Patience
+from sandbox.runs.submission import Submission
+from sandbox.transcript import Call
+from sandbox.turns import Turns
+from vault.task.document import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A reference solution, served to the reference agent and to nobody else."""
+
+    calls: Sequence[Call] = field(repr=False)
+    answer: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What every run of a set has in common.
+
+    Attributes:
+        world: caps on each world.
+        agent: caps on each agent; its `wall` is the time that it has, in seconds.
+        patience: how long we wait for our own parts.
+        clock: a monotonic clock in seconds.
+        models: the language model that agents may ask, or None where there is none.
+        judging: who reads and judges what is left.
+    """
+
+    world: Limits = field(default_factory=Limits)
+    agent: Limits = field(default_factory=Limits)
+    patience: Patience = field(default_factory=Patience)
+    clock: Clock = time.monotonic
+    models: ModelGateway | None = None
+    judging: Judging = JUDGING
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One task for one submission.
+
+    Attributes:
+        box: where its world is made.
+        places: where its agent's place is made: the same box, unless the agent runs elsewhere.
+        stop: set when the set is given up.
+        turns: shared while its agent runs; of a set, only so many do at a time.
+        serve: is told the task's id before its agent is let go; what it raises ends the whole set.
+        seal: is handed what an attempt left, before anything of it is read or judged.
+    """
+
+    task: Task
+    submission: Submission
+    box: Box
+    places: Places
+    alias: str
+    terms: Terms
+    solution: Solution | None
+    stop: threading.Event = field(default_factory=threading.Event)
+    turns: Turns = field(default_factory=Turns)
+    serve: Callable[[str], None] = lambda _: None
+    seal: Callable[[Left], None] = lambda _: None
+
+
+def new_alias() -> str:
+    """Make a per-run alias for what an agent is shown instead of a task's id."""
+    return f"r-{secrets.token_hex(8)}"
+
+
+def checked(job: Job) -> Job:
+    """Refuse what may not be run.
+
+    Raises:
+        Refused: a solution was handed to what is no reference agent, or the task still has free parameters.
+    """
+    if job.solution is not None and job.submission.submittable:
+        raise Refused(f"{job.submission.name} is a submission, and no submission is ever handed a solution")
+    if job.task.free:
+        raise Refused(f"task {job.task.id} has free parameters; fill them for this submitter before it is served")
+    return job
