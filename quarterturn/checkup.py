@@ -18,11 +18,12 @@ from quarterturn.home import Places
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
-from sandbox import selfcheck
+from sandbox import attacks
+from sandbox.attacks import Attempt, covert
+from sandbox.attacks.controls import wire
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.judge import JUDGING
-from sandbox.selfcheck import Attempt, covert, wire
 from vault.errors import VaultError
 from vault.ledger.tree.tiles import HEAD
 
@@ -81,13 +82,13 @@ def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
     box = choose_box(box_name)
     made: list[Attempt] = []
     try:
-        with out.progress(f"attacking the {box.name} box", len(selfcheck.attempts())) as advance:
+        with out.progress(f"attacking the {box.name} box", len(attacks.attempts())) as advance:
 
             def done(attempt: Attempt) -> None:
                 made.append(attempt)
                 advance(1)
 
-            selfcheck.attack(box, controls=controls, done=done)
+            attacks.attack(box, controls=controls, done=done)
     except Lost:
         for line in _lines(made):
             out.say(line)

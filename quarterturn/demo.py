@@ -33,10 +33,10 @@ from quarterturn.settings import Benchmark, Run, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.turn import STEPS
+from sandbox.attacks import Attempt, selfcheck
 from sandbox.boxes.box import Box
 from sandbox.results.score import Score, score
 from sandbox.runs import submission as submissions
-from sandbox.selfcheck import Attempt, selfcheck
 from vault.ledger.audit.report import Report
 from vault.ledger.audit.verify import audit
 from vault.task.lifecycle import State

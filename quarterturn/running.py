@@ -18,6 +18,7 @@ from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
 from rotation.official import OpenRun
 from rotation.sets import DEMO, SetSpec
+from sandbox.attacks import selfcheck
 from sandbox.boxes.box import Box, Limits, Places
 from sandbox.endpoint import Sender
 from sandbox.endpoint.address import Unresolved
@@ -31,7 +32,6 @@ from sandbox.runs import submission as submissions
 from sandbox.runs.run import Solution, Terms, run_set
 from sandbox.runs.store import ENDED
 from sandbox.runs.submission import Submission
-from sandbox.selfcheck import selfcheck
 from sandbox.transcript import Call
 from vault.errors import Unavailable, kind_of
 from vault.task.document import Task

@@ -11,12 +11,12 @@ import pytest
 from quarterturn import boxes, checkup
 from quarterturn.boxes import choose_box
 from quarterturn.errors import Unavailable
+from sandbox.attacks import Attempt, attempts
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost, Refused
 from sandbox.errors import Unavailable as NoBox
 from sandbox.judge import JUDGING
-from sandbox.selfcheck import Attempt, attempts
 
 
 class Stub:

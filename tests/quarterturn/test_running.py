@@ -13,12 +13,12 @@ from quarterturn import running
 from quarterturn.errors import Malformed, Refused
 from quarterturn.running import Choice
 from quarterturn.wiring import House
+from sandbox.attacks import Attempt
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.errors import Refused as NotGiven
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
 from sandbox.runs.store import RunState
-from sandbox.selfcheck import Attempt
 from sandbox.transcript import Transcript
 from vault.ledger.statements.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict

@@ -218,13 +218,13 @@ def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
     (place / "world" / "node" / "bin").mkdir(parents=True)
     (place / "world" / "node" / "bin" / "node").write_text("#!/bin/sh\n")
     body = """
-        from sandbox.selfcheck import selfcheck
+        from sandbox.attacks import selfcheck
         box.check()
         world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
         assert b"files" in world.freeze(300).tar
         world.close()
         print([attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"])
-        """
+"""
     nobody = pwd.getpwnam("nobody")
     readable = {"PYTHONPATH": "", "HOME": str(place), "TMPDIR": "/tmp", "PATH": "/usr/bin:/bin"}
     with a_runner(

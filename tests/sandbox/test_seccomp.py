@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.attacks.probes import calls
 from sandbox.errors import Unavailable
 from sandbox.gateway.filter import NEEDED as GATEWAY
 from sandbox.gateway.filter import session_filter
@@ -18,7 +19,6 @@ from sandbox.isolation.seccomp import ALLOW, AUDIT_ARCH, ERRNO, KILL, MACHINES, 
 from sandbox.isolation.system_calls import NUMBERS
 from sandbox.judge.filter import NEEDED as READER
 from sandbox.judge.filter import reading_filter
-from sandbox.probes import calls
 
 from ..patience import PATIENCE
 

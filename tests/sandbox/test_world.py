@@ -2,9 +2,9 @@
 
 import pytest
 
+from sandbox.attacks.harness.scenario_task import drill_task
 from sandbox.errors import Malformed
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
-from sandbox.selfcheck.drill_task import drill_task
 
 from ..frozen import content
 

@@ -38,7 +38,7 @@ KEY_HOLDERS = (
     "rotation.official",
     "sandbox.runs.prover",
     "sandbox.runs.run",
-    "sandbox.selfcheck",
+    "sandbox.attacks",
 )
 """What the command line, the workers and the service run as; an import of one that is gone fails the test."""
 

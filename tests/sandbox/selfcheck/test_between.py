@@ -5,14 +5,14 @@ import textwrap
 
 import pytest
 
+from sandbox.attacks import between
+from sandbox.attacks.between import NAME, capacity
+from sandbox.attacks.harness.probing import answering
 from sandbox.boxes.box import Limits, Program
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost
-from sandbox.selfcheck import between
-from sandbox.selfcheck.between import NAME, capacity
-from sandbox.selfcheck.probing import answering
 
 from ...patience import PATIENCE
 

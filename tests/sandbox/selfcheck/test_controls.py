@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.attacks.controls import controls, wire
+from sandbox.attacks.controls.weakened_box import CAPABILITIES, grantable
+from sandbox.attacks.harness import apart
+from sandbox.attacks.harness.catalogue import APART, ROWS, Without
+from sandbox.attacks.probes import calls
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
@@ -18,10 +23,6 @@ from sandbox.errors import Unavailable
 from sandbox.isolation.filters import filter_of
 from sandbox.isolation.seccomp import AUDIT_ARCH, MACHINES
 from sandbox.isolation.system_calls import NUMBERS
-from sandbox.probes import calls
-from sandbox.selfcheck import apart, controls, wire
-from sandbox.selfcheck.catalogue import APART, ROWS, Without
-from sandbox.selfcheck.lowering import CAPABILITIES, grantable
 
 from ...patience import PATIENCE
 from ...sampling import sample
@@ -149,7 +150,7 @@ def sleeper():
 
 ASK = """
 import socket, json
-from sandbox.probes.wires import ways_out, interfaces
+from sandbox.attacks.probes.wires import ways_out, interfaces
 said = socket.create_connection(("198.51.100.9", 443), 300).recv(10).decode()
 print(json.dumps([interfaces(), ways_out(), said]))
 """
@@ -182,7 +183,12 @@ def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
                 flush = [*enter, "ip", "address", "replace", "127.9.8.7/32", "dev", wire.WIRE]
                 subprocess.run([*enter, "ip", "-4", "address", "flush", "dev", wire.WIRE], check=True)
                 subprocess.run(flush, check=True)
-                words = [*enter, sys.executable, "-c", "from sandbox.probes.wires import ways_out; print(ways_out())"]
+                words = [
+                    *enter,
+                    sys.executable,
+                    "-c",
+                    "from sandbox.attacks.probes.wires import ways_out; print(ways_out())",
+                ]
                 done = subprocess.run(
                     words,
                     env=dict(os.environ) | {"PROBE_CONTROL": "x"},
@@ -207,7 +213,7 @@ def test_the_machines_own_namespace_sees_nothing_of_a_wire():
 
 
 def test_our_own_limits_can_be_lifted_that_far():
-    from sandbox.selfcheck.lowering import LIFTED
+    from sandbox.attacks.controls.weakened_box import LIFTED
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     assert hard == resource.RLIM_INFINITY or hard >= LIFTED["nofile"]

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from quarterturn.settings import Service
+from sandbox.attacks import scenarios
+from sandbox.attacks.covert import GOAL, RUNS, TASKS, Shared, bits_of, ceiling, shared, shared_table, table, total
 from sandbox.results.failure import CODES
-from sandbox.selfcheck import drills
-from sandbox.selfcheck.covert import GOAL, RUNS, TASKS, Shared, bits_of, ceiling, shared, shared_table, table, total
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "covert-channels.md"
 
@@ -28,8 +28,8 @@ def test_what_nobody_can_move_tells_nothing_and_the_rest_by_its_steps_over_its_n
 
 def test_every_drill_of_a_covert_exit_has_its_channel_and_every_such_channel_its_drill():
     tried = {channel.attempt for channel in ceiling() if channel.attempt}
-    assert tried == {name for name, spec in drills.ATTEMPTS.items() if spec.group == "covert"}
-    assert all(bits_of(name) in drills.ATTEMPTS[name].control for name in tried)
+    assert tried == {name for name, spec in scenarios.ATTEMPTS.items() if spec.group == "covert"}
+    assert all(bits_of(name) in scenarios.ATTEMPTS[name].control for name in tried)
 
 
 def test_a_channel_is_the_logarithm_of_what_could_be_said():

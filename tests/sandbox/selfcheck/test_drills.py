@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.attacks import attempts, compromised_world, scenarios
+from sandbox.attacks.controls import vulnerable_baseline
+from sandbox.attacks.harness import playing
+from sandbox.attacks.harness.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
+from sandbox.attacks.harness.scenario_task import drill_task
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import AGENT_IMAGE, DockerBox
 from sandbox.errors import Lost
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import run_task
-from sandbox.selfcheck import attempts, drills, naive, playing, taken
-from sandbox.selfcheck.drill_task import drill_task
-from sandbox.selfcheck.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
 from sandbox.transcript import CallRecord, Transcript
 from verifiers.language.verdict import Evidence, Verdict
 
@@ -38,16 +40,18 @@ OF_THE_BOX = ("thousand-connections", "stay-in-folders", "stay-as-daemon", "stay
 @pytest.mark.parametrize(
     ("box", "names"),
     [
-        pytest.param(BwrapBox, list(drills.ATTEMPTS), marks=pytest.mark.box),
+        pytest.param(BwrapBox, list(scenarios.ATTEMPTS), marks=pytest.mark.box),
         pytest.param(DockerBox, OF_THE_BOX, marks=pytest.mark.engine),
-        pytest.param(DockerBox, list(drills.ATTEMPTS), marks=[pytest.mark.engine, pytest.mark.exhaustive]),
+        pytest.param(DockerBox, list(scenarios.ATTEMPTS), marks=[pytest.mark.engine, pytest.mark.exhaustive]),
     ],
     ids=["bwrap", "docker-sample", "docker"],
 )
 def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box, names):
-    made = list(drills.run(box(), names))
+    made = list(scenarios.run(box(), names))
     assert [f"{one.name}: {one.detail}" for one in made if one.outcome == "escaped"] == []
-    assert [one.name for one in made] == [drill.spec.name for batch in batches(drills.DRILLS, names) for drill in batch]
+    assert [one.name for one in made] == [
+        drill.spec.name for batch in batches(scenarios.DRILLS, names) for drill in batch
+    ]
     lies = [one for one in made if one.name.startswith("postgres-")]
     assert [one.name for one in lies if "false" in one.detail] == [], "each lie was told"
     assert [one.outcome for one in made if one.name == "whisper-score"] in ([], ["bounded"])
@@ -56,8 +60,8 @@ def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box, names
 @pytest.mark.slow
 @pytest.mark.parametrize("box", BOXES)
 def test_a_world_that_was_taken_over_is_read_right_or_refused(box):
-    made = {one.name: one for one in taken.run(box(), list(taken.ATTEMPTS))}
-    assert made.keys() == taken.ATTEMPTS.keys()
+    made = {one.name: one for one in compromised_world.run(box(), list(compromised_world.ATTEMPTS))}
+    assert made.keys() == compromised_world.ATTEMPTS.keys()
     assert [f"{one.name}: {one.detail}" for one in made.values() if one.outcome == "escaped"] == []
     assert made["frozen-sparse-file"].outcome == "bounded"
     assert made["frozen-links"].outcome == "blocked"
@@ -67,9 +71,11 @@ def test_a_world_that_was_taken_over_is_read_right_or_refused(box):
 @pytest.mark.box
 @pytest.mark.needs("root")
 def test_the_same_programs_get_through_where_somebody_was_careless():
-    names = [*naive.JUDGES, *naive.PLACES]
-    assert drills.controls(BwrapBox(), names) == dict.fromkeys(names, True)
-    assert taken.controls(BwrapBox(), list(taken.ATTEMPTS)) == dict.fromkeys(taken.CARELESS, True)
+    names = [*vulnerable_baseline.JUDGES, *vulnerable_baseline.PLACES]
+    assert scenarios.controls(BwrapBox(), names) == dict.fromkeys(names, True)
+    assert compromised_world.controls(BwrapBox(), list(compromised_world.ATTEMPTS)) == dict.fromkeys(
+        compromised_world.CARELESS, True
+    )
 
 
 @pytest.mark.slow
@@ -110,21 +116,22 @@ def said_by(box, image):
 
 
 def test_every_program_is_a_drill_and_every_drill_a_program():
-    assert PROGRAMS.keys() - {LOOK} == drills.ATTEMPTS.keys()
-    assert WORLD.keys() == taken.ATTEMPTS.keys()
-    assert {spec.group for spec in drills.ATTEMPTS.values()} == {"gateway", "persistence", "score", "covert"}
+    assert PROGRAMS.keys() - {LOOK} == scenarios.ATTEMPTS.keys()
+    assert WORLD.keys() == compromised_world.ATTEMPTS.keys()
+    assert {spec.group for spec in scenarios.ATTEMPTS.values()} == {"gateway", "persistence", "score", "covert"}
 
 
 def test_the_suite_has_them_all_with_their_controls():
     suite = attempts()
-    assert suite.keys() >= drills.ATTEMPTS.keys() | taken.ATTEMPTS.keys()
+    assert suite.keys() >= scenarios.ATTEMPTS.keys() | compromised_world.ATTEMPTS.keys()
     assert all(spec.control for spec in suite.values())
-    assert not any(spec.short for spec in drills.ATTEMPTS.values()), "the short form takes a few seconds"
+    assert not any(spec.short for spec in scenarios.ATTEMPTS.values()), "the short form takes a few seconds"
 
 
 def test_programs_are_played_together_where_the_table_says_so():
     assert [
-        [drill.spec.name for drill in batch] for batch in batches(drills.DRILLS, ["json-nan", "json-deep", "escapes"])
+        [drill.spec.name for drill in batch]
+        for batch in batches(scenarios.DRILLS, ["json-nan", "json-deep", "escapes"])
     ] == [
         ["json-deep", "json-nan"],
         ["escapes"],
@@ -153,8 +160,8 @@ def test_it_runs_from_a_copy_of_its_folder_as_a_submission_does():
 
 # ---- a judge that sees nothing proves nothing ----
 
-NAN = drills.DRILLS["json-nan"]
-STAY = drills.DRILLS["stay-in-folders"]
+NAN = scenarios.DRILLS["json-nan"]
+STAY = scenarios.DRILLS["stay-in-folders"]
 
 
 def call(**changes):
@@ -245,14 +252,14 @@ def plays(monkeypatch):
 def test_a_drill_that_did_not_come_to_its_end_is_played_once_more_by_itself(plays):
     first = played("json-deep")
     asked = plays(json_deep=[first], json_nan=[played()])
-    made = list(drills.run(None, ["json-deep", "json-nan"]))
+    made = list(scenarios.run(None, ["json-deep", "json-nan"]))
     assert [(one.name, one.outcome) for one in made] == [("json-deep", "blocked"), ("json-nan", "blocked")]
     assert asked == [["json-deep", "json-nan"], ["json-nan"]]
 
 
 def test_a_drill_that_does_not_come_to_its_end_twice_is_named_after_the_others_were_made(plays):
     plays(json_nan=[SILENT, SILENT], escapes=[played("escapes")])
-    made = drills.run(None, ["json-nan", "escapes"])
+    made = scenarios.run(None, ["json-nan", "escapes"])
     assert next(made).name == "escapes"
     with pytest.raises(Lost, match=r"the drill json-nan did not run to its end \(agent-timeout\): played twice"):
         next(made)
@@ -262,7 +269,7 @@ def test_a_look_that_did_not_come_to_its_end_is_made_once_more(plays):
     clean = played(LOOK, met={"places": [], "in_the_world": []})
     stay = played("stay-in-folders", met={"written": []})
     plays(stay_in_folders=[stay, stay], look_for_leftovers=[SILENT, clean])
-    assert [one.outcome for one in drills.run(None, ["stay-in-folders"])] == ["blocked"]
+    assert [one.outcome for one in scenarios.run(None, ["stay-in-folders"])] == ["blocked"]
 
 
 def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
@@ -274,7 +281,7 @@ def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
         return run
 
     monkeypatch.setattr(playing, "play", play)
-    assert [one.outcome for one in drills.run(None, ["json-nan"])] == ["blocked"]
+    assert [one.outcome for one in scenarios.run(None, ["json-nan"])] == ["blocked"]
 
 
 @pytest.mark.parametrize(
@@ -303,5 +310,5 @@ def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
     ],
 )
 def test_each_drill_sees_its_own_hole(name, bad):
-    after = played(LOOK, met={"places": [], "in_the_world": []}) if drills.DRILLS[name].after else None
-    assert attempted(drills.DRILLS[name], bad, after).outcome == "escaped"
+    after = played(LOOK, met={"places": [], "in_the_world": []}) if scenarios.DRILLS[name].after else None
+    assert attempted(scenarios.DRILLS[name], bad, after).outcome == "escaped"

@@ -8,17 +8,17 @@ import sys
 
 import pytest
 
+from sandbox.attacks.harness.catalogue import HOGS, ROWS
+from sandbox.attacks.harness.probing import PROBES
+from sandbox.attacks.inside import ATTEMPTS, run
+from sandbox.attacks.probes import __main__ as probes
+from sandbox.attacks.probes import calls, foreign
+from sandbox.attacks.suite import selfcheck
 from sandbox.boxes.box import Facts
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost
 from sandbox.isolation.system_calls import NUMBERS
-from sandbox.probes import __main__ as probes
-from sandbox.probes import calls, foreign
-from sandbox.selfcheck.catalogue import HOGS, ROWS
-from sandbox.selfcheck.inside import ATTEMPTS, run
-from sandbox.selfcheck.probing import PROBES
-from sandbox.selfcheck.suite import selfcheck
 
 from ...patience import PATIENCE
 
@@ -59,7 +59,7 @@ def test_the_probes_and_the_filter_mean_the_same_calls():
 
 def unprotected(*names):
     """Make some attempts out here. The attempts themselves send nothing where there is a way out."""
-    command = [sys.executable, "-m", "sandbox.probes", *names]
+    command = [sys.executable, "-m", "sandbox.attacks.probes", *names]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, cwd=PROBES.parents[1])
     return {line["name"]: line["outcome"] for line in map(json.loads, done.stdout.splitlines())}
 
@@ -92,7 +92,7 @@ def test_what_is_sent_to_is_of_the_documentation_ranges():
 def test_asking_for_a_route_sends_nothing_to_whoever_is_there():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 9))
-        from sandbox.probes.wires import routed
+        from sandbox.attacks.probes.wires import routed
 
         assert routed("127.0.0.1")[0] == "escaped"
         listener.setblocking(False)  # on a loopback a datagram has come once it was sent

@@ -2,16 +2,16 @@
 
 import pytest
 
+from sandbox.attacks import hostile_states
 from sandbox.boxes.memory_box import MemoryBox
-from sandbox.selfcheck import left
 
 
 @pytest.mark.slow
 def test_no_state_stops_the_verdict_or_turns_it():
-    made = list(left.run(MemoryBox({}), left.ATTEMPTS))
-    assert {attempt.name: attempt.outcome for attempt in made} == dict.fromkeys(left.ATTEMPTS, "blocked")
+    made = list(hostile_states.run(MemoryBox({}), hostile_states.ATTEMPTS))
+    assert {attempt.name: attempt.outcome for attempt in made} == dict.fromkeys(hostile_states.ATTEMPTS, "blocked")
 
 
-@pytest.mark.parametrize("name", left.ATTEMPTS)
+@pytest.mark.parametrize("name", hostile_states.ATTEMPTS)
 def test_somebody_careless_is_stopped_or_deceived(name):
-    assert left.controls(MemoryBox({}), [name]) == {name: True}
+    assert hostile_states.controls(MemoryBox({}), [name]) == {name: True}

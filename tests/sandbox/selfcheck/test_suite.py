@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.attacks import Attempt, Spec, attack, attempts, inside, selfcheck, suite
+from sandbox.attacks.harness import apart
+from sandbox.attacks.harness.attempt import catalogue
+from sandbox.attacks.reference import GROUPS, page
 from sandbox.boxes import policy
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.bwrap.bwrap import Walls
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost
-from sandbox.selfcheck import Attempt, Spec, apart, attack, attempts, inside, selfcheck, suite
-from sandbox.selfcheck.attempt import catalogue
-from sandbox.selfcheck.reference import GROUPS, page
 
 from ...sampling import sample
 
@@ -23,7 +24,7 @@ WATCHED = ("io-uring", "af-vsock", "write-root", "open-files", "capabilities", "
 
 
 def test_the_page_says_what_the_catalogue_says():
-    assert PAGE.read_text() == page(), "write it anew: python -m sandbox.selfcheck.reference >docs/reference/attacks.md"
+    assert PAGE.read_text() == page(), "write it anew: python -m sandbox.attacks.reference >docs/reference/attacks.md"
 
 
 def test_every_group_has_attempts_and_every_attempt_one_group_and_one_control():

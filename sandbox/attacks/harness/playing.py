@@ -1,0 +1,249 @@
+"""Hostile agents, played through the whole machinery as a submission would be, and judged from outside.
+
+Nothing is simulated: a drill is a public task in a real world with three servers, a real gateway in its own process, a
+real relay, a real freeze and a real verdict. The task counts as done if any one of its goals is reached, and no drill
+reaches one openly, so a verdict of *true* means that something was believed, followed or run that should not have been.
+
+Every drill must leave the machinery whole (`faults`): the run ends in time and through no fault of ours, the log is
+sound, and nothing that a person is shown holds what moves a cursor. What else must hold stands in the table beside it.
+Drills with one word for their batch share a run, where they do not disturb each other. A drill that did not come to
+its end proves nothing: it is played once more, and then, after all the others, ends the suite with an error.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec
+from sandbox.attacks.harness.scenario_task import GOAL, STEPS, drill_task
+from sandbox.attacks.harness.watching import Heard, gateways_watched
+from sandbox.boxes.box import Box, Limits, Program
+from sandbox.errors import Lost, Unavailable
+from sandbox.gateway.session import MAX_ARGUMENTS
+from sandbox.results.outcome import TaskRun
+from sandbox.runs.run import Terms, run_task
+from sandbox.runs.scene import Patience
+from sandbox.runs.submission import Submission
+from vault.task.document import Task
+from verifiers.language.verdict import Evidence, Verdict
+
+HOSTILE = Path(__file__).parents[1] / "agents"
+MIB = 1 << 20
+WALL = 180.0  # no drill is about the time that an agent has, so a busy machine shall not decide one
+TERMS = Terms(
+    agent=Limits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024),
+    patience=Patience(ready=180.0, finish=60.0, freeze=120.0),
+)
+GATEWAY_MEMORY = 256 * MIB  # it starts with some fifty; where it may go no further stands in its own module
+OVERTIME = 480.0  # beyond the wall: making the world, freezing it, the verdict, a check of the machinery
+WORKERS = 3
+
+
+@dataclass(frozen=True)
+class Played:
+    """One run of some hostile programs, seen from outside.
+
+    Attributes:
+        run: what it came to.
+        met: by attempt, what the program says that it met; only our own program is asked.
+        seconds: how long it took, by our own clock.
+        memory: the most that a gateway held meanwhile, in bytes.
+        logged: what our own process wrote to its log meanwhile.
+    """
+
+    run: TaskRun
+    met: Mapping[str, Mapping[str, Any]]
+    seconds: float
+    memory: int
+    logged: Sequence[str] = ()
+
+    @property
+    def effects(self) -> int:
+        """Count what was carried out: calls that count, and the answer."""
+        return self.run.calls + (self.run.transcript.answer is not None)
+
+
+Check = Callable[[Played, Mapping[str, Any]], str]
+"""Say in a sentence what should not have been, or nothing; the second argument is what the program met."""
+
+
+@dataclass(frozen=True)
+class Drill:
+    """One attempt: what it is called, what stops it, and what must hold after it.
+
+    Attributes:
+        spec: its name, group and control.
+        check: what must hold besides what holds for all.
+        batch: drills with the same word are played in one run.
+        outcome: what it comes to where everything holds.
+        told: whether its program lives long enough to say what it met.
+        after: whether another run follows, which looks for what is left.
+        task: makes the task that it is played on; a batch has one.
+        passes: whether it does the task, openly.
+    """
+
+    spec: Spec
+    check: Check
+    batch: str
+    outcome: Outcome = "blocked"
+    told: bool = True
+    after: bool = False
+    task: Callable[[], Task] = drill_task
+    passes: bool = False
+
+
+def faults(played: Played, expected: Verdict = Verdict.FALSE) -> Iterator[str]:
+    """Say in sentences what no run may come to, whatever was tried in it."""
+    run = played.run
+    if run.verdict is not expected:
+        yield f"the verdict is {run.verdict.value}"
+    if run.failure == "ours":
+        yield f"the machinery broke ({run.code})"
+    if played.seconds > WALL + OVERTIME:
+        yield f"the run took {played.seconds:.0f} s"
+    if played.memory > GATEWAY_MEMORY:
+        yield f"the gateway held {played.memory // MIB} MiB"
+    if run.calls > STEPS + 1:
+        yield f"{run.calls} calls were counted"
+    if any(len(json.dumps(call.arguments)) > MAX_ARGUMENTS for call in run.transcript.calls):
+        yield "arguments beyond the cap are in the log"
+    if not all(map(plain, (*shown(run), *played.logged))):
+        yield "something that is shown moves a cursor, or turns text around"
+    if GOAL[:20] in repr(run):
+        yield "the task is in a repr"
+
+
+def shown(run: TaskRun) -> Iterator[str]:
+    """Give every text of a run that is shown as it is; arguments, results and the answer are escaped when they are."""
+    yield from (run.output.replace("\n", ""), repr(run), run.code)
+    yield from (call.tool for call in run.transcript.calls)
+    yield from _found(run.evidence)
+
+
+def plain(text: str) -> bool:
+    """Say whether a text is printable as it is."""
+    return text.isprintable()
+
+
+def _found(evidence: Evidence) -> Iterator[str]:
+    yield evidence.found
+    for child in evidence.children:
+        yield from _found(child)
+
+
+def play(box: Box, names: Sequence[str], word: str = "", task: Callable[[], Task] = drill_task) -> Played:
+    """Play these programs in one run.
+
+    Raises:
+        Lost: the run could not be played.
+        Unavailable: something that it needs is not installed.
+    """
+    program = Program(
+        command=("python3", "-B", str(HOSTILE / "agent.py"), *names), folder=HOSTILE, environment={"HOSTILE_WORD": word}
+    )
+    submission = Submission("command", "hostile", "drill", program, "sha256:" + "0" * 64)
+    started = time.monotonic()
+    with gateways_watched() as peak, Heard() as heard:
+        run = run_task(task(), submission, box, alias=f"r-{secrets.token_hex(8)}", terms=TERMS)
+    return Played(run, dict(_told(run.output)), time.monotonic() - started, peak[0], heard.lines)
+
+
+def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for line in output.splitlines():
+        with suppress(ValueError, KeyError, TypeError):
+            said = json.loads(line)
+            yield (said["attempt"], said["met"]) if "attempt" in said else (f"begun {said['begun']}", {})
+
+
+def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:
+    """Judge one drill of a run.
+
+    Raises:
+        Lost: its program did not run, so that nothing is proved.
+    """
+    name = drill.spec.name
+    if f"begun {name}" not in played.met or (drill.told and name not in played.met):
+        raise Lost(f"the drill {name} did not run to its end ({played.run.code})")
+    met = played.met.get(name, {})
+    expected = Verdict.TRUE if drill.passes else Verdict.FALSE
+    wrong = [*faults(played, expected), *(faults(left) if left else ())]
+    wrong += filter(None, [drill.check(played, met), _leftovers(name, left)])
+    spec = drill.spec
+    if wrong:
+        return Attempt(name, spec.group, spec.control, "escaped", "; ".join(wrong))
+    return Attempt(name, spec.group, spec.control, drill.outcome, _detail(met, played))
+
+
+def _leftovers(name: str, left: Played | None) -> str:
+    if left is None:
+        return ""
+    met = left.met.get(LOOK)
+    if met is None:
+        raise Lost(f"the run that looks for leftovers of {name} did not come to its end ({left.run.code})")
+    places = [*met["places"], *met["in_the_world"]]
+    return f"the next run found {', '.join(places)[:200]}" if places else ""
+
+
+def _detail(met: Mapping[str, Any], played: Played) -> str:
+    said = json.dumps(met)
+    return f"{said[:160]}{'…' if len(said) > 160 else ''}; {played.run.calls} calls, {played.run.code}"  # noqa: PLR2004
+
+
+LOOK = "look-for-leftovers"
+
+
+def perform(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
+    """Play one batch; what proves nothing is played once more by itself, and handed on as an error if it does again."""
+    found = _judged(box, drills)
+    again = [drill for drill in drills if isinstance(found[drill.spec.name], Lost)]
+    return found | (_judged(box, again) if again else {})
+
+
+def _judged(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
+    """Play these drills in one run, with the look afterwards where one of them asks for it."""
+    word = f"word-{secrets.token_hex(8)}"
+    try:
+        played = play(box, [drill.spec.name for drill in drills], word, drills[0].task)
+        left = play(box, [LOOK], word) if any(drill.after for drill in drills) else None
+    except (Lost, Unavailable) as error:
+        return {drill.spec.name: Lost(str(error)) for drill in drills}
+    found: dict[str, Attempt | Lost] = {}
+    for drill in drills:
+        try:
+            found[drill.spec.name] = attempted(drill, played, left if drill.after else None)
+        except Lost as error:
+            found[drill.spec.name] = error
+    return found
+
+
+def batches(drills: Mapping[str, Drill], names: Collection[str]) -> list[list[Drill]]:
+    """Put the named drills that share a run together, in the order of the table."""
+    found: dict[str, list[Drill]] = {}
+    for name, drill in drills.items():
+        if name in names:
+            found.setdefault(drill.batch, []).append(drill)
+    return list(found.values())
+
+
+def perform_all(box: Box, drills: Mapping[str, Drill], names: Collection[str]) -> Iterator[Attempt]:
+    """Play the named drills, some batches at a time, and hand each attempt on in the order of the table.
+
+    Raises:
+        Lost: some proved nothing, twice; the others were made and handed on before.
+    """
+    lost: list[str] = []
+    with ThreadPoolExecutor(WORKERS, thread_name_prefix="drill") as pool:
+        for made in pool.map(partial(perform, box), batches(drills, names)):
+            yield from (one for one in made.values() if isinstance(one, Attempt))
+            lost += [str(one) for one in made.values() if isinstance(one, Lost)]
+    if lost:
+        raise Lost(f"{'; '.join(dict.fromkeys(lost))}: played twice, and nothing is proved")

@@ -1,0 +1,324 @@
+"""Attempts on the network: to send something, to find somebody, to open a kind of socket that leads elsewhere.
+
+Addresses that something is sent to are of the documentation ranges. The bridges and metadata services of real networks
+lie in other ranges: for those the kernel is asked for a route, which sends nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+import struct
+from pathlib import Path
+
+from sandbox.attacks.probes.ending import REFUSED, Ending, attempt, blocked, escaped, setting
+from sandbox.attacks.probes.wires import PATIENCE, interfaces, reaches, routed, routes, sends
+
+RESOLVERS = ("127.0.0.1", "127.0.0.11", "127.0.0.53")  # ours, an engine's, systemd's
+QUERY = bytes.fromhex("abcd01000001000000000000") + b"\x06canary\x07example\x00" + bytes.fromhex("00010001")
+FAMILIES = range(1, 64)
+SIOCGIFFLAGS, SIOCSIFFLAGS = 0x8913, 0x8914
+AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK = 16, 17, 38, 40
+UNKNOWN = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.ESOCKTNOSUPPORT, errno.EPROTOTYPE, errno.EINVAL)
+ICMP_ECHO, ICMPV6_ECHO = bytes.fromhex("0800f7ff00000000"), bytes.fromhex("8000000000000000")
+
+
+@attempt("egress-canary")
+@sends
+def _egress_canary() -> Ending:
+    return reaches(socket.AF_INET, socket.SOCK_STREAM, ("192.0.2.1", 80))
+
+
+@attempt("tcp")
+@sends
+def _tcp() -> Ending:
+    return reaches(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.9", 443))
+
+
+@attempt("tcp-fast-open")
+@sends
+def _tcp_fast_open() -> Ending:
+    return reaches(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.9", 443), fast=True)
+
+
+@attempt("udp")
+@sends
+def _udp() -> Ending:
+    return reaches(socket.AF_INET, socket.SOCK_DGRAM, ("203.0.113.5", 53))
+
+
+@attempt("tcp-ipv6")
+@sends
+def _tcp_ipv6() -> Ending:
+    return reaches(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::1", 443))
+
+
+@attempt("udp-ipv6")
+@sends
+def _udp_ipv6() -> Ending:
+    return reaches(socket.AF_INET6, socket.SOCK_DGRAM, ("2001:db8::1", 53))
+
+
+@attempt("multicast")
+@sends
+def _multicast() -> Ending:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        return _sent(sock, b"x", ("233.252.0.1", 9))
+
+
+@attempt("icmp")
+@sends
+def _icmp() -> Ending:
+    return _ping(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP, ICMP_ECHO, "192.0.2.1")
+
+
+@attempt("icmp-ipv6")
+@sends
+def _icmp_ipv6() -> Ending:
+    return _ping(socket.AF_INET6, socket.SOCK_DGRAM, socket.IPPROTO_ICMPV6, ICMPV6_ECHO, "2001:db8::1")
+
+
+@attempt("icmp-raw")
+@sends
+def _icmp_raw() -> Ending:
+    return _ping(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP, ICMP_ECHO, "192.0.2.1")
+
+
+def _ping(family: int, kind: int, protocol: int, packet: bytes, address: str) -> Ending:
+    try:
+        with socket.socket(family, kind, protocol) as sock:
+            return _sent(sock, packet, (address, 0))
+    except OSError as error:
+        return blocked(error.strerror)
+
+
+def _sent(sock: socket.socket, packet: bytes, address: tuple[str, int]) -> Ending:
+    try:
+        sock.sendto(packet, address)
+    except OSError as error:
+        return blocked(error.strerror)
+    return escaped("it was sent")
+
+
+@attempt("dns")
+@sends
+def _dns() -> Ending:
+    try:
+        return escaped(socket.getaddrinfo("canary.example", 80))
+    except OSError as error:
+        return blocked(error)
+
+
+@attempt("dns-outside")
+@sends
+def _dns_outside() -> Ending:
+    return _asks(socket.SOCK_DGRAM, ("192.0.2.53",))
+
+
+@attempt("dns-embedded")
+@sends
+def _dns_embedded() -> Ending:
+    return _asks(socket.SOCK_DGRAM, RESOLVERS)
+
+
+@attempt("dns-tcp")
+@sends
+def _dns_tcp() -> Ending:
+    return _asks(socket.SOCK_STREAM, RESOLVERS)
+
+
+def _asks(kind: int, resolvers: tuple[str, ...]) -> Ending:
+    last: object = ""
+    for resolver in resolvers:
+        with socket.socket(socket.AF_INET, kind) as sock:
+            sock.settimeout(PATIENCE)
+            try:
+                sock.connect((resolver, 53))
+                sock.send(QUERY if kind == socket.SOCK_DGRAM else len(QUERY).to_bytes(2, "big") + QUERY)
+                return escaped(f"{resolver} gave {len(sock.recv(512))} bytes")
+            except TimeoutError:
+                return escaped(f"{resolver} gave no answer, but no refusal either")
+            except OSError as error:
+                last = error.strerror
+    return blocked(last)
+
+
+@attempt("resolver-config")
+def _resolver_config() -> Ending:
+    lines = [line.split() for line in Path("/etc/resolv.conf").read_text().splitlines()]
+    told = [" ".join(words) for words in lines if words and not words[0].startswith(("#", ";"))]
+    foreign = [line for line in told if line.split()[0] != "options" and line != "nameserver 127.0.0.1"]
+    return escaped(f"it tells {len(foreign)} things of the host") if foreign else blocked("nothing but 127.0.0.1")
+
+
+@attempt("host-name")
+def _host_name() -> Ending:
+    name = os.uname().nodename
+    return blocked("every place has the same") if name == "agent" else escaped("it is not the one of every place")
+
+
+@attempt("host-gateway")
+@sends
+def _host_gateway() -> Ending:
+    gateways = [gateway for _, _, gateway in routes() if int(gateway)]
+    if not gateways:
+        return blocked("the routing table names none")
+    return reaches(socket.AF_INET, socket.SOCK_STREAM, (str(gateways[0]), 80))
+
+
+@attempt("bridge-addresses")
+@sends
+def _bridge_addresses() -> Ending:
+    tens = [f"10.{second}.0.1" for second in range(256)]
+    hundreds = [f"100.{second}.0.1" for second in range(64, 128)]
+    engines = [f"172.{second}.0.1" for second in range(16, 32)] + [f"192.168.{third}.1" for third in range(256)]
+    return routed(*engines, *tens, *hundreds)
+
+
+@attempt("metadata-address")
+@sends
+def _metadata_address() -> Ending:
+    local = [f"169.254.{third}.{last}" for third in range(256) for last in (1, 2, 123, 169, 170, 253, 254)]
+    return routed(*local, "fd00:ec2::254", "fd20:ce::254")
+
+
+@attempt("interfaces")
+def _interfaces() -> Ending:
+    found = interfaces()
+    return escaped(", ".join(found)) if found else blocked("only lo")
+
+
+@attempt("routes")
+def _routes() -> Ending:
+    four, table = routes(), Path("/proc/net/ipv6_route")
+    six = [line for line in table.read_text().splitlines() if line.split()[-1] != "lo"] if table.exists() else []
+    return escaped(f"{len(four)} and {len(six)} routes") if four or six else blocked("none")
+
+
+@attempt("neighbours")
+def _neighbours() -> Ending:
+    found = Path("/proc/net/arp").read_text().splitlines()[1:]
+    return escaped(f"{len(found)} in sight") if found else blocked("none in sight")
+
+
+@attempt("loopback-services")
+def _loopback_services() -> Ending:
+    found = []
+    for port in (22, 53, 80, 111, 2375, 2376, 3306, 5432, 6379, 8080, 8443):
+        with socket.socket(socket.AF_INET) as sock:
+            if sock.connect_ex(("127.0.0.1", port)) == 0:
+                found.append(str(port))
+    return escaped(f"listening: {', '.join(found)}") if found else blocked("nothing listens but the relay")
+
+
+@attempt("port-hijack")
+def _port_hijack() -> Ending:
+    last: OSError | None = None
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        with socket.socket(socket.AF_INET) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, option, 1)
+            try:
+                sock.bind(("0.0.0.0", int(setting("PORT", "8700"))))  # noqa: S104 - the attempt itself
+                sock.listen()
+            except OSError as error:
+                last = error
+            else:
+                return escaped("the relay's port was taken")
+    return blocked(last)
+
+
+@attempt("configure-interface")
+def _configure_interface() -> Ending:
+    """Set the loopback's flags to what they are."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        flags = fcntl.ioctl(sock, SIOCGIFFLAGS, struct.pack("16sh22x", b"lo", 0))
+        try:
+            fcntl.ioctl(sock, SIOCSIFFLAGS, flags)
+        except OSError as error:
+            return blocked(error.strerror)
+    return escaped("interfaces can be set up")
+
+
+@attempt("transparent-socket")
+def _transparent_socket() -> Ending:
+    with socket.socket(socket.AF_INET) as sock:
+        try:
+            sock.setsockopt(socket.SOL_IP, 19, 1)  # IP_TRANSPARENT: speak with an address that is not ours
+        except OSError as error:
+            return blocked(error.strerror)
+    return escaped("it may speak for others")
+
+
+def opens(family: int, kind: int, protocol: int = 0) -> Ending:
+    """Create a socket and nothing more."""
+    try:
+        socket.socket(family, kind, protocol).close()
+    except OSError as error:
+        if error.errno in (*REFUSED, *UNKNOWN):
+            return blocked(error.strerror)
+        return escaped(error.strerror)
+    return escaped("the socket was created")
+
+
+@attempt("raw-socket")
+def _raw_socket() -> Ending:
+    return opens(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+
+
+@attempt("af-packet")
+def _af_packet() -> Ending:
+    return opens(AF_PACKET, socket.SOCK_RAW)
+
+
+@attempt("af-vsock")
+def _af_vsock() -> Ending:
+    return opens(AF_VSOCK, socket.SOCK_STREAM)
+
+
+@attempt("af-netlink")
+def _af_netlink() -> Ending:
+    return opens(AF_NETLINK, socket.SOCK_RAW)
+
+
+@attempt("af-alg")
+def _af_alg() -> Ending:
+    return opens(AF_ALG, socket.SOCK_SEQPACKET)
+
+
+@attempt("socket-families")
+def _socket_families() -> Ending:
+    found, allowed = [], (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+    families = [int(word) for word in setting("FAMILIES", "").split()] or [f for f in FAMILIES if f not in allowed]
+    for family in families:
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+            if opens(family, kind)[0] == "escaped":
+                found.append(f"{family}")
+                break
+    return escaped(f"families {', '.join(found)}") if found else blocked(f"none of {len(families)} others")
+
+
+@attempt("socket-pairs")
+def _socket_pairs() -> Ending:
+    try:
+        for end in socket.socketpair(socket.AF_INET, socket.SOCK_STREAM):
+            end.close()
+    except OSError as error:
+        return blocked(error.strerror) if error.strerror == os.strerror(1) else escaped(error.strerror)
+    return escaped("a pair was made")
+
+
+@attempt("abstract-sockets")
+def _abstract_sockets() -> Ending:
+    lines = Path("/proc/net/unix").read_text().splitlines()[1:]
+    found = [words[-1] for words in map(str.split, lines) if words[-1].startswith(("@", "/"))]
+    return escaped(f"{len(found)} named sockets, {found[0]} among them") if found else blocked("no named socket")
+
+
+@attempt("gateway-socket")
+def _gateway_socket() -> Ending:
+    places = ["/gw"] if Path("/gw").exists() else []
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    places += [place for place in mounts if place.startswith("/gw")]
+    return escaped(", ".join(places)) if places else blocked("not in sight")

@@ -1,0 +1,79 @@
+"""The whole suite: its parts, in one catalogue, and the two ways of running them.
+
+A suite that did not run to its end proves nothing and is an error, never a pass; what else can be tried is tried first,
+so that a part which was lost does not throw the others away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from sandbox.attacks import between, compromised_world, hostile_states, inside, scenarios
+from sandbox.attacks.harness.attempt import Attempt, Part, Spec
+from sandbox.boxes.box import Box
+from sandbox.errors import Lost
+
+PARTS: tuple[Part, ...] = (inside, scenarios, compromised_world, between, hostile_states)
+
+
+def attempts() -> Mapping[str, Spec]:
+    """Give every attempt of every part by its name."""
+    return {name: spec for part in PARTS for name, spec in part.ATTEMPTS.items()}
+
+
+def selfcheck(box: Box) -> list[Attempt]:
+    """Run the short form, a few seconds; the wall holds if nothing escaped.
+
+    Raises:
+        Lost: it did not run to its end, or did not reach its own relay.
+        Unavailable: the box cannot be had.
+    """
+    return _run(box, lambda spec: spec.short, controls=False, done=lambda _: None)
+
+
+def attack(
+    box: Box,
+    *,
+    controls: bool = False,
+    groups: Collection[str] | None = None,
+    done: Callable[[Attempt], None] = lambda _: None,
+) -> list[Attempt]:
+    """Run everything, or some groups; `done` is told of each attempt as it ends.
+
+    Args:
+        box: where.
+        controls: whether the same attempts are made once more without the control that stops them.
+        groups: which groups; all of them by default.
+        done: called with each attempt.
+
+    Raises:
+        Lost: it did not run to its end, or did not reach its own relay; `done` was told of all that was made.
+        Unavailable: the box cannot be had.
+    """
+    return _run(box, lambda spec: groups is None or spec.group in groups, controls=controls, done=done)
+
+
+def _run(box: Box, wanted: Callable[[Spec], bool], *, controls: bool, done: Callable[[Attempt], None]) -> list[Attempt]:
+    made: list[Attempt] = []
+    lost: list[str] = []
+    for part in PARTS:
+        names = [name for name, spec in part.ATTEMPTS.items() if wanted(spec)]
+        if not names:
+            continue
+        succeeded = part.controls(box, names) if controls else {}
+        try:
+            for attempt in part.run(box, names):
+                made.append(replace(attempt, control_succeeded=succeeded.get(attempt.name)))
+                done(made[-1])
+        except Lost as error:
+            lost.append(str(error))
+        else:
+            lost += _missing(box, set(names) - {attempt.name for attempt in made})
+    if lost:
+        raise Lost("; ".join(lost))
+    return made
+
+
+def _missing(box: Box, names: Collection[str]) -> list[str]:
+    return [f"the attack on the {box.name} box stopped before {', '.join(sorted(names))}"] if names else []
