@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 
+from grammars.draw.variants import base
 from grammars.errors import Exhausted
-from grammars.grammar import Draft, Grammar
-from grammars.variants import base
+from grammars.language.grammar import Draft, Grammar
 from rotation.draw import drafts
 from rotation.errors import NotFound
 from rotation.sets import SETS, SetSpec, Stratum

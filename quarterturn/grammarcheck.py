@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from grammars.coverage import Coverage, check, runway
-from grammars.derivation import skeletons
+from grammars.admission.coverage import Coverage, check, runway
 from grammars.errors import GrammarError
-from grammars.grammar import CATEGORIES, Grammar
-from grammars.load import load
+from grammars.language.derivation import skeletons
+from grammars.language.grammar import CATEGORIES, Grammar
+from grammars.language.load import load
 from quarterturn import devset
 from quarterturn.report import Report
 from quarterturn.wiring import House

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grammars.admission import admit
-from grammars.grammar import Draft
-from grammars.variants import base
+from grammars.admission.gates import admit
+from grammars.draw.variants import base
+from grammars.language.grammar import Draft
 from quarterturn.errors import Malformed, Refused
 from quarterturn.stock import around
 from quarterturn.tally import kept_out

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from grammars.load import LIBRARY, library
+from grammars.language.load import LIBRARY, library
 from quarterturn import changes, clock, devset, marks, standings
 from quarterturn.wiring import House, shipped_grammar
 from rotation import draw

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from sqlmodel import Session
 
-from grammars.review import CHECKLIST, Review
+from grammars.admission.review import CHECKLIST, Review
 from quarterturn import approvals
 from quarterturn.report import Report
 from quarterturn.wiring import House

@@ -6,9 +6,9 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from grammars.duplicates import Sketch, wording
-from grammars.grammar import Grammar
-from grammars.surroundings import Around
+from grammars.admission.duplicates import Sketch, wording
+from grammars.admission.surroundings import Around
+from grammars.language.grammar import Grammar
 from quarterturn import devset
 from quarterturn.supply import Supply
 from quarterturn.tally import Tally

@@ -15,11 +15,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from grammars.admission import Admission, Surroundings, admit
-from grammars.derivation import skeletons
-from grammars.grammar import Draft, Grammar
-from grammars.prover import Prover
-from grammars.store import Drafts
+from grammars.admission.gates import Admission, Surroundings, admit
+from grammars.admission.prover import Prover
+from grammars.admission.store import Drafts
+from grammars.language.derivation import skeletons
+from grammars.language.grammar import Draft, Grammar
 from quarterturn.errors import Refused
 from quarterturn.tally import Tally, kept_out
 from rotation.draw import drafts

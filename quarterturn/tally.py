@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from grammars.admission import Admission, Gate
-from grammars.grammar import Draft
+from grammars.admission.gates import Admission, Gate
+from grammars.language.grammar import Draft
 
 
 @dataclass

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, cast
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
 
-from grammars.grammar import Grammar
-from grammars.imported import Imported
-from grammars.load import library, load
-from grammars.store import Drafts
+from grammars.admission.store import Drafts
+from grammars.language.grammar import Grammar
+from grammars.language.imported import Imported
+from grammars.language.load import library, load
 from quarterturn import approvals, clock, migrations, policies, settings
 from quarterturn.accounts import Accounts, Caller
 from quarterturn.boxes import choose_box

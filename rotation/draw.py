@@ -16,9 +16,9 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import cast
 
-from grammars.derivation import skeletons
-from grammars.grammar import Category, Difficulty, Draft, Grammar
-from grammars.sample import sample
+from grammars.draw.sample import sample
+from grammars.language.derivation import skeletons
+from grammars.language.grammar import Category, Difficulty, Draft, Grammar
 from rotation.errors import NotFound
 from rotation.sets import Stratum
 

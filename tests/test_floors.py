@@ -32,7 +32,7 @@ BELOW = {
 GATES = {
     "alembic": ("quarterturn.migrations",),
     "apscheduler": ("rotation.schedule",),
-    "cel": ("grammars.expressions",),
+    "cel": ("grammars.language.expressions",),
     "docker": ("sandbox.boxes.docker.engine",),
     "fastapi": ("quarterturn.service",),
     "httpx2": ("quarterturn.following", "quarterturn.witnesses", "sandbox.model_gateway.upstream"),

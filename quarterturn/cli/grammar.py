@@ -12,7 +12,7 @@ from quarterturn.cli.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.output import Output
 
 if TYPE_CHECKING:
-    from grammars.grammar import Grammar
+    from grammars.language.grammar import Grammar
 
 Source = Annotated[str, typer.Argument(help="A shipped grammar's name, a folder or a file.")]
 
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 def grammar_list(as_json: Json = False) -> None:
     """List the shipped grammars, which are public."""
-    from grammars.load import library, load
+    from grammars.language.load import library, load
 
     loaded = [load(name) for name in library()]
     data = [
@@ -82,8 +82,8 @@ def grammar_import(
     as_json: Json = False,
 ) -> None:
     """Seal a grammar of your own in the vault; from now on its server's tasks are drawn from it."""
-    from grammars.imported import Source as Texts
-    from grammars.load import texts
+    from grammars.language.imported import Source as Texts
+    from grammars.language.load import texts
     from quarterturn.cli.secrets import open_house
 
     read = Texts(*texts(source))
@@ -108,9 +108,9 @@ def grammar_sample(
     import json
     from random import Random
 
-    from grammars.load import load
-    from grammars.sample import sample
-    from grammars.variants import base
+    from grammars.draw.sample import sample
+    from grammars.draw.variants import base
+    from grammars.language.load import load
 
     dice = Random(seed)  # noqa: S311 - a look, not a draw
     draft = sample(load(_source(source)), dice, category=category, difficulty=difficulty)
@@ -182,6 +182,6 @@ def predicate_check(
 
 
 def _source(name: str) -> str | Path:
-    from grammars.load import library
+    from grammars.language.load import library
 
     return name if name in library() else Path(name)

@@ -46,7 +46,7 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Make a home: key ring, database, log and settings. Interrupted, the same command goes on."""
-    from grammars.load import library
+    from grammars.language.load import library
     from quarterturn import clock, settings
     from quarterturn.cli.secrets import database, new_passphrase
     from quarterturn.home import Places, create

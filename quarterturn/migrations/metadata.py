@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlmodel import SQLModel
 
-import grammars.tables
+import grammars.admission.tables
 import quarterturn.tables_accounts
 import quarterturn.tables_approvals
 import quarterturn.tables_leaderboard
@@ -18,7 +18,7 @@ import vault.store.tables
 
 TABLES = (
     vault.store.tables,
-    grammars.tables,
+    grammars.admission.tables,
     sandbox.runs.tables,
     rotation.tables_month,
     rotation.tables_exposure,

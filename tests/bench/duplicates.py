@@ -12,10 +12,10 @@ from random import Random
 from measure import Side, interleave, timed
 from report import Found, Line
 
-from grammars.duplicates import Neighbours, Sketch
-from grammars.grammar import Draft
-from grammars.load import load
-from grammars.sample import sample
+from grammars.admission.duplicates import Neighbours, Sketch
+from grammars.draw.sample import sample
+from grammars.language.grammar import Draft
+from grammars.language.load import load
 
 ROUNDS = 15
 SIZES = (1_000, 100_000)

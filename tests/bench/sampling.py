@@ -15,9 +15,9 @@ import rfc8785
 from measure import interleave, timed
 from report import Found, Line
 
-from grammars.grammar import Draft, Grammar
-from grammars.load import library, load
-from grammars.sample import sample
+from grammars.draw.sample import sample
+from grammars.language.grammar import Draft, Grammar
+from grammars.language.load import library, load
 
 ROUNDS = 15
 DRAFTS = 24

@@ -30,8 +30,8 @@ from typing import Any
 
 from report import Found, Table
 
-from grammars.admission import NAMES, Admission, Gate
-from grammars.grammar import Draft
+from grammars.admission.gates import NAMES, Admission, Gate
+from grammars.language.grammar import Draft
 from quarterturn import reading
 from quarterturn.home import create
 from quarterturn.rekeying import KeyFiles

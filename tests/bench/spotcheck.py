@@ -16,9 +16,9 @@ from typing import Any
 
 from report import Failed, Found, Table
 
-from grammars.load import library, load
-from grammars.sample import sample
-from grammars.variants import base
+from grammars.draw.sample import sample
+from grammars.draw.variants import base
+from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.results.remains import Left
 from sandbox.runs import submission

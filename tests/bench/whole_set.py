@@ -17,10 +17,10 @@ from typing import Any
 
 from report import Failed, Found, Table
 
-from grammars.admission import admit
-from grammars.grammar import Grammar
-from grammars.sample import draw, skeletons
-from grammars.surroundings import Around
+from grammars.admission.gates import admit
+from grammars.admission.surroundings import Around
+from grammars.draw.sample import draw, skeletons
+from grammars.language.grammar import Grammar
 from quarterturn import clock, devset, reading, stock
 from quarterturn.home import create
 from quarterturn.settings import Benchmark, Run, Settings

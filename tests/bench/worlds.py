@@ -20,10 +20,10 @@ from typing import Any
 from documents import a_document
 from report import Failed, Found, Table
 
-from grammars.grammar import Draft
-from grammars.load import library, load
-from grammars.sample import sample
-from grammars.variants import base
+from grammars.draw.sample import sample
+from grammars.draw.variants import base
+from grammars.language.grammar import Draft
+from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.meter import Meter
 from sandbox.runs.scene import Scene, specify

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from grammars.grammar import Draft, Grammar
-from grammars.load import parse
-from grammars.sample import sample
+from grammars.draw.sample import sample
+from grammars.language.grammar import Draft, Grammar
+from grammars.language.load import parse
 from sandbox.mutations.mutators import MUTATORS
 from sandbox.runs.prover import Spoiled
 from sandbox.servers.filesystem.server import FILESYSTEM

@@ -5,10 +5,10 @@ from threading import Barrier
 
 import pytest
 
-from grammars import admission as gates
-from grammars.admission import needed_tools
-from grammars.duplicates import Sketch, wording
-from grammars.surroundings import Around
+from grammars.admission import gates
+from grammars.admission.duplicates import Sketch, wording
+from grammars.admission.gates import needed_tools
+from grammars.admission.surroundings import Around
 from sandbox.errors import Lost
 from sandbox.runs.prover import Spoiled
 from verifiers.language.verdict import Evidence, Verdict

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from grammars.functions import mapping
-from grammars.load import parse
-from grammars.sample import sample
+from grammars.draw.sample import sample
+from grammars.language.functions import mapping
+from grammars.language.load import parse
 
 
 def test_the_tools_of_the_way_that_is_not_taken_are_listed_too(small):

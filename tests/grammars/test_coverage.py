@@ -1,8 +1,8 @@
 import pytest
 
-from grammars.coverage import check, runway
+from grammars.admission.coverage import check, runway
 from grammars.errors import Malformed as GrammarMalformed
-from grammars.load import parse
+from grammars.language.load import parse
 from verifiers.errors import Malformed
 
 

@@ -7,10 +7,10 @@ from threading import Barrier
 
 import pytest
 
-from grammars.derivation import skeletons
-from grammars.duplicates import THRESHOLD, Neighbours, Sketch, wording
-from grammars.load import load
-from grammars.sample import draw
+from grammars.admission.duplicates import THRESHOLD, Neighbours, Sketch, wording
+from grammars.draw.sample import draw
+from grammars.language.derivation import skeletons
+from grammars.language.load import load
 
 
 @pytest.fixture(scope="module")

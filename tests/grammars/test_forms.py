@@ -1,8 +1,8 @@
 import pytest
 
 from grammars.errors import Malformed
-from grammars.expressions import Expression, Scope
-from grammars.forms import compile_text, compile_value, fill, names_in
+from grammars.language.expressions import Expression, Scope
+from grammars.language.forms import compile_text, compile_value, fill, names_in
 
 
 def filled(value, **names):

@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
-from grammars.admission import admit
+from grammars.admission.gates import admit
+from grammars.admission.surroundings import Around
+from grammars.draw.sample import draw, sample, skeletons
+from grammars.draw.variants import base, further
 from grammars.errors import Malformed
-from grammars.load import parse
-from grammars.sample import draw, sample, skeletons
-from grammars.surroundings import Around
-from grammars.variants import base, further
+from grammars.language.load import parse
 from vault.task.document import Task, filled
 from vault.task.variant import bits, words
 

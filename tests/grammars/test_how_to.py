@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 from random import Random
 
-from grammars.coverage import check
-from grammars.functions import FUNCTIONS
-from grammars.load import LIBRARY, parse
-from grammars.ranges import KINDS
-from grammars.sample import sample
+from grammars.admission.coverage import check
+from grammars.draw.sample import sample
+from grammars.language.functions import FUNCTIONS
+from grammars.language.load import LIBRARY, parse
+from grammars.language.ranges import KINDS
 from vault.task.document import Task
 from verifiers.language.catalogue import CATALOGUE
 

@@ -6,7 +6,7 @@ import pytest
 from sqlmodel import SQLModel
 
 from grammars.errors import Malformed, Refused
-from grammars.imported import Imported, Source
+from grammars.language.imported import Imported, Source
 from sandbox.servers.registry import tool_table
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing

@@ -1,6 +1,6 @@
 import pytest
 
-from grammars.leaks import leaks, produced
+from grammars.draw.leaks import leaks, produced
 
 
 def document(predicate, state=None, goal="Do it."):

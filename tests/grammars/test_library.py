@@ -10,17 +10,17 @@ from random import Random
 
 import pytest
 
-from grammars.admission import admit, needed_tools
-from grammars.coverage import check
-from grammars.derivation import derive, of_template
-from grammars.duplicates import Neighbours, Sketch, wording
-from grammars.forms import names_in
-from grammars.grammar import CATEGORIES, DIFFICULTIES
-from grammars.load import library, load
-from grammars.ranges import Compose
-from grammars.sample import draw, sample, skeletons
-from grammars.surroundings import Around
-from grammars.variants import base, free_of
+from grammars.admission.coverage import check
+from grammars.admission.duplicates import Neighbours, Sketch, wording
+from grammars.admission.gates import admit, needed_tools
+from grammars.admission.surroundings import Around
+from grammars.draw.sample import draw, sample, skeletons
+from grammars.draw.variants import base, free_of
+from grammars.language.derivation import derive, of_template
+from grammars.language.forms import names_in
+from grammars.language.grammar import CATEGORIES, DIFFICULTIES
+from grammars.language.load import library, load
+from grammars.language.ranges import Compose
 from rotation.sets import COHORTS, MCPBENCH
 from sandbox.servers.registry import SERVERS, tool_table
 from vault.task.document import Task

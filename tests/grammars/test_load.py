@@ -3,7 +3,7 @@ import re
 import pytest
 
 from grammars.errors import Malformed, NotFound
-from grammars.load import library, load, parse
+from grammars.language.load import library, load, parse
 
 
 def test_the_digest_follows_what_is_said_and_not_how(small):

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grammars.errors import Malformed
-from grammars.expressions import Scope
-from grammars.ranges import choose_from
-from grammars.rows import parse_parameter
+from grammars.language.expressions import Scope
+from grammars.language.ranges import choose_from
+from grammars.language.rows import parse_parameter
 
 LISTS = {"fruit": ["fig", "kiwi", "lime"], "words": ["a", "b"], "first-names": ["Ada"], "surnames": ["Berg", "Blum"]}
 LEVELS = ("easy", "hard")

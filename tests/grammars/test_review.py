@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from grammars.admission.review import CHECKLIST, Review, require_sound
 from grammars.errors import Malformed, NotAllowed
-from grammars.review import CHECKLIST, Review, require_sound
 
 YES = dict.fromkeys(CHECKLIST, True)
 

@@ -7,11 +7,11 @@ import cel
 import pytest
 from cel.stdlib import STDLIB_FUNCTIONS
 
+from grammars.draw.sample import draw, sample, skeletons
 from grammars.errors import Exhausted, Malformed
-from grammars.expressions import Expression, Scope
-from grammars.forms import compile_value, fill
-from grammars.load import parse
-from grammars.sample import draw, sample, skeletons
+from grammars.language.expressions import Expression, Scope
+from grammars.language.forms import compile_value, fill
+from grammars.language.load import parse
 from vault.task.document import Task
 
 

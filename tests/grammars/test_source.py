@@ -1,7 +1,7 @@
 import pytest
 
 from grammars.errors import Malformed
-from grammars.source import read
+from grammars.language.source import read
 
 
 def test_only_true_and_false_are_booleans_and_a_day_stays_text():

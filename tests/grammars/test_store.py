@@ -7,14 +7,14 @@ from random import Random
 import pytest
 from sqlmodel import Session, SQLModel, select
 
-from grammars.admission import admit
-from grammars.duplicates import wording
+from grammars.admission.duplicates import wording
+from grammars.admission.gates import admit
+from grammars.admission.review import CHECKLIST, Review
+from grammars.admission.store import Drafts
+from grammars.admission.surroundings import Around
+from grammars.admission.tables import AdmissionRow, ReviewRow
+from grammars.draw.sample import sample
 from grammars.errors import Malformed, NotAllowed, NotFound
-from grammars.review import CHECKLIST, Review
-from grammars.sample import sample
-from grammars.store import Drafts
-from grammars.surroundings import Around
-from grammars.tables import AdmissionRow, ReviewRow
 from vault.database import open_engine
 from vault.errors import NotAllowed as NotOpen
 from vault.keys.ring import FileKeyRing

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from grammars.admission import admit
-from grammars.duplicates import Sketch
-from grammars.grammar import Draft
-from grammars.surroundings import Around
-from grammars.variants import base, further
+from grammars.admission.duplicates import Sketch
+from grammars.admission.gates import admit
+from grammars.admission.surroundings import Around
+from grammars.draw.variants import base, further
+from grammars.language.grammar import Draft
 
 FREE = {name: {"from": [f"{name} {n}" for n in range(1024)]} for name in ("ledge", "barn")}
 PLACE = "out/{{ledge}} and {{barn}}.txt"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grammars.grammar import Draft
+from grammars.language.grammar import Draft
 from quarterturn.home import create
 from quarterturn.settings import Benchmark, Settings
 from quarterturn.wiring import House

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from grammars.admission import Admission
+from grammars.admission.gates import Admission
 from quarterturn import intake
 from quarterturn.cli.exits import EXITS
 from quarterturn.wiring import House

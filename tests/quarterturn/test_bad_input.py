@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grammars.load import LIBRARY
+from grammars.language.load import LIBRARY
 from quarterturn.cli.plumb import VERBS
 from rotation.sets import Stratum
 
@@ -86,7 +86,7 @@ def test_an_unknown_set_is_three(refused, tmp_path):
 
 
 def test_a_set_whose_grammars_are_missing_makes_no_home(refused, tmp_path, monkeypatch):
-    monkeypatch.setattr("grammars.load.library", lambda: ["filesystem", "git", "sqlite"])
+    monkeypatch.setattr("grammars.language.load.library", lambda: ["filesystem", "git", "sqlite"])
     sentence = "there is no grammar for calendar, email, github, memory, postgres, redis, spreadsheet: write one"
     refused(3, sentence, "init", "--home", tmp_path / "home", "--set", "mcpbench")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grammars.admission import Admission, admit
+from grammars.admission.gates import Admission, admit
 from quarterturn import intake
 from quarterturn.cli.exits import EXITS
 from quarterturn.stock import around

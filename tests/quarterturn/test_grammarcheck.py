@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grammars.load import LIBRARY
+from grammars.language.load import LIBRARY
 from quarterturn import devset, grammarcheck, stock
 from quarterturn.wiring import House, shipped_grammars
 

@@ -178,7 +178,7 @@ def test_a_home_is_made_in_the_database_that_is_named_from_outside(say, tmp_path
 
 @pytest.mark.slow
 def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
-    monkeypatch.setattr("grammars.load.library", lambda: MCPBENCH.servers)
+    monkeypatch.setattr("grammars.language.load.library", lambda: MCPBENCH.servers)
     said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")
     assert (said.code, said.data["set"]) == (0, "mcpbench")
     house = House(tmp_path / "home", None)

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from grammars.load import load
-from grammars.sample import sample
+from grammars.draw.sample import sample
+from grammars.language.load import load
 from vault.task import variant
 from vault.task.document import Task
 

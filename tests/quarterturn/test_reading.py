@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from grammars.admission import NAMES, Admission, Gate
-from grammars.grammar import Draft
-from grammars.review import CHECKLIST
+from grammars.admission.gates import NAMES, Admission, Gate
+from grammars.admission.review import CHECKLIST
+from grammars.language.grammar import Draft
 from quarterturn.wiring import House
 from rotation.sets import DEMO
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from grammars.admission.surroundings import Around
 from grammars.errors import Exhausted
-from grammars.surroundings import Around
 from quarterturn import devset, stock
 from quarterturn.errors import Refused
 from quarterturn.supply import MOST_FAILURES, Supply

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from grammars.load import library, load
-from grammars.sample import sample
+from grammars.draw.sample import sample
+from grammars.language.load import library, load
 from rotation.tracing import Recipient, Served
 from vault.task import variant
 from vault.task.document import Task, texts

@@ -4,8 +4,8 @@ from itertools import islice
 import pytest
 
 from grammars.errors import Exhausted
-from grammars.grammar import Draft
-from grammars.load import load
+from grammars.language.grammar import Draft
+from grammars.language.load import load
 from rotation.draw import drafts
 from rotation.errors import NotFound
 from rotation.sets import Stratum

@@ -6,9 +6,9 @@ from itertools import islice
 
 import pytest
 
-from grammars.duplicates import wording
-from grammars.load import library, load
-from grammars.surroundings import Around
+from grammars.admission.duplicates import wording
+from grammars.admission.surroundings import Around
+from grammars.language.load import library, load
 from quarterturn import devset
 from quarterturn.supply import MOST_TOLD
 from rotation.cohort import Candidate, allocate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grammars.prover import Prover
+from grammars.admission.prover import Prover
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Lost, Malformed, NotFound, Unavailable
 from sandbox.runs.prover import BoxProver

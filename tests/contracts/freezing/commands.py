@@ -22,8 +22,8 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from grammars.admission import NAMES, Admission, Gate
-from grammars.grammar import Draft
+from grammars.admission.gates import NAMES, Admission, Gate
+from grammars.language.grammar import Draft
 from quarterturn.cli import NAME, run, tree
 from vault.ledger.signatures import sshsig
 

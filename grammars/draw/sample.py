@@ -1,9 +1,9 @@
 """Drawing: `(grammar, dice) -> draft`, pure and repeatable.
 
 A draw chooses a template, one of its skeletons that is still wanted, a difficulty, and then the parameters. A draw that
-breaks a constraint, needs more than max_steps or lets its own result lie about (`grammars.leaks`) is thrown away whole
-and made again, which keeps the rest equally likely; after TRIES of them the template is to blame and says so. Free
-parameters stay open: the draft holds their placeholders and lists their choices (`grammars.release`).
+breaks a constraint, needs more than max_steps or lets its own result lie about (`grammars.draw.leaks`) is thrown away
+whole and made again, which keeps the rest equally likely; after TRIES of them the template is to blame and says so.
+Free parameters stay open: the draft holds their placeholders and lists their choices (`grammars.draw.release`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from grammars.assemble import assemble
-from grammars.derivation import Derived, derive, skeletons
+from grammars.draw.assemble import assemble
+from grammars.draw.leaks import leaks
+from grammars.draw.release import released
 from grammars.errors import Exhausted, Malformed
-from grammars.expressions import Scope
-from grammars.forms import fill, holds
-from grammars.grammar import Category, Difficulty, Draft, Grammar, Skeleton
-from grammars.leaks import leaks
-from grammars.ranges import Range
-from grammars.release import released
+from grammars.language.derivation import Derived, derive, skeletons
+from grammars.language.expressions import Scope
+from grammars.language.forms import fill, holds
+from grammars.language.grammar import Category, Difficulty, Draft, Grammar, Skeleton
+from grammars.language.ranges import Range
 
 TRIES = 200
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from grammars.errors import Refused
-from grammars.grammar import Grammar
-from grammars.load import parse
+from grammars.language.grammar import Grammar
+from grammars.language.load import parse
 from vault.store.tasks import Vault
 
 _PREFIX = "grammar/"

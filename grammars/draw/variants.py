@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grammars.grammar import Draft
+from grammars.language.grammar import Draft
 from vault.task.document import filled
 from vault.task.variant import Free, traceable
 

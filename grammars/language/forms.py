@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from grammars.errors import Malformed
-from grammars.expressions import Expression, Scope
+from grammars.language.expressions import Expression, Scope
 
 Node: TypeAlias = Any  # a value whose expressions are compiled: Expression, Text, Repeat, Constant, or JSON of them
 

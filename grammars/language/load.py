@@ -2,7 +2,7 @@
 
 A grammar is a folder of YAML files that all say `grammar: SERVER`, with its dictionaries in `dictionaries/`. Nothing
 that is read is run; whatever cannot be understood is refused in one sentence that names file, template and field. What
-whole skeletons must satisfy is checked in `grammars.checks`.
+whole skeletons must satisfy is checked in `grammars.language.checks`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from grammars.checks import check_skeletons
-from grammars.derivation import skeletons
 from grammars.errors import Malformed, NotFound
-from grammars.grammar import Grammar
-from grammars.source import read
-from grammars.templates import as_map, as_texts, only_known, read_templates
+from grammars.language.checks import check_skeletons
+from grammars.language.derivation import skeletons
+from grammars.language.grammar import Grammar
+from grammars.language.source import read
+from grammars.language.templates import as_map, as_texts, only_known, read_templates
 from vault.canonical import digest
 
-LIBRARY = Path(__file__).parent / "library"
+LIBRARY = Path(__file__).parents[1] / "library"
 DICTIONARIES = "dictionaries"
 
 _FILE = {"grammar", "version", "tools", "dictionaries", "productions", "templates"}

@@ -1,7 +1,7 @@
 """The language of a grammar's expressions: CEL, compiled once, evaluated over the names of one draw.
 
 CEL has no loops, no side effects and no clock, so a draw depends on nothing but its dice. The functions are those of
-`cel.stdlib` (cel-go's extension libraries) and of `grammars.functions`.
+`cel.stdlib` (cel-go's extension libraries) and of `grammars.language.functions`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import cel
 from cel.stdlib import STDLIB_FUNCTIONS, add_stdlib_to_context
 
 from grammars.errors import Malformed
-from grammars.functions import FUNCTIONS
+from grammars.language.functions import FUNCTIONS
 
 # The CEL package logs what a failing function was given; drawn values may be part of a private task.
 logging.getLogger("cel").addHandler(logging.NullHandler())

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from grammars.expressions import Expression
-from grammars.forms import Node
-from grammars.ranges import Leveled, Range
+from grammars.language.expressions import Expression
+from grammars.language.forms import Node
+from grammars.language.ranges import Leveled, Range
 
 Category = Literal["single-tool", "composition", "recovery"]
 Difficulty = Literal["easy", "medium", "hard"]

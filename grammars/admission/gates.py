@@ -14,7 +14,7 @@
     7. Its template has enough left: instances beyond guessing.
 
 A draft with free parameters that are enough to trace it stands before the gates as its base and in three variants more
-(`grammars.variants`); gates 1 to 5 must open for each, the third one in a variant for the first solution.
+(`grammars.draw.variants`); gates 1 to 5 must open for each, the third one in a variant for the first solution.
 
 *Unknown* opens no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
 the evidence quotes everything and is as secret as the task.
@@ -27,11 +27,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from grammars.checks import FEWEST_NEEDED, MOST_NEEDED
-from grammars.grammar import FEWEST_MUTANTS, Draft
-from grammars.leaks import leaks
-from grammars.prover import Proved, Prover
-from grammars.variants import base, further
+from grammars.admission.prover import Proved, Prover
+from grammars.draw.leaks import leaks
+from grammars.draw.variants import base, further
+from grammars.language.checks import FEWEST_NEEDED, MOST_NEEDED
+from grammars.language.grammar import FEWEST_MUTANTS, Draft
 from vault.errors import kind_of
 from vault.task.document import Task
 from verifiers.language.verdict import Verdict
@@ -52,7 +52,7 @@ FEWEST_BITS = 24
 
 
 class Surroundings(Protocol):
-    """The tasks that there are already (`grammars.surroundings`)."""
+    """The tasks that there are already (`grammars.admission.surroundings`)."""
 
     def told(self, draft: Draft) -> str | None:
         """Name another task whose goal is the draft's word for word, or give the words to the draft."""

@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
-from grammars.derivation import Derived
 from grammars.errors import Malformed
-from grammars.expressions import Scope
-from grammars.free import Free
-from grammars.grammar import Draft
+from grammars.language.derivation import Derived
+from grammars.language.expressions import Scope
+from grammars.language.free import Free
+from grammars.language.grammar import Draft
 from vault.task.document import filled, fixed_words, texts
 from vault.task.variant import words
 

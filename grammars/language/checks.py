@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from grammars.derivation import PREDEFINED, Derived, derive, names_of
 from grammars.errors import Malformed
-from grammars.forms import Node, Repeat, names_in
-from grammars.grammar import FEWEST_MUTANTS, FEWEST_TOOLS, MOST_TOOLS, Grammar, Skeleton, Steps
+from grammars.language.derivation import PREDEFINED, Derived, derive, names_of
+from grammars.language.forms import Node, Repeat, names_in
+from grammars.language.grammar import FEWEST_MUTANTS, FEWEST_TOOLS, MOST_TOOLS, Grammar, Skeleton, Steps
 
 FEWEST_NEEDED, MOST_NEEDED = 3, 7
 _CONNECTIVES = {"all", "any", "not"}

@@ -2,7 +2,7 @@
 
 Instances are counted in bits, by drawing: each draw tells how many values its parameters could have had, and the share
 of draws that the constraints throw away is taken off. The figure of a template is that of its poorest skeleton. Draws
-that are nearly the same task (`grammars.duplicates`) are counted too: there should be none.
+that are nearly the same task (`grammars.admission.duplicates`) are counted too: there should be none.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from grammars.derivation import of_template
-from grammars.duplicates import Neighbours, Sketch
-from grammars.grammar import Category, Difficulty, Grammar, Skeleton, Template
-from grammars.sample import Draw, draw
-from grammars.variants import base, free_of
+from grammars.admission.duplicates import Neighbours, Sketch
+from grammars.draw.sample import Draw, draw
+from grammars.draw.variants import base, free_of
+from grammars.language.derivation import of_template
+from grammars.language.grammar import Category, Difficulty, Grammar, Skeleton, Template
 from vault.task.variant import LEAST_BITS, bits
 from verifiers.language import predicate as predicates
 

@@ -2,7 +2,7 @@
 
 A parameter of text says `free: true`. It is not drawn: the whole task is derived with the placeholder `{{name}}` in its
 stead, which then stands wherever the value would, in goal, state, predicate, solutions and mutants alike. What the
-choices are, and that nothing depends on them, is for `grammars.release`.
+choices are, and that nothing depends on them, is for `grammars.draw.release`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from random import Random
 from typing import Any
 
 from grammars.errors import Malformed
-from grammars.expressions import Scope
-from grammars.ranges import FREE_KINDS, Dictionaries, Drawn, Range
-from grammars.rows import parse_parameter
+from grammars.language.expressions import Scope
+from grammars.language.ranges import FREE_KINDS, Dictionaries, Drawn, Range
+from grammars.language.rows import parse_parameter
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 

@@ -17,9 +17,9 @@ from random import Random
 from typing import Any
 
 from grammars.errors import Malformed
-from grammars.expressions import Scope
-from grammars.forms import Node, compile_value, fill, names_in
-from grammars.ranges import Dictionaries, Drawn, Leveled, Range, between, parse_range
+from grammars.language.expressions import Scope
+from grammars.language.forms import Node, compile_value, fill, names_in
+from grammars.language.ranges import Dictionaries, Drawn, Leveled, Range, between, parse_range
 
 TRIES = 200
 _OWN = frozenset({"row", "index"})

@@ -9,19 +9,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 
-from grammars.duplicates import Neighbours, Sketch, wording
-from grammars.grammar import Draft
+from grammars.admission.duplicates import Neighbours, Sketch, wording
+from grammars.language.grammar import Draft
 
 
 class Around:
-    """The tasks of one home and the public ones (`grammars.admission.Surroundings`).
+    """The tasks of one home and the public ones (`grammars.admission.gates.Surroundings`).
 
     Args:
         sketches: of the tasks that there are, by name.
         barred: tags of the skeletons that are live in a cohort, or were seen.
         tag: gives a skeleton's tag.
         said: the `wording` of tasks that everybody knows, with their names.
-        told: gives the task of the home that is told in a draft's words (`grammars.store.Drafts.told`).
+        told: gives the task of the home that is told in a draft's words (`grammars.admission.store.Drafts.told`).
     """
 
     def __init__(

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from grammars.errors import Malformed
-from grammars.expressions import Expression
-from grammars.forms import Node, compile_text, compile_value
-from grammars.free import parse_named
-from grammars.grammar import (
+from grammars.language.expressions import Expression
+from grammars.language.forms import Node, compile_text, compile_value
+from grammars.language.free import parse_named
+from grammars.language.grammar import (
     CATEGORIES,
     DIFFICULTIES,
     FEWEST_PHRASINGS,
@@ -23,7 +23,7 @@ from grammars.grammar import (
     Steps,
     Template,
 )
-from grammars.ranges import Dictionaries, Leveled
+from grammars.language.ranges import Dictionaries, Leveled
 
 _STEPS = {
     "parameters", "let", "constraints", "state", "solution", "solutions", "predicate", "mutants", "faults", "answer",

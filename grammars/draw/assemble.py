@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from grammars.checks import calls_of, tools_of
-from grammars.derivation import Derived
 from grammars.errors import Malformed
-from grammars.expressions import Scope
-from grammars.forms import fill
-from grammars.functions import capital
-from grammars.grammar import Draft, Grammar
+from grammars.language.checks import calls_of, tools_of
+from grammars.language.derivation import Derived
+from grammars.language.expressions import Scope
+from grammars.language.forms import fill
+from grammars.language.functions import capital
+from grammars.language.grammar import Draft, Grammar
 from vault.task.document import SPEC_VERSION
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"

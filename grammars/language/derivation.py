@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from grammars.errors import Malformed
-from grammars.expressions import Expression
-from grammars.forms import Node, names_in
-from grammars.free import Free
-from grammars.grammar import Grammar, Production, Skeleton, Steps, Template
-from grammars.ranges import Range
+from grammars.language.expressions import Expression
+from grammars.language.forms import Node, names_in
+from grammars.language.free import Free
+from grammars.language.grammar import Grammar, Production, Skeleton, Steps, Template
+from grammars.language.ranges import Range
 
 PREDEFINED = frozenset({"difficulty"})
 

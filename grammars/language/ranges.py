@@ -11,7 +11,7 @@ difficulty to either.
     date: ["2024-01-01", "2024-12-31"]   as YYYY-MM-DD
     code: "INV-####"                     # a digit, ? a small letter, ^ a capital one
     compose: [first-names, surnames]     # one entry of each dictionary, joined by `with` or else a space
-    rows: 12                             that many maps; see `grammars.rows`
+    rows: 12                             that many maps; see `grammars.language.rows`
 
 Each draw gives its value and the bits that were drawn: log2 of the number of values that were possible.
 """
@@ -29,8 +29,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from grammars.errors import Malformed
-from grammars.expressions import Scope
-from grammars.forms import Constant, Node, compile_value, fill, names_in
+from grammars.language.expressions import Scope
+from grammars.language.forms import Constant, Node, compile_value, fill, names_in
 
 Dictionaries = Mapping[str, Sequence[Any]]
 LEVELS = ("easy", "medium", "hard")

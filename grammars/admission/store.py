@@ -19,13 +19,13 @@ from typing import Any, get_args
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from grammars.admission import Admission
-from grammars.duplicates import Sketch, wording
+from grammars.admission.duplicates import Sketch, wording
+from grammars.admission.gates import Admission
+from grammars.admission.review import CHECKLIST, Decision, Review, require_sound
+from grammars.admission.tables import AdmissionRow, ReviewRow
+from grammars.draw.variants import base
 from grammars.errors import NotAllowed, NotFound
-from grammars.grammar import Draft
-from grammars.review import CHECKLIST, Decision, Review, require_sound
-from grammars.tables import AdmissionRow, ReviewRow
-from grammars.variants import base
+from grammars.language.grammar import Draft
 from vault.database import joined, transaction
 from vault.store.shredding import require_shreddable, shred
 from vault.store.tasks import TaskRecord, Vault

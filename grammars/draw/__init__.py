@@ -1,0 +1,1 @@
+"""Drawing a draft from a grammar: pure and repeatable."""
