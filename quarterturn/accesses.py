@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterturn.approvals import account
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from rotation import accesshead
+from rotation.turn import access_head
 
 
 def verify(house: House) -> Report:
@@ -14,7 +14,7 @@ def verify(house: House) -> Report:
     Raises:
         Broken: an entry was changed, left out, moved or cut off, or the log was made anew.
     """
-    heads = accesshead.committed(house.books, who=account())
+    heads = access_head.committed(house.books, who=account())
     count = house.vault.verify_access_log(heads=heads)
     covered = heads[-1].entries if heads else 0
     last = heads[-1].where if heads else None

@@ -39,7 +39,7 @@ from vault.ledger.tree import merkle
 
 if TYPE_CHECKING:
     from quarterturn.wiring import House
-    from rotation.turn import Plan
+    from rotation.turn.turn import Plan
 
 Action = Literal["activate", "withdraw", "export", "policy"]
 STANDS = timedelta(days=7)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from quarterturn.settings import Settings
 from rotation.calendar import Month
-from rotation.store import Months
+from rotation.month.store import Months
 
 
 def now() -> datetime:

@@ -32,7 +32,7 @@ from quarterturn.scores import FIGURES, of_results
 from quarterturn.settings import Benchmark, Run, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.turn import STEPS
+from rotation.turn.turn import STEPS
 from sandbox.attacks import Attempt, selfcheck
 from sandbox.boxes.box import Box
 from sandbox.results.score import Score, score

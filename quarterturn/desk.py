@@ -23,9 +23,9 @@ from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.submitting import Quota, Submitted, Wish
 from quarterturn.tables_submissions import TraceRow
 from quarterturn.wiring import House
-from rotation import withdrawal
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
+from rotation.runs import withdrawal
 from sandbox.runs.store import RunState
 from vault.database import transaction
 from vault.errors import Unavailable

@@ -14,9 +14,9 @@ from functools import lru_cache
 from grammars.draw.variants import base
 from grammars.errors import Exhausted
 from grammars.language.grammar import Draft, Grammar
-from rotation.draw import drafts
 from rotation.errors import NotFound
-from rotation.sets import SETS, SetSpec, Stratum
+from rotation.month.draw import drafts
+from rotation.month.sets import SETS, SetSpec, Stratum
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
 

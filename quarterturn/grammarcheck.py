@@ -15,7 +15,7 @@ from grammars.language.load import load
 from quarterturn import devset
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from rotation.sets import SetSpec
+from rotation.month.sets import SetSpec
 from sandbox.servers.registry import tool_table
 from vault.task.variant import LEAST_BITS
 from verifiers.errors import VerifierError

@@ -13,8 +13,8 @@ from quarterturn.scores import half_point
 from quarterturn.standings import Line
 from quarterturn.watching import watch
 from quarterturn.wiring import House
-from rotation import withdrawal
 from rotation.calendar import Month
+from rotation.runs import withdrawal
 
 Scores = Mapping[int, Mapping[str, Any]]
 NAMES = ("raw", "linked")
@@ -22,8 +22,8 @@ NAMES = ("raw", "linked")
 
 def of_month(house: House, month: Month) -> Scores:
     """Give the raw and the linked score of each of the month's runs, by its number; later months move none of them."""
-    from rotation.anomaly.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
-    from rotation.anomaly.linking import link  # noqa: PLC0415 - likewise
+    from rotation.detection.report.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+    from rotation.detection.statistics.linking import link  # noqa: PLC0415 - likewise
 
     if not house.months.cohorts():
         return {}

@@ -23,9 +23,9 @@ from quarterturn.errors import Unapproved, Unavailable, where
 from quarterturn.outbox import Outbox
 from quarterturn.turning import Coming
 from quarterturn.wiring import House
-from rotation import withdrawal
 from rotation.calendar import Month
-from rotation.schedule import PAUSE, Alarm
+from rotation.runs import withdrawal
+from rotation.turn.alarm import PAUSE, Alarm
 from vault.errors import kind_of
 
 TOLD = timedelta(days=7)  # how long a turn that was made is news

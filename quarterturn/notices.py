@@ -12,8 +12,8 @@ from datetime import date
 from typing import Literal
 
 from quarterturn.turning import Coming
-from rotation.store import Turn
-from rotation.withdrawal import Withdrawn
+from rotation.month.store import Turn
+from rotation.runs.withdrawal import Withdrawn
 
 Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
 

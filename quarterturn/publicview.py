@@ -21,10 +21,10 @@ from typing import Any
 from grammars.language.load import LIBRARY, library
 from quarterturn import changes, clock, devset, marks, standings
 from quarterturn.wiring import House, shipped_grammar
-from rotation import draw
 from rotation.calendar import Month
-from rotation.findings import in_sum
-from rotation.sets import COHORTS, SetSpec
+from rotation.findings.store import in_sum
+from rotation.month import draw
+from rotation.month.sets import COHORTS, SetSpec
 from vault.canonical import canonical
 from vault.file_lock import locked
 from vault.files import write_atomically

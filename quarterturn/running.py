@@ -16,8 +16,8 @@ from quarterturn.errors import Malformed, NotAllowed, Refused, UpstreamDown
 from quarterturn.hosting import Hosting, ephemeral
 from quarterturn.report import Report
 from quarterturn.wiring import House, shipped_grammars
-from rotation.official import OpenRun
-from rotation.sets import DEMO, SetSpec
+from rotation.month.sets import DEMO, SetSpec
+from rotation.runs.official import OpenRun
 from sandbox.attacks import selfcheck
 from sandbox.boxes.box import Box, Limits, Places
 from sandbox.endpoint import Sender

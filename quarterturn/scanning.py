@@ -23,8 +23,8 @@ from quarterturn.report import Report
 from vault.files import write_atomically
 
 if TYPE_CHECKING:
-    from rotation.anomaly.scan import Judged
-    from rotation.anomaly.table import Table
+    from rotation.detection.detectors.scan import Judged
+    from rotation.detection.statistics.table import Table
 
 FLAGGED = 0.01
 MUCH = 200_000  # results; below, starting processes takes longer than it saves
@@ -32,7 +32,7 @@ MUCH = 200_000  # results; below, starting processes takes longer than it saves
 
 def scan(paths: Sequence[Path], out: Path) -> Report:
     """Test every case; write one line per test, in the order of case, rotation, kind and subject."""
-    from rotation.anomaly import records  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+    from rotation.detection.statistics import records  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
     if out.is_dir():
         raise Malformed(f"{out}: this is a folder; name a file with --out.")
@@ -53,7 +53,7 @@ def scan(paths: Sequence[Path], out: Path) -> Report:
 
 
 def _tests(tables: Mapping[str, Table]) -> Iterator[tuple[str, Judged]]:
-    from rotation.anomaly.scan import judged, rotations  # noqa: PLC0415 - likewise
+    from rotation.detection.detectors.scan import judged, rotations  # noqa: PLC0415 - likewise
 
     work = [(case, table, rotation) for case, table in tables.items() for rotation in rotations(table)]
     results = sum(int(table.taken.sum()) for table in tables.values())

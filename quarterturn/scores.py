@@ -22,8 +22,8 @@ from sqlmodel import Session, col, select
 
 from quarterturn.tables_leaderboard import ScoreRow
 from quarterturn.wiring import House
-from rotation import withdrawal
 from rotation.calendar import Month
+from rotation.runs import withdrawal
 from sandbox.results.interval import NOTHING
 from sandbox.results.score import Figure, Result, Score, roughly, score
 from sandbox.runs.store import RunRecord

@@ -82,7 +82,7 @@ class Run(Section):
 
 
 class Watch(Section):
-    """What a live task can bear before its withdrawal is proposed; `rotation.exposure` gives the reasons."""
+    """What a live task can bear before its withdrawal is proposed; `rotation.exposure.store` gives the reasons."""
 
     servings: int = Field(default=80, ge=1, description="How often a task may be served to one submitter.")
     readers: int = Field(default=5, ge=1, description="How many outside the wall may read tasks of one skeleton.")

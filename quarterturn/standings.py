@@ -20,7 +20,7 @@ from quarterturn import scores
 from quarterturn.scores import FIGURES, Scores, half_point, rounded, shown
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.tracks import TRACKS, UNOFFICIAL
+from rotation.exposure.tracks import TRACKS, UNOFFICIAL
 from sandbox.results.score import Figure, Result, Score, rank, score
 from sandbox.runs.store import RunRecord, RunState
 

@@ -13,8 +13,8 @@ from quarterturn import devset
 from quarterturn.supply import Supply
 from quarterturn.tally import Tally
 from quarterturn.wiring import House
-from rotation.promise import draw_seed
-from rotation.sets import COHORTS, Stratum
+from rotation.month.sets import COHORTS, Stratum
+from rotation.turn.promise import draw_seed
 from sandbox.boxes.box import Box
 from sandbox.runs.prover import BoxProver
 from vault.store.tasks import TaskRecord

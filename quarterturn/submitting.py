@@ -31,7 +31,7 @@ from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.settings import Service
 from quarterturn.tables_accounts import AccountRow
 from quarterturn.tables_submissions import SubmissionRow
-from rotation.exposure import Exposures
+from rotation.exposure.store import Exposures
 from sandbox.endpoint.address import parse as parse_url
 from sandbox.runs import submission as submissions
 from vault.database import transaction

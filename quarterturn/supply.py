@@ -22,8 +22,8 @@ from grammars.language.derivation import skeletons
 from grammars.language.grammar import Draft, Grammar
 from quarterturn.errors import Refused
 from quarterturn.tally import Tally, kept_out
-from rotation.draw import drafts
-from rotation.sets import Stratum
+from rotation.month.draw import drafts
+from rotation.month.sets import Stratum
 from vault.store.tasks import Vault
 
 MOST_FAILURES = 5  # drafts of one stratum in a row
@@ -65,7 +65,7 @@ class Supply:
         prover: Prover,
         mix: Collection[Stratum] = (),
     ) -> None:
-        """Connect it; `mix` is all strata that are ever drawn from the grammars (`rotation.draw.spared`)."""
+        """Connect it; `mix` is all strata that are ever drawn from the grammars (`rotation.month.draw.spared`)."""
         self._grammars, self._vault, self._store, self._prover, self._mix = grammars, vault, store, prover, mix
         self._known: Collection[str] = ()
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from rotation.leaked import Traced, traced
+from rotation.detection.leaked_text import Traced, traced
 
 WORDS = {
     "nothing": "nothing found: it holds no variant of a task that anybody was served, or too little of one",

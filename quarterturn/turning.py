@@ -1,7 +1,7 @@
 """The turn in words: what it would do and lacks, doing it, and how far it is.
 
 Whoever turns holds `head/turn.lock`, which the kernel frees when its holder dies. It spares two processes on one home
-each other's errors; that no turn is made twice is kept by the rows (`rotation.store.Months.step_done`).
+each other's errors; that no turn is made twice is kept by the rows (`rotation.month.store.Months.step_done`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from quarterturn.errors import Unavailable
 from quarterturn.report import Report
 from quarterturn.running import Progress
 from quarterturn.wiring import House
-from rotation import spotcheck
 from rotation.calendar import Month
 from rotation.errors import Refused
-from rotation.store import Turn
-from rotation.turn import STEPS
+from rotation.month.store import Turn
+from rotation.turn import spot_check
+from rotation.turn.turn import STEPS
 from sandbox.runs.store import RunState
 from vault.errors import Unavailable as Held
 from vault.file_lock import locked
@@ -126,7 +126,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
     Raises:
         Unavailable: another process is at it.
         Unapproved: two maintainers have to sign for it first.
-        NotAllowed, Refused: see `rotation.turn.Rotation.run`.
+        NotAllowed, Refused: see `rotation.turn.turn.Rotation.run`.
     """
     with alone(house):
         chosen = Month.parse(month) if month else clock.next_turn(house.months, house.settings)[0]
@@ -152,14 +152,14 @@ def _made(house: House, turn: Turn) -> Report:
     if release.exists():
         data["release"] = str(release)
         lines.append(f"Published: {release}")
-    return Report(data, [*lines, *spotcheck.told(turn), *watching.waiting(house)])
+    return Report(data, [*lines, *spot_check.told(turn), *watching.waiting(house)])
 
 
 def status(house: House) -> Report:
     """Say which turns were made, which cohorts there are, and which submitters' runs want looking into."""
     made = house.months.turns()
     turns = [
-        {"month": str(t.month), "finished": t.finished, "steps": list(t.done), "spot_check": spotcheck.opened(t)}
+        {"month": str(t.month), "finished": t.finished, "steps": list(t.done), "spot_check": spot_check.opened(t)}
         for t in made
     ]
     cohorts = [
@@ -168,7 +168,7 @@ def status(house: House) -> Report:
     ]
     lines = [f"turn {turn['month']}: {'done' if turn['finished'] else 'unfinished: run it again'}" for turn in turns]
     lines += [f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}" for c in cohorts]
-    lines += [line for turn in made for line in spotcheck.told(turn)]
+    lines += [line for turn in made for line in spot_check.told(turn)]
     lines = lines or ["no turn was made yet: `quarterturn turn run`"]
     open_reviews = house.months.unsettled()
     lines += [REVIEWS[r.kind].format(r.submitter, ", ".join(map(str, r.runs))) for r in open_reviews]

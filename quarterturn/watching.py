@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from quarterturn.report import Report
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.exposure import Burn, Limits, burns
-from rotation.findings import OF_TASKS, Finding, Look, State
-from rotation.watch import Watch
+from rotation.detection.scan_results import Watch
+from rotation.exposure.store import Burn, Limits, burns
+from rotation.findings.store import OF_TASKS, Finding, Look, State
 
 if TYPE_CHECKING:
-    from rotation.anomaly.scan import Judged
-    from rotation.anomaly.table import Table
+    from rotation.detection.detectors.scan import Judged
+    from rotation.detection.statistics.table import Table
 
 FEWEST = 5  # submitters present below which there is no verdict about leaks
 
@@ -84,14 +84,14 @@ def waiting(house: House) -> list[str]:
 
 
 def _scan(table: Table, rotation: int) -> Iterable[Judged]:
-    from rotation.anomaly.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
+    from rotation.detection.detectors.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
 
     return judged(table, rotation)
 
 
 def _visible(table: Table, rotation: int) -> float | None:
     """Give the smallest leak that could be seen, where there are too few submitters for a verdict."""
-    from rotation.anomaly.report import visible  # noqa: PLC0415 - likewise
+    from rotation.detection.report.report import visible  # noqa: PLC0415 - likewise
 
     if len(set(table.submitter[table.rotation == rotation])) >= FEWEST:
         return None

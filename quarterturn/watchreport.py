@@ -17,7 +17,7 @@ from quarterturn.report import Report
 from quarterturn.watching import FEWEST, described, watch
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.findings import Finding, Found
+from rotation.findings.store import Finding, Found
 from sandbox.runs.store import RunState
 from vault.files import write_atomically
 
@@ -60,7 +60,7 @@ def figures(house: House, month: Month) -> Item:
     Raises:
         NotFound: no run of the month is finished.
     """
-    from rotation.anomaly.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+    from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
     if not any(run.state is RunState.DONE for run in house.runs.list(month=str(month))):
         raise NotFound(f"no run of {month} is finished; `quarterturn board` shows the month that is live")

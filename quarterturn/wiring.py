@@ -24,14 +24,14 @@ from quarterturn.queue import Queue
 from quarterturn.redactor import REDACTOR
 from quarterturn.settings import Settings
 from quarterturn.submitting import Submissions
-from rotation.attestation import Attester
-from rotation.books import Books
-from rotation.exposure import Exposures
-from rotation.findings import Findings
-from rotation.official import Official
-from rotation.sets import SetSpec, named
-from rotation.store import Months
-from rotation.turn import Plan, Rotation
+from rotation.exposure.store import Exposures
+from rotation.findings.store import Findings
+from rotation.month.sets import SetSpec, named
+from rotation.month.store import Months
+from rotation.runs.books import Books
+from rotation.runs.official import Official
+from rotation.turn.attestation import Attester
+from rotation.turn.turn import Plan, Rotation
 from sandbox.boxes.box import Box
 from sandbox.endpoint import Sender
 from sandbox.isolation.exits import RunClass

@@ -12,8 +12,8 @@ from typing import Any
 from quarterturn import approvals, publicview
 from quarterturn.report import Report
 from quarterturn.wiring import House
-from rotation import withdrawal
-from rotation.withdrawal import Withdrawn
+from rotation.runs import withdrawal
+from rotation.runs.withdrawal import Withdrawn
 from vault.task.lifecycle import Event, State, advance
 
 LONGEST_SUBJECT = 200
@@ -24,7 +24,7 @@ def withdraw(house: House, tasks: Sequence[str], reason: str, *, who: str) -> Re
 
     Raises:
         Unapproved: it takes two maintainers, and they have not signed.
-        Malformed, NotFound, NotAllowed, Unavailable: see `rotation.withdrawal.withdraw`.
+        Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.withdraw`.
     """
     withdrawal.require_reason(reason)
     states = {task: house.vault.record(task).state for task in tasks}

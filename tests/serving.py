@@ -1,6 +1,6 @@
 """What a worker does for each task of an official run right before its agent is let go, for all of them at once."""
 
-from rotation.official import Official, OpenRun
+from rotation.runs.official import Official, OpenRun
 from vault.task.document import Task
 
 

@@ -31,7 +31,7 @@ BELOW = {
 # A package -> the modules, or packages with all that is in them, which may import it.
 GATES = {
     "alembic": ("quarterturn.migrations",),
-    "apscheduler": ("rotation.schedule",),
+    "apscheduler": ("rotation.turn.alarm",),
     "cel": ("grammars.language.expressions",),
     "docker": ("sandbox.boxes.docker.engine",),
     "fastapi": ("quarterturn.service",),
@@ -40,12 +40,12 @@ GATES = {
     "jwt": ("quarterturn.oidc",),
     "mcp": ("sandbox.gateway", "sandbox.servers"),
     "mcp_types": ("sandbox.gateway", "sandbox.servers"),
-    "numpy": ("rotation.anomaly",),
+    "numpy": ("rotation.detection",),
     "pkcs11": ("vault.keys.locks.pkcs11",),
     "pyrage": ("vault.keys.locks.custodians",),
     "rfc8785": ("vault.canonical",),
     "rich": ("quarterturn",),
-    "scipy": ("rotation.anomaly",),
+    "scipy": ("rotation.detection",),
     "shamir_mnemonic": ("vault.keys.locks.custodians",),
     "starlette": ("quarterturn.service", "sandbox.gateway"),
     "typer": ("quarterturn",),
@@ -92,9 +92,6 @@ WRITE_ROWS = {
     "quarterturn.signatures",
     "quarterturn.submitting",
     "quarterturn.told",
-    "rotation.exposure",
-    "rotation.findings",
-    "rotation.store",
 }
 
 

@@ -51,7 +51,7 @@ def init(
     from quarterturn.cli.secrets import database, new_passphrase
     from quarterturn.home import Places, create
     from rotation.calendar import Month
-    from rotation.sets import named
+    from rotation.month.sets import named
 
     first = str(Month.parse(month) if month else Month.of(clock.now()))
     spec = named(benchmark_set)

@@ -14,7 +14,7 @@ from quarterturn.cli.output import Output
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
-    from rotation.sets import SetSpec
+    from rotation.month.sets import SetSpec
     from sandbox.endpoint import Sender
 
 
@@ -132,7 +132,7 @@ def _dev_set(home: Path, name: str | None) -> SetSpec:
     """Give the set whose dev tasks are run: the one that was named, else the home's, else the demo."""
     from quarterturn import settings
     from quarterturn.home import Places
-    from rotation.sets import DEMO, named
+    from rotation.month.sets import DEMO, named
 
     place = Places(home).settings
     if name is None and place.is_file():

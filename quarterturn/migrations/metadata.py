@@ -10,9 +10,9 @@ import quarterturn.tables_approvals
 import quarterturn.tables_leaderboard
 import quarterturn.tables_notices
 import quarterturn.tables_submissions
-import rotation.tables_exposure
-import rotation.tables_findings
-import rotation.tables_month
+import rotation.exposure.tables
+import rotation.findings.tables
+import rotation.month.tables
 import sandbox.runs.tables
 import vault.store.tables
 
@@ -20,9 +20,9 @@ TABLES = (
     vault.store.tables,
     grammars.admission.tables,
     sandbox.runs.tables,
-    rotation.tables_month,
-    rotation.tables_exposure,
-    rotation.tables_findings,
+    rotation.month.tables,
+    rotation.exposure.tables,
+    rotation.findings.tables,
     quarterturn.tables_accounts,
     quarterturn.tables_submissions,
     quarterturn.tables_leaderboard,

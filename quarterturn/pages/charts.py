@@ -1,4 +1,4 @@
-"""The charts of the watch's report, from the numbers of `rotation.anomaly.report`. Pure.
+"""The charts of the watch's report, from the numbers of `rotation.detection.report.report`. Pure.
 
 Nothing is told by colour alone: what is above expectation goes up or to the right, what was known stands apart.
 A chart that has a row per submitter leaves names and figures to the page, beside each row's picture.

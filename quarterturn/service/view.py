@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.publicview import BOARDS, DEV, FINDINGS, ROTATIONS
-from rotation.attestation import MONTHS, SIGNERS
+from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.canonical import digest
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 from vault.ledger.release.month import FILES as SIGNED

@@ -38,7 +38,7 @@ from quarterturn.rekeying import KeyFiles
 from quarterturn.settings import Benchmark, Settings
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.sets import COHORTS, SetSpec, Stratum
+from rotation.month.sets import COHORTS, SetSpec, Stratum
 from vault.database import transaction
 from vault.store.rewrap import Rewrapping
 

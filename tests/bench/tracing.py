@@ -17,7 +17,7 @@ from typing import Any
 
 from report import Found, Table
 
-from rotation.tracing import Recipient, Trace, trace
+from rotation.detection.tracing import Recipient, Trace, trace
 from sandbox.results.interval import wilson
 
 _SPEC = importlib.util.spec_from_file_location("leaking", Path(__file__).parents[1] / "rotation" / "leaking.py")

@@ -29,7 +29,7 @@ from oracle import limits
 from report import Found, Table
 
 from quarterturn import scanning
-from rotation.anomaly.scan import DETECTORS, judged
+from rotation.detection.detectors.scan import DETECTORS, judged
 
 _SPEC = importlib.util.spec_from_file_location(
     "made_up_worlds", Path(__file__).parents[1] / "rotation" / "anomaly" / "worlds.py"

@@ -27,7 +27,7 @@ from quarterturn.settings import Benchmark, Run, Settings
 from quarterturn.tally import Tally, Yield
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.sets import COHORTS, MCPBENCH
+from rotation.month.sets import COHORTS, MCPBENCH
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
 from vault.task.lifecycle import State

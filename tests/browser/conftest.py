@@ -30,8 +30,8 @@ from quarterturn.service.app import create
 from quarterturn.settings import Service
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.findings import Found, Look
-from rotation.sets import DEMO
+from rotation.findings.store import Found, Look
+from rotation.month.sets import DEMO
 from vault.canonical import canonical
 
 from ..quarterturn.conftest import make, written

@@ -21,7 +21,7 @@ from grammars.language.forms import names_in
 from grammars.language.grammar import CATEGORIES, DIFFICULTIES
 from grammars.language.load import library, load
 from grammars.language.ranges import Compose
-from rotation.sets import COHORTS, MCPBENCH
+from rotation.month.sets import COHORTS, MCPBENCH
 from sandbox.servers.registry import SERVERS, tool_table
 from vault.task.document import Task
 from vault.task.variant import traceable

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from quarterturn.cli import main
-from rotation import sets
-from rotation.sets import DEMO, SetSpec, Stratum
+from rotation.month import sets
+from rotation.month.sets import DEMO, SetSpec, Stratum
 
 WHOLE = ",".join(map(str, DEMO.per_cohort))
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from quarterturn.wiring import House
-from rotation.sets import COHORTS
+from rotation.month.sets import COHORTS
 
 from ..patience import PATIENCE
 from .small import WHOLE, command, spec

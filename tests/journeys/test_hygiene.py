@@ -20,7 +20,7 @@ import pytest
 
 from quarterturn import reading
 from quarterturn.wiring import House
-from rotation.sets import COHORTS, SetSpec, Stratum
+from rotation.month.sets import COHORTS, SetSpec, Stratum
 from vault.keys import signing
 from vault.store.blobs import OwnKey
 from vault.task.document import Task

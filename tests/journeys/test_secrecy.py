@@ -13,7 +13,7 @@ from grammars.language.grammar import Draft
 from quarterturn.home import create
 from quarterturn.settings import Benchmark, Settings
 from quarterturn.wiring import House
-from rotation.sets import DEMO, Stratum
+from rotation.month.sets import DEMO, Stratum
 from sandbox.servers.registry import SERVERS
 from vault.errors import VaultError
 from vault.task.document import Task

@@ -21,9 +21,9 @@ from quarterturn.cli import run
 from quarterturn.home import create
 from quarterturn.settings import Benchmark, Database, Service, Settings, dump, load
 from quarterturn.wiring import House
-from rotation import sets
 from rotation.calendar import Month
-from rotation.sets import DEMO, SetSpec, Stratum
+from rotation.month import sets
+from rotation.month.sets import DEMO, SetSpec, Stratum
 from sandbox.servers.registry import SERVERS
 from vault import database as db
 from vault.task.document import Task

@@ -25,7 +25,7 @@ from sqlalchemy.engine import default
 
 from quarterturn import backup, intake, reading, rekeying, restoring, turning  # noqa: F401 - not in each child again
 from quarterturn.cli import run
-from rotation.turn import STEPS as TURN
+from rotation.turn.turn import STEPS as TURN
 
 from .children import Child, Said
 
@@ -206,7 +206,7 @@ def _callers() -> Iterator[str]:
 
 
 STEPS = {
-    **{f"rotation.turn._{step}": f"{step}: " for step in ("begin", *TURN)},
+    **{f"rotation.turn.turn._{step}": f"{step}: " for step in ("begin", *TURN)},
     **{f"vault.store.rewrap.{step}": f"{step}: " for step in ("begin", "rewrap", "finish")},
     "quarterturn.turning.run": "after: ",
 }

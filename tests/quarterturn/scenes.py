@@ -11,7 +11,7 @@ from grammars.admission.gates import Admission
 from quarterturn import intake
 from quarterturn.cli.exits import EXITS
 from quarterturn.wiring import House
-from rotation.sets import Stratum
+from rotation.month.sets import Stratum
 from vault.ledger.audit.verify import audit
 from vault.task.document import Task
 

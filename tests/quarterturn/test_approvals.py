@@ -23,7 +23,7 @@ from quarterturn.signatures import NAMESPACE
 from quarterturn.tables_approvals import ApprovalRow
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.sets import DEMO
+from rotation.month.sets import DEMO
 from vault.database import transaction
 from vault.ledger.signatures import sshsig
 from vault.task.lifecycle import State

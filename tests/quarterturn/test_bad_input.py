@@ -11,7 +11,7 @@ import pytest
 
 from grammars.language.load import LIBRARY
 from quarterturn.cli.plumb import VERBS
-from rotation.sets import Stratum
+from rotation.month.sets import Stratum
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
 GOOD = VECTORS / "good" / "Historical-2026-12"

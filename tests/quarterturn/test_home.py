@@ -17,7 +17,7 @@ from quarterturn.errors import NotFound, Refused
 from quarterturn.home import Places, create
 from quarterturn.settings import Benchmark, Database, Settings
 from quarterturn.wiring import House
-from rotation.sets import MCPBENCH
+from rotation.month.sets import MCPBENCH
 from vault.errors import Locked
 from vault.errors import Refused as Taken
 from vault.keys import private_files, signing

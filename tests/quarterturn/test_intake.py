@@ -10,7 +10,7 @@ import pytest
 from quarterturn import intake
 from quarterturn.errors import Refused
 from quarterturn.wiring import House
-from rotation.sets import Stratum
+from rotation.month.sets import Stratum
 from sandbox.boxes.bwrap.box import BwrapBox
 
 pytestmark = pytest.mark.box

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterturn.wiring import House
-from rotation import sets
+from rotation.month import sets
 
 from ..sandbox.model_gateway.stub import Stub, Turn
 from .conftest import with_files

@@ -22,8 +22,8 @@ from quarterturn.settings import Benchmark, Settings
 from quarterturn.tables_notices import NoticeRow
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.schedule import Alarm
-from rotation.turn import STEPS
+from rotation.turn.alarm import Alarm
+from rotation.turn.turn import STEPS
 from sandbox.runs.submission import Program, Submission
 from vault.ledger.statements.statement import Statement
 

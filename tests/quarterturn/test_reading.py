@@ -11,7 +11,7 @@ from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.admission.review import CHECKLIST
 from grammars.language.grammar import Draft
 from quarterturn.wiring import House
-from rotation.sets import DEMO
+from rotation.month.sets import DEMO
 
 pytestmark = pytest.mark.slow
 

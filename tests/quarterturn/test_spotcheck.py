@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.wiring import House
-from rotation.official import Official
+from rotation.runs.official import Official
 from verifiers.language.verdict import Verdict
 
 NULL = Path(__file__).parents[2] / "examples" / "agents" / "null" / "agent.py"

@@ -15,7 +15,7 @@ from quarterturn.errors import Refused
 from quarterturn.supply import MOST_FAILURES, Supply
 from quarterturn.wiring import House, shipped_grammars
 from rotation.errors import NotFound
-from rotation.sets import DEMO, SETS, Stratum
+from rotation.month.sets import DEMO, SETS, Stratum
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 

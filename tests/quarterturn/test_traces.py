@@ -40,7 +40,7 @@ def test_a_file_that_is_not_there_is_said(live, tmp_path, say):
 
 def test_a_task_says_whether_it_is_traceable(document):
     from quarterturn import reading
-    from rotation.sets import DEMO
+    from rotation.month.sets import DEMO
 
     plain = document(next(iter(DEMO.per_cohort)), 1)
     assert reading.traceable(Task.parse(plain)).startswith("not traceable: 2^20 variants are needed")

@@ -13,7 +13,7 @@ import pytest
 
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.turn import STEPS
+from rotation.turn.turn import STEPS
 from sandbox.boxes.box import Program
 from sandbox.runs.store import RunState
 from sandbox.runs.submission import Submission

@@ -7,7 +7,7 @@ import pytest
 from quarterturn import watching
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.findings import Found, Look
+from rotation.findings.store import Found, Look
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ def test_a_look_that_fails_stops_no_turn_and_is_said_where_a_maintainer_looks(sa
     def broken(self, why):
         raise ValueError("the goal of a task")
 
-    monkeypatch.setattr("rotation.watch.Watch.look", broken)
+    monkeypatch.setattr("rotation.detection.scan_results.Watch.look", broken)
     said = say("turn", "run", "--home", live)
     assert said.code == 0
     assert "the watch failed" in said.out

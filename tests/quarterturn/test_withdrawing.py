@@ -19,10 +19,11 @@ from quarterturn.errors import Unapproved
 from quarterturn.pages import board
 from quarterturn.settings import Approvals, dump, load
 from quarterturn.wiring import House
-from rotation import sets, withdrawal
 from rotation.calendar import Month
 from rotation.errors import Malformed
-from rotation.findings import Found, Look
+from rotation.findings.store import Found, Look
+from rotation.month import sets
+from rotation.runs import withdrawal
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
 from sandbox.transcript import Transcript

@@ -16,15 +16,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn import migrations
-from rotation.attestation import Attester
-from rotation.books import Books
 from rotation.calendar import Month
-from rotation.exposure import Exposures
-from rotation.findings import Findings
-from rotation.official import Official, OpenRun
-from rotation.sets import DEMO, SetSpec, Stratum
-from rotation.store import Months
-from rotation.turn import Rotation
+from rotation.exposure.store import Exposures
+from rotation.findings.store import Findings
+from rotation.month.sets import DEMO, SetSpec, Stratum
+from rotation.month.store import Months
+from rotation.runs.books import Books
+from rotation.runs.official import Official, OpenRun
+from rotation.turn.attestation import Attester
+from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
 from sandbox.errors import Unjudged
 from sandbox.results.outcome import TaskRun

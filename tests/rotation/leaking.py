@@ -13,7 +13,7 @@ from typing import Any
 
 from grammars.draw.sample import sample
 from grammars.language.load import library, load
-from rotation.tracing import Recipient, Served
+from rotation.detection.tracing import Recipient, Served
 from vault.task import variant
 from vault.task.document import Task, texts
 
@@ -33,7 +33,7 @@ SYNONYMS = {
 
 @dataclass(frozen=True)
 class Shown:
-    """A task that was drawn, and what `rotation.tracing` knows of it."""
+    """A task that was drawn, and what `rotation.detection.tracing` knows of it."""
 
     task: Task
     served: Served

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rotation import attestation
-from rotation.attestation import Attester
 from rotation.errors import Refused
-from rotation.turn import Rotation
+from rotation.turn import attestation
+from rotation.turn.attestation import Attester
+from rotation.turn.turn import Rotation
 from vault.errors import Broken, Unavailable
 from vault.ledger.release import month
 from vault.ledger.signatures import sshsig

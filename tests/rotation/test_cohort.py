@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotation.cohort import Candidate, allocate, allocate_first
 from rotation.errors import Refused
-from rotation.sets import SetSpec, Stratum
+from rotation.month.cohort import Candidate, allocate, allocate_first
+from rotation.month.sets import SetSpec, Stratum
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ import pytest
 from grammars.errors import Exhausted
 from grammars.language.grammar import Draft
 from grammars.language.load import load
-from rotation.draw import drafts
 from rotation.errors import NotFound
-from rotation.sets import Stratum
+from rotation.month.draw import drafts
+from rotation.month.sets import Stratum
 
 GRAMMARS = {"filesystem": load("filesystem")}
 EASY = Stratum("filesystem", "single-tool", "easy")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rotation.exposure import Limits, Serving, burns, proposals, read_before
+from rotation.exposure.store import Limits, Serving, burns, proposals, read_before
 
 from .conftest import FIRST
 

@@ -7,7 +7,7 @@ import pytest
 from quarterturn import migrations
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotFound
-from rotation.findings import Findings, Found, Look, in_sum
+from rotation.findings.store import Findings, Found, Look, in_sum
 from vault.database import open_engine
 
 pytestmark = pytest.mark.both_databases

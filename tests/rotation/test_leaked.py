@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from rotation import withdrawal
-from rotation.leaked import traced
-from rotation.official import OpenRun
-from rotation.sets import DEMO
+from rotation.detection.leaked_text import traced
+from rotation.month.sets import DEMO
+from rotation.runs import withdrawal
+from rotation.runs.official import OpenRun
 from vault.errors import NotAllowed
 from vault.ledger.audit.verify import audit
 from vault.task import variant

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from rotation.tracing import trace
+from rotation.detection.tracing import trace
 
 from . import leaking
 

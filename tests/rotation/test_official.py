@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rotation import promise, withdrawal
 from rotation.errors import NotAllowed, Refused
-from rotation.official import OpenRun
-from rotation.sets import DEMO, Stratum
-from rotation.store import Unsettled
+from rotation.month.sets import DEMO, Stratum
+from rotation.month.store import Unsettled
+from rotation.runs import withdrawal
+from rotation.runs.official import OpenRun
+from rotation.turn import promise
 from sandbox.results.failure import RETRIES, Facts, Stage
 from sandbox.results.remains import Left
 from sandbox.runs.store import RunState

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from rotation.errors import NotFound
-from rotation.sets import DEMO, MCPBENCH, SETS, named
+from rotation.month.sets import DEMO, MCPBENCH, SETS, named
 
 
 def test_the_demo_has_twenty_four_tasks_in_four_cohorts_of_six():

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rotation import spotcheck, withdrawal
+from rotation.runs import withdrawal
+from rotation.turn import spot_check
 from sandbox.boxes import box
 from sandbox.judge import WORKER
 from sandbox.results.failure import Facts, Stage
@@ -89,7 +90,7 @@ def test_a_worker_that_says_passed_where_the_state_says_not_is_found(home):
     assert stated(home)["differed"] == 1
     name = f"{run.record.number}/{run.tasks[0]}"
     assert found(home) == [("verdict", name, "open")]
-    assert any(name in line for line in spotcheck.told(home.books.months.turn(FIRST)))
+    assert any(name in line for line in spot_check.told(home.books.months.turn(FIRST)))
     assert kept(home) == [f"left/{name}/1"], "of what came out otherwise, the state stays"
     report = audit(home.audited(FIRST), [home.vkey])
     assert report.ok
@@ -161,7 +162,7 @@ def test_what_cannot_be_judged_again_is_counted_so(home):
         "judged": 23,
         "differed": 0,
     }
-    lines = "\n".join(spotcheck.told(home.books.months.turn(FIRST)))
+    lines = "\n".join(spot_check.told(home.books.months.turn(FIRST)))
     assert "23 of 48 chosen results judged again, 0 came out otherwise" in lines
     passed = [f"{bare.record.number}/{task}" for task in bare.tasks[:12]]
     assert all(name in lines for name in (f"{run.record.number}/{run.tasks[0]}", *passed)), "a pass has a state"
@@ -185,7 +186,7 @@ def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
     home.official.close(taken)
     home.rotation.run(FIRST)
     assert (stated(home)["judged"], stated(home)["differed"]) == (23, 0)
-    assert "(22 of them by the process that judged at first)" in spotcheck.told(home.books.months.turn(FIRST))[0]
+    assert "(22 of them by the process that judged at first)" in spot_check.told(home.books.months.turn(FIRST))[0]
 
 
 def test_of_a_run_that_the_turn_closed_what_nobody_judged_is_not_judged_again(home):
@@ -232,16 +233,16 @@ def test_a_check_that_is_killed_goes_on_where_it_was(home, place):
 @pytest.mark.parametrize("step", ["drop_states", "conclude"])
 def test_a_check_that_is_killed_after_its_verdicts_judges_nothing_again(home, monkeypatch, step):
     played(home, words={3: "false"})
-    real = getattr(spotcheck, step)
+    real = getattr(spot_check, step)
 
     def dies(*args):
         real(*args)
         raise Killed
 
-    monkeypatch.setattr(spotcheck, step, dies)
+    monkeypatch.setattr(spot_check, step, dies)
     with pytest.raises(Killed):
         home.rotation.run(FIRST)
-    monkeypatch.setattr(spotcheck, step, real)
+    monkeypatch.setattr(spot_check, step, real)
     home.reopen()
     home.rotation.run(FIRST)
     assert home.again.asked == []
@@ -256,8 +257,8 @@ def test_nobody_learns_the_choice_from_what_a_worker_has(home):
     promised = home.leaf(f"set/{FIRST}").predicate["spot_check"]
     home.rotation.run(FIRST)
     assert (stated(home)["seed"], stated(home)["salt"]) == (seed[:32].hex(), seed[32:].hex())
-    assert spotcheck.commitment("spot-check", seed[:32], seed[32:]).hex() == promised
-    assert json.loads(home.books.months.turn(FIRST).facts[spotcheck.FACT]) == stated(home)
+    assert spot_check.commitment("spot-check", seed[:32], seed[32:]).hex() == promised
+    assert json.loads(home.books.months.turn(FIRST).facts[spot_check.FACT]) == stated(home)
 
 
 def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):

@@ -6,7 +6,7 @@ from functools import cache, reduce
 
 import pytest
 
-from rotation.tracing import Recipient, Served, Trace, trace
+from rotation.detection.tracing import Recipient, Served, Trace, trace
 from vault.task import variant
 
 from .leaking import cut

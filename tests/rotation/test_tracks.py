@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from rotation.errors import NotAllowed
-from rotation.official import OpenRun
-from rotation.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
+from rotation.exposure.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
+from rotation.runs.official import OpenRun
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
 from vault.ledger.audit.verify import audit

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from rotation import promise
 from rotation.errors import NotAllowed, Refused
-from rotation.sets import DEMO, Stratum
-from rotation.store import Unsettled
-from rotation.turn import STEPS
+from rotation.month.sets import DEMO, Stratum
+from rotation.month.store import Unsettled
+from rotation.turn import promise
+from rotation.turn.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.runs.store import RunState
 from vault.ledger import browser

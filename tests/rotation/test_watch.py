@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rotation.exposure import Limits
-from rotation.watch import Watch
+from rotation.detection.scan_results import Watch
+from rotation.exposure.store import Limits
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
 from verifiers.language.verdict import Verdict
@@ -190,7 +190,7 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
 
 
 def test_the_real_detectors_read_what_the_home_holds(months):
-    from rotation.anomaly.scan import judged as scan
+    from rotation.detection.detectors.scan import judged as scan
 
     watch(months, scan).look("test")
     found = months.books.findings.all()
@@ -206,7 +206,7 @@ def live(home: Benchmark) -> set[str]:
 
 
 def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(benchmark_home):
-    from rotation.anomaly.scan import judged
+    from rotation.detection.detectors.scan import judged
 
     home, dice = benchmark_home, random.Random(3)
     home.rotation.run(BEFORE)

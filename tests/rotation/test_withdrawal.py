@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from rotation import openings, promise, withdrawal
-from rotation.cohort import Candidate, allocate
+from rotation.detection.scan_results import Watch
 from rotation.errors import Malformed, NotAllowed
-from rotation.exposure import Limits
-from rotation.findings import Found, Look
-from rotation.sets import DEMO, Stratum
-from rotation.watch import Watch
+from rotation.exposure.store import Limits
+from rotation.findings.store import Found, Look
+from rotation.month.cohort import Candidate, allocate
+from rotation.month.sets import DEMO, Stratum
+from rotation.runs import openings, withdrawal
+from rotation.turn import promise
 from vault.database import transaction
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable

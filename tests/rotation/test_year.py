@@ -11,9 +11,9 @@ from grammars.admission.surroundings import Around
 from grammars.language.load import library, load
 from quarterturn import devset
 from quarterturn.supply import MOST_TOLD
-from rotation.cohort import Candidate, allocate
-from rotation.draw import drafts, spared
-from rotation.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
+from rotation.month.cohort import Candidate, allocate
+from rotation.month.draw import drafts, spared
+from rotation.month.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
 from sandbox.servers.registry import SERVERS
 
 from ..sampling import sample

@@ -4,7 +4,7 @@
 
 The chain shows an edit, a gap and a changed order. It cannot show that its newest entries were cut off, nor that
 somebody with write access made the whole chain anew: for that, a digest is kept somewhere else and handed to `verify`.
-Each month's `set` statement in the public log commits to one (`rotation.accesshead`).
+Each month's `set` statement in the public log commits to one (`rotation.turn.access_head`).
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ from quarterturn import publicview, standings, told, watching
 from quarterturn.home import Places, create
 from quarterturn.settings import Approvals, Benchmark, Model, Settings
 from quarterturn.wiring import House
-from rotation import withdrawal
-from rotation.attestation import Attester
 from rotation.calendar import Month
-from rotation.official import Official
-from rotation.sets import DEMO, Stratum
-from rotation.turn import Rotation
+from rotation.month.sets import DEMO, Stratum
+from rotation.runs import withdrawal
+from rotation.runs.official import Official
+from rotation.turn.attestation import Attester
+from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import score

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from quarterturn import watchreport
-from rotation.anomaly.report import report
 from rotation.calendar import Month
-from rotation.findings import Finding
+from rotation.detection.report.report import report
+from rotation.findings.store import Finding
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "rotation" / "anomaly"))
 

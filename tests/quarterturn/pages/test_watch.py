@@ -14,7 +14,7 @@ import pytest
 
 from quarterturn.pages.watch import canonical, page
 from rotation.calendar import Month
-from rotation.findings import Finding, Review
+from rotation.findings.store import Finding, Review
 
 Drawn = Callable[..., dict[str, Any]]
 Element = ElementTree.Element

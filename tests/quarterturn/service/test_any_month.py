@@ -33,8 +33,9 @@ from quarterturn import jobs, running, standings, turning, withdrawing
 from quarterturn.queue import LEASE
 from quarterturn.report import Report
 from quarterturn.tables_leaderboard import ScoreRow, ToldRow
-from rotation import sets, withdrawal
 from rotation.calendar import Month
+from rotation.month import sets
+from rotation.runs import withdrawal
 from sandbox.errors import NotAllowed
 from sandbox.runs.store import RunState
 from sandbox.runs.tables import ResultRow

@@ -23,7 +23,7 @@ from quarterturn.settings import Benchmark, Service, Settings
 from quarterturn.submitting import Wish
 from quarterturn.wiring import House
 from rotation.calendar import Month
-from rotation.sets import DEMO
+from rotation.month.sets import DEMO
 from vault.canonical import canonical
 from vault.task.document import Task
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from rotation.anomaly.ability import apart, fit, without
-from rotation.anomaly.table import Floats, Table
+from rotation.detection.statistics.ability import apart, fit, without
+from rotation.detection.statistics.table import Floats, Table
 
 from .worlds import table_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from rotation.anomaly.correction import benjamini_hochberg, holm
+from rotation.detection.statistics.correction import benjamini_hochberg, holm
 
 
 def test_holm_steps_down_and_never_falls_back():

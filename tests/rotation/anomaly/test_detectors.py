@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from rotation.anomaly.copying import _Month, _powers, copying
-from rotation.anomaly.correction import holm
-from rotation.anomaly.family import family
-from rotation.anomaly.scan import judged, scan
-from rotation.anomaly.task import task
+from rotation.detection.detectors.copying import _Month, _powers, copying
+from rotation.detection.detectors.family import family
+from rotation.detection.detectors.scan import judged, scan
+from rotation.detection.detectors.task import task
+from rotation.detection.statistics.correction import holm
 
 from .worlds import World, Wrong, flagged, play
 

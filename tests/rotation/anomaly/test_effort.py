@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rotation.anomaly.effort import fit, truncated
-from rotation.anomaly.table import Floats, Table
+from rotation.detection.detectors.expected_calls import fit, truncated
+from rotation.detection.statistics.table import Floats, Table
 
 from .worlds import table_of
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.anomaly import family as room
-from rotation.anomaly.family import family
-from rotation.anomaly.past import expected
-from rotation.anomaly.table import Bools, Table
+from rotation.detection.detectors import family as room
+from rotation.detection.detectors.family import family
+from rotation.detection.detectors.past import expected
+from rotation.detection.statistics.table import Bools, Table
 
 from .worlds import World, flagged, play
 

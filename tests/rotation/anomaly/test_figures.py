@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.anomaly import figures
-from rotation.anomaly.linking import Line, link
+from rotation.detection.report import figures
+from rotation.detection.statistics.linking import Line, link
 
 from .worlds import table_of
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rotation.anomaly.habit import Habit, habit
-from rotation.anomaly.table import Floats, Table
+from rotation.detection.detectors.submitter_prior import Habit, habit
+from rotation.detection.statistics.table import Floats, Table
 
 from .worlds import World, play
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.anomaly.linking import FEWEST, Line, groups, link
-from rotation.anomaly.table import Table
+from rotation.detection.statistics.linking import FEWEST, Line, groups, link
+from rotation.detection.statistics.table import Table
 
 from .worlds import table_of
 

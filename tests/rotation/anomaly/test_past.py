@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rotation.anomaly.past import expected
-from rotation.anomaly.table import Table
+from rotation.detection.detectors.past import expected
+from rotation.detection.statistics.table import Table
 
 from .worlds import World, play
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rotation.anomaly.projection import joint, projected
-from rotation.anomaly.table import Floats
+from rotation.detection.statistics.projection import joint, projected
+from rotation.detection.statistics.table import Floats
 
 TASKS, NODES, KINDS = 3, 5, 4
 

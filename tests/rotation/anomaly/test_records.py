@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotation.anomaly import records
-from rotation.anomaly.table import Table
+from rotation.detection.statistics import records
+from rotation.detection.statistics.table import Table
 from rotation.errors import Malformed
 
 from .worlds import World, Wrong, play, write

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotation.anomaly.leak import smallest
-from rotation.anomaly.report import report, visible
-from rotation.anomaly.scan import judged
+from rotation.detection.detectors.leak import smallest
+from rotation.detection.detectors.scan import judged
+from rotation.detection.report.report import report, visible
 
 from .worlds import World, Wrong, play
 

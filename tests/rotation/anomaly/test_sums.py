@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from scipy.stats import binom
 
-from rotation.anomaly.sums import FEW, dice, reach, set_right
+from rotation.detection.statistics.sums import FEW, dice, reach, set_right
 
 
 def test_a_tail_is_exact():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from rotation.anomaly.tails import combined, upper
+from rotation.detection.statistics.tails import combined, upper
 
 
 @pytest.fixture(scope="module")

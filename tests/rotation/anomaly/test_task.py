@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rotation.anomaly.past import expected
-from rotation.anomaly.table import Table
-from rotation.anomaly.task import task
+from rotation.detection.detectors.past import expected
+from rotation.detection.detectors.task import task
+from rotation.detection.statistics.table import Table
 
 from .worlds import World, Wrong, flagged, play
 

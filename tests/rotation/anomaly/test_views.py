@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.anomaly.table import Bools, Floats
-from rotation.anomaly.views import best_of, jump_z, largest, person_fit
+from rotation.detection.detectors.views import best_of, jump_z, largest, person_fit
+from rotation.detection.statistics.table import Bools, Floats
 
 
 def runs(seed: int, count: int = 2000, tasks: int = 60) -> tuple[Bools, Floats]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from rotation.anomaly.correction import holm
-from rotation.anomaly.scan import Detector
-from rotation.anomaly.table import Bools, Floats, Ints, Table
+from rotation.detection.detectors.scan import Detector
+from rotation.detection.statistics.correction import holm
+from rotation.detection.statistics.table import Bools, Floats, Ints, Table
 
 Dice = np.random.Generator
 

@@ -35,7 +35,7 @@ KEY_HOLDERS = (
     "quarterturn.service.app",
     "quarterturn.states",
     "quarterturn.wiring",
-    "rotation.official",
+    "rotation.runs.official",
     "sandbox.runs.prover",
     "sandbox.runs.run",
     "sandbox.attacks",

@@ -1,0 +1,1 @@
+"""The detectors, and the scan that runs all of them."""

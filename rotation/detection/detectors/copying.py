@@ -1,0 +1,241 @@
+"""Runs of two submitters that agree too much in what calls each task took: near-duplicate runs. Pure.
+
+Of the tasks where both passed or both failed, T = sum of log(1 - c + c 1[calls equal] / pi), pi being the chance that
+two independent runs need equally many: calls are log-normal counts, rounded and capped at what the task allows, with a
+mean by task and by run that neither of the two had a part in. Passing alike says little, since shared base models do
+that to honest runs (so do K and GBT: W. van der Linden and L. Sotaridona, *J. Educ. Behav. Statist.* 31, 2006,
+283-304). Honest runs of one base model are alike in their calls as well, but then in tasks where they differ by one or
+two calls too. So how the calls of a pair go together is told from the tasks where they are *not* equal, and T's tail
+is averaged over what those leave open: a copy leaves them unlike. What all pairs share is taken out by their own median
+and upper quantile.
+
+Where the tools that were called are known, calls count as equal only if they are the same tools in the same order.
+Their chance stays that of equally many, which is larger: an order can take a suspicion away and never add to it.
+
+Subject: `A|B`, two submitters in the order of their bytes; of their pairs of runs the most alike counts, its p-value
+multiplied by how many there are. Effect: the share of equal calls above what was expected, among tasks that both passed
+or both failed.
+
+What it cannot see: copies among more than half of all pairs; a copy with the calls changed; whether two runs are alike
+because one was copied or because both are one model at temperature 0. Pairs are screened by the number of equal calls,
+and only those more alike than usual are tested exactly, the 1,000 most alike of them.
+
+Source of the bivariate normal in powers of its correlation: K. Pearson, *Phil. Trans. R. Soc. A* 195, 1900, 1-47.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from rotation.detection.detectors.tested import Tested
+from rotation.detection.statistics.sums import set_right
+from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+
+KIND = "copy"
+COPIED = 0.3
+EXACT = 1000
+CHUNK = 100
+FEWEST = 5  # tasks with a like result
+ROUNDS = 8
+LIKE_OTHERS = 8.0
+LEAST_SD = 0.12
+SMALLEST = 1e-15
+TOGETHER = np.linspace(0, 0.7, 8)  # correlations of two runs' calls that are thought possible
+USUAL = 0.15  # such a correlation before anything is seen: exponential with this mean
+POWERS = 5  # of the correlation
+LOOKED_AT = 1.5  # a z of the number of equal calls; below it there is nothing to find
+
+
+@dataclass(frozen=True)
+class _Month:
+    """P runs of a rotation on I tasks.
+
+    Attributes:
+        submitter: (P,).
+        taken, passed: (P, I).
+        calls: (P, I) from 1, capped.
+        sequence: (P, I) as in the table.
+        cap: (I,) the last number of calls that is told apart.
+        task: (P, I) mean log calls of the task, among results like the run's.
+        known: (P, I) how many results that mean is made of.
+        run: (P, I) what the run adds to it.
+        sd: (P, I).
+    """
+
+    submitter: Ints
+    taken: Bools
+    passed: Bools
+    calls: Ints
+    sequence: Ints
+    cap: Ints
+    task: Floats
+    known: Floats
+    run: Floats
+    sd: Floats
+
+
+def copying(table: Table, rotation: int) -> list[Tested]:
+    """Test every pair of submitters of a rotation."""
+    month = _month(table, rotation)
+    one, other = np.triu_indices(len(month.submitter), 1)
+    apart = month.submitter[one] != month.submitter[other]
+    one, other = one[apart], other[apart]
+    like, equal, expected = (part[one, other] for part in _screen(month))
+    enough = like >= FEWEST
+    one, other, like, equal, expected = (part[enough] for part in (one, other, like, equal, expected))
+    if not len(one):
+        return []
+    z = (equal - expected) / np.sqrt(np.maximum(expected * (1 - expected / like), 1e-9))
+    best = np.argsort(-z, kind="stable")[:EXACT]
+    best = np.sort(best[z[best] > LOOKED_AT])
+    for start in range(0, len(best), CHUNK):
+        chosen = best[start : start + CHUNK]
+        z[chosen] = _exact(month, one[chosen], other[chosen])
+    left, right = month.submitter[one], month.submitter[other]
+    return _by_submitters(table.submitters, left, right, set_right(z), (equal - expected) / like)
+
+
+def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, effect: Floats) -> list[Tested]:
+    """Give each pair of submitters its most alike pair of runs."""
+    pair = np.minimum(left, right) * len(names) + np.maximum(left, right)
+    order = np.lexsort((-z, pair))
+    pairs, first, count = np.unique(pair[order], return_index=True, return_counts=True)
+    best = order[first]
+    p_values = np.clip(ndtr(-z[best]) * count, SMALLEST, 1)
+    return [
+        Tested(
+            KIND, f"{names[key // len(names)]}|{names[key % len(names)]}", float(p), float(z[run]), float(effect[run])
+        )
+        for key, run, p in zip(pairs, best, p_values, strict=True)
+    ]
+
+
+def _month(table: Table, rotation: int) -> _Month:
+    here = np.flatnonzero(table.rotation == rotation)
+    near = np.flatnonzero(table.rotation > rotation - 4)
+    tasks = np.flatnonzero(table.taken[here].any(axis=0))
+    cells = np.ix_(near, tasks)
+    taken, passed = table.taken[cells], table.passed[cells]
+    cap = np.minimum(table.cap[tasks], np.where(taken, table.calls[cells], 0).max(axis=0, initial=0) + 1)
+    calls = np.clip(table.calls[cells], 1, cap)
+    log, places = np.log(calls), np.searchsorted(near, here)
+    made = np.full((4, len(here), len(tasks)), LEAST_SD)  # what was not taken is never counted
+    for state in (True, False):
+        counted = taken & (passed == state)
+        efforts = _efforts(log, counted.astype(float), places)
+        made = np.where(counted[places], efforts, made)
+    sequence = table.sequence[np.ix_(here, tasks)]
+    return _Month(table.submitter[here], taken[places], passed[places], calls[places], sequence, cap, *made)
+
+
+def _efforts(log: Floats, counted: Floats, places: Ints) -> Floats:
+    """Give task, known, run and sd of `_Month`, (4, P, I), from passes or from failures of all months that count."""
+    count, made = counted.sum(axis=0), counted.sum(axis=1)
+    overall = float((log * counted).sum() / max(counted.sum(), 1))
+    task, run = np.full(log.shape[1], overall), np.zeros(len(log))
+    for _ in range(ROUNDS):
+        task = (((log - run[:, None]) * counted).sum(axis=0) + overall) / (count + 1)
+        run = ((log - task) * counted).sum(axis=1) / (made + 1)
+    squares = ((log - task - run[:, None]) ** 2 * counted).sum(axis=0)
+    variance = float(squares.sum() / max(counted.sum() - log.shape[1] - len(log), 10))
+    spread = (squares + (LIKE_OTHERS + 1) * variance) / (np.maximum(count - 1, 0) + LIKE_OTHERS)
+    sd = np.maximum(np.sqrt(spread), LEAST_SD)
+    return np.array(np.broadcast_arrays(task, count + 1, run[places, None], sd))
+
+
+def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
+    """Give for all pairs of runs (P, P) how many results are alike, how many with equal calls, and the expected."""
+    like, equal, expected = np.zeros((3, len(month.submitter), len(month.submitter)))
+    mean = month.task + month.run
+    for task, cap in enumerate(month.cap):
+        edges = np.log(np.arange(1, cap) + 0.5)
+        below = ndtr((edges - mean[:, task, None]) / month.sd[:, task, None])
+        mass = np.diff(below, axis=1, prepend=0, append=1)
+        made = month.calls[:, task] + (cap + 1) * month.sequence[:, task]
+        hot = made[:, None] == np.unique(made)
+        for state in (True, False):
+            chosen = (month.taken[:, task] & (month.passed[:, task] == state)).astype(float)[:, None]
+            like += chosen @ chosen.T
+            expected += (mass * chosen) @ (mass * chosen).T
+            equal += (hot * chosen) @ (hot * chosen).T
+    return like, equal, expected
+
+
+def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
+    """Give the z of pairs of runs (Q,)."""
+    alike = month.taken[one] & month.taken[other] & (month.passed[one] == month.passed[other])
+    as_many = alike & (month.calls[one] == month.calls[other])
+    same = as_many & (month.sequence[one] == month.sequence[other])
+    chance, seen = np.zeros((2, len(TOGETHER), *alike.shape))
+    for power, (equal, as_seen) in enumerate(_powers(month, one, other)):
+        chance += TOGETHER[:, None, None] ** power * equal
+        seen += TOGETHER[:, None, None] ** power * as_seen
+    chance, seen = np.clip(chance, 1e-4, 1 - 1e-4), np.maximum(seen, 1e-9)
+    gain = (np.log1p(COPIED * (1 / chance[0] - 1)) - np.log(1 - COPIED)) * alike
+    total = (gain * same).sum(axis=1)
+    unlike = np.where(alike & ~as_many, np.log(seen) - np.log1p(-chance), 0).sum(axis=2)
+    weights = np.exp(unlike - unlike.max(axis=0) - TOGETHER[:, None] / USUAL)
+    tails = np.array([ndtr(-_two_point(gain, row, total)) for row in chance])
+    averaged = (weights * tails).sum(axis=0) / weights.sum(axis=0)
+    z: Floats = -ndtri(np.clip(averaged, SMALLEST, 1 - SMALLEST))
+    return z
+
+
+def _powers(month: _Month, one: Ints, other: Ints) -> Iterator[tuple[Floats, Floats]]:
+    """Give what each power of the correlation adds to the chance of equal calls, and of the calls that were seen.
+
+    The correlation is of log calls in Q pairs of runs; each is of shape (Q, I).
+    """
+    edges, parts = np.log(np.arange(1, int(month.cap.max(initial=1))) + 0.5), []
+    own = np.log(month.calls) - month.run
+    known = np.maximum(month.known[one] - 2, 1)  # both are in it, where they are alike
+    task = (month.task[one] * month.known[one] - own[one] - own[other]) / known
+    for run in (one, other):
+        mean, sd = task + month.run[run], month.sd[run]
+        x = np.clip((edges - mean[..., None]) / sd[..., None], -8, 8)
+        inside = np.arange(1, len(edges) + 1) < month.cap[:, None]
+        parts.append((x, np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) * inside, np.where(inside, ndtr(x), 1)))
+    picked = [month.calls[run][..., None] - 1 for run in (one, other)]
+    before, hermite = [np.zeros(x.shape) for x, _, _ in parts], [np.ones(x.shape) for x, _, _ in parts]
+    for power in range(POWERS):
+        masses = []
+        for side, (x, density, below) in enumerate(parts):
+            if not power:
+                masses.append(np.diff(below, axis=2, prepend=0, append=1))
+                continue
+            masses.append(np.diff(hermite[side] * density, axis=2, prepend=0, append=0) / np.sqrt(power))
+            following = (x * hermite[side] - np.sqrt(power - 1) * before[side]) / np.sqrt(power)
+            before[side], hermite[side] = hermite[side], following
+        left, right = masses
+        seen = [np.take_along_axis(mass, place, 2)[..., 0] for mass, place in zip(masses, picked, strict=True)]
+        yield (left * right).sum(axis=2), seen[0] * seen[1]
+
+
+def _two_point(gain: Floats, chance: Floats, seen: Floats) -> Floats:
+    """Give the z (Q,) of sums of variables worth `gain` (Q, I) with a chance: the saddlepoint formula of tails.py."""
+    mean = (gain * chance).sum(axis=1)
+    sd = np.sqrt(np.maximum((gain**2 * chance * (1 - chance)).sum(axis=1), 1e-12))
+    gain = gain / sd[:, None]
+    far = (np.clip(seen, 0.01, None) - mean) / sd
+    most = gain.sum(axis=1) - mean / sd
+    far = np.minimum(far, most * 0.98)
+    tilt = np.clip(far, -3, 6)
+    for _ in range(40):
+        tilted = chance / (chance + (1 - chance) * np.exp(-np.clip(tilt[:, None] * gain, -500, 500)))
+        slope = (gain * (tilted - chance)).sum(axis=1)
+        curvature = np.maximum((gain**2 * tilted * (1 - tilted)).sum(axis=1), 1e-9)
+        step = np.clip((far - slope) / curvature, -1.5, 1.5)
+        tilt = np.clip(tilt + step, -30, 40)
+        if np.abs(step).max(initial=0) < 1e-7:  # noqa: PLR2004 - of a standard deviation
+            break
+    grown = np.log1p(chance * np.expm1(np.clip(tilt[:, None] * gain, -500, 500))).sum(axis=1)
+    root = np.sign(tilt) * np.sqrt(np.maximum(2 * (tilt * (far + mean / sd) - grown), 1e-12))
+    skewness = (gain**3 * chance * (1 - chance) * (1 - 2 * chance)).sum(axis=1)
+    near = np.abs(tilt) < 0.02  # noqa: PLR2004 - r* would divide nothing by nothing
+    safe = np.where(near, 1.0, root)
+    moved = safe + np.log(np.where(near, 1.0, tilt * np.sqrt(curvature) / safe)) / safe
+    return np.where(near, far - skewness / 6 * (far**2 - 1), moved)

@@ -1,0 +1,163 @@
+"""Template families whose tasks suddenly pass for several submitters, fresh ones too. Pure.
+
+The statistic is a Bayes factor. On the one side some submitters know the family, and pass each of its tasks with 93 %,
+while the others are as the months before let expect (past.py); that a submitter knows it has a chance of 30 %, 60 % or
+1. On the other side all are as expected, or one of the tasks is broken, which is the finding of task.py. Both sides
+leave open how difficult the tasks are (fresh ones above all), how they change together, and whom the family suits;
+difficulties are integrated by Laplace's approximation (L. Tierney and J. Kadane, *J. Amer. Statist. Assoc.* 81, 1986,
+82-86). Who passes counts, not only how many: easy tasks pass for the able, a leaked family for those who know it.
+
+By Markov's inequality 1/factor bounds the p-value (G. Shafer et al., *Statist. Sci.* 26, 2011, 84-101). Where that says
+something, the tail itself is found by importance sampling from the leaked side (D. Siegmund, *Ann. Statist.* 4, 1976,
+673-684), with dice that are the same each time, and two standard errors are added to it; of more than a hundred
+submitters the bound is enough. Subject: the family's name. Effect: the share of passes above what was expected.
+
+Source of the mixture: S. Sinharay, *J. Educ. Behav. Statist.* 42, 2017, 46-68, per family in place of a known set.
+
+What it cannot see: a family with one live task; a family that nearly everybody passed before; a family that was known
+from the first day; a family that a single submitter knows (leak.py sees that).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from rotation.detection.detectors.past import Expected, expected
+from rotation.detection.detectors.tested import Tested
+from rotation.detection.statistics import ability
+from rotation.detection.statistics.sums import FEW, SMALLEST, dice
+from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+
+KIND = "family"
+KNOWING = np.array([0.3, 0.6, 1.0])  # shares of submitters who know it, each as likely as the others
+KNOWN = 0.93
+FEWEST = 2  # live tasks
+BROKEN = 0.003  # the chance that one task is broken
+TELLING = 2.5  # the log of a factor that is worth its tail
+DRAWS = 512
+SURE = 2.0  # standard errors of the tail that are added to it
+AT_ONCE = 1_000_000  # cells
+ROUNDS = 12
+CLOSE = 1e-3  # logits
+LONGEST = 1.5
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(3)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What is expected of S submitters on a family's M tasks.
+
+    Attributes:
+        easiness: (S, M) log odds of a pass, at the middle of what is known.
+        slope: (S, M) by which they are flattened for what is not known of the submitter's lean to the task.
+        kin: (S,) sd of what is not known of their lean to the family.
+        spread: (M, M) covariance of how much easier the tasks may be.
+        taken: (S, M).
+    """
+
+    easiness: Floats
+    slope: Floats
+    kin: Floats
+    spread: Floats
+    taken: Bools
+
+
+def family(table: Table, rotation: int) -> list[Tested]:
+    """Test every family with at least two live tasks, one of them with a past."""
+    month = expected(table, rotation)
+    of = table.family[month.tasks]
+    above = ((month.passed - month.usual) * month.taken).sum(axis=0)
+    tests = []
+    for name in np.unique(of):
+        tasks = np.flatnonzero(of == name)
+        if len(tasks) >= FEWEST and not month.fresh[tasks].all():
+            p_value = _p_value(_family(month, tasks), month.passed[:, tasks])
+            effect = float(above[tasks].sum() / max(month.taken[:, tasks].sum(), 1))
+            tests.append(Tested(KIND, table.families[name], p_value, float(-ndtri(min(p_value, 0.5))), effect))
+    return tests
+
+
+def _family(month: Expected, tasks: Ints) -> _Family:
+    slope = 1 / np.sqrt(1 + ability.LOGISTIC * month.own[:, tasks])
+    change = sum(share * variance for share, variance in month.changes())
+    spread = np.diag(month.unknown[tasks] + change) + change  # each alone, and all together
+    return _Family(month.easiness[:, tasks], slope, np.sqrt(month.kin[:, tasks[0]]), spread, month.taken[:, tasks])
+
+
+def _p_value(here: _Family, passed: Bools) -> float:
+    """Give the chance of results at least as much like a leaked family, or a bound of it."""
+    factor = float(_factor(here, passed[None])[0])
+    if factor < TELLING or len(passed) > FEW:
+        return float(np.clip(np.exp(-factor), SMALLEST, 1))
+    drawn = _leaked(here)
+    block = max(AT_ONCE // (4 * len(NODES) * passed.size), 1)
+    factors = np.concatenate([_factor(here, drawn[start : start + block]) for start in range(0, DRAWS, block)])
+    telling = np.append(np.exp(-factors) * (factors >= factor), np.exp(-factor))  # and one draw that just tells
+    return max(float(telling.mean() + SURE * telling.std() / math.sqrt(DRAWS)), SMALLEST)
+
+
+def _leaked(here: _Family) -> Bools:
+    """Draw results (DRAWS, S, M) of a leaked family."""
+    submitters, tasks = here.taken.shape
+    each = dice(DRAWS, submitters * (tasks + 2) + tasks)
+    easier = ndtri(each[:, :tasks]) @ np.linalg.cholesky(here.spread).T
+    rest = each[:, tasks:].reshape(DRAWS, submitters, tasks + 2)
+    knows = rest[:, :, 0] < np.resize(KNOWING, DRAWS)[:, None]
+    lean = NODES[np.searchsorted(np.cumsum(WEIGHTS)[:-1], rest[:, :, 1])]
+    usual = expit(here.slope * (here.easiness + easier[:, None] + (here.kin * lean)[..., None]))
+    passed: Bools = rest[:, :, 2:] < np.where(knows[..., None], KNOWN, usual)
+    return passed & here.taken
+
+
+def _factor(here: _Family, passed: Bools) -> Floats:
+    """Give the logs (B,) of the Bayes factors of results (B, S, M)."""
+    known: Floats = np.where(passed, math.log(KNOWN), math.log(1 - KNOWN)) * here.taken
+    usual = expit(here.slope * here.easiness)
+    gain = (known - np.where(passed, np.log(usual), np.log1p(-usual)) * here.taken).sum(axis=1)
+    odd = np.arange(passed.shape[2]) == gain.argmax(axis=1)[:, None]  # the task that is broken, if one is
+    honest, broken, few, many = (
+        _marginal(here, passed, known.sum(axis=2), share, counted)
+        for share, counted in ((0.0, ~odd | odd), (0.0, ~odd), *((share, ~odd | odd) for share in KNOWING[:-1]))
+    )
+    broken += (known.sum(axis=1) * odd).sum(axis=1) + np.log(BROKEN * passed.shape[2])
+    leaked = np.logaddexp(np.logaddexp(few, many), known.sum(axis=(1, 2))) - np.log(len(KNOWING))
+    factor: Floats = leaked - np.logaddexp(honest, broken)
+    return factor
+
+
+def _marginal(here: _Family, passed: Bools, known: Floats, share: float, counted: Bools) -> Floats:
+    """Give the log likelihoods (B,) of results (B, S, M), of which some tasks count (B, M), if a share knows the tasks.
+
+    Args:
+        known: (B, S) the log likelihood of a submitter's results if they know the tasks.
+    """
+    there = (here.taken & counted[:, None])[..., None]
+    sign = np.where(passed, here.slope, -here.slope)[..., None] * there
+    level = here.easiness[..., None] + here.kin[:, None, None] * NODES
+    precision = np.linalg.inv(here.spread)
+    easier = np.zeros((len(passed), passed.shape[2]))
+    for _ in range(ROUNDS):
+        chance = expit(sign * (level + easier[:, None, :, None]))  # (B, S, M, G); a half where nothing counts
+        each = np.where(there, chance, 1).prod(axis=2) * WEIGHTS
+        usual = each.sum(axis=2)
+        total = (1 - share) * usual + share * np.exp(known)
+        at = each * ((1 - share) / total)[..., None]
+        pull = sign * (1 - chance)
+        pulls = (pull * at[:, :, None]).sum(axis=3)
+        stiff = (sign * pull * chance * at[:, :, None]).sum(axis=(1, 3))
+        information = precision + stiff[:, :, None] * np.eye(stiff.shape[1])
+        step = np.linalg.solve(information, (pulls.sum(axis=1) - easier @ precision)[..., None])[..., 0]
+        if np.abs(step).max(initial=0) < CLOSE:
+            break
+        easier = easier + np.clip(step, -LONGEST, LONGEST)
+    swing = np.einsum("bsmg,bsng->bmn", pull * at[:, :, None], pull) - np.einsum("bsm,bsn->bmn", pulls, pulls)
+    right, size = np.linalg.slogdet(here.spread @ (information - swing))
+    size = np.where(right > 0, size, np.linalg.slogdet(here.spread @ information)[1])
+    prior = np.einsum("bm,mn,bn->b", easier, precision, easier)
+    likely: Floats = np.log(total).sum(axis=1) - (prior + size) / 2
+    return likely

@@ -1,0 +1,213 @@
+"""What the months before let expect of this month's results, task by task. Pure.
+
+Difficulties come from earlier rotations alone; abilities are this month's, on the tasks that have a past, so that all
+may get better at once. What a submitter did before on the same task, and on others of its family, counts as a lean to
+it, as far as leans are seen to last until this month. A fresh task is expected to be as hard as this month's fresh ones
+are, moved by how its family was. How much tasks honestly change from a month to the next, by new models say, is read
+from all of this month's tasks together: normal, and for one in ten three times as wide (J. Tukey's contaminated normal,
+in *Contributions to Probability and Statistics*, 1960), with a chance that a task is simply wrong beside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from rotation.detection.statistics import ability
+from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+
+LEAN, LEAN_BELIEF, MOST_LEAN = 0.2, 30.0, 1.5  # the variance of leans that is believed before it is seen, and how far
+KIN, KIN_BELIEF, MOST_KIN = 0.04, 100.0, 0.6  # the same of leans to a family
+FAMILY = 0.2  # the variance between families, in logits^2
+CHANGES = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.1])  # how much tasks may change, sd in logits
+USUAL_CHANGE = 0.15
+WIDE, WIDER = 0.1, 3.0
+ROUNDS = 20
+WRONG = 0.01 / 10  # the chance that a task is wrong, spread over ten logits
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One run each of S submitters on the I tasks of a rotation.
+
+    Attributes:
+        tasks: (I,) indices into the table's tasks.
+        easiness: (S, I) log odds of a pass at the middle of what is known of the difficulty.
+        own: (S, I) variance of what is not known of the submitter's lean to the task, in logits^2.
+        kin: (S, I) the same of their lean to its family.
+        unknown: (I,) variance of the difficulty, in logits^2.
+        change: sd by which tasks honestly change from one month to the next, in logits.
+        fresh: (I,) whether the task has no past.
+        taken, passed: (S, I).
+    """
+
+    tasks: Ints
+    easiness: Floats
+    own: Floats
+    kin: Floats
+    unknown: Floats
+    change: float
+    fresh: Bools
+    taken: Bools
+    passed: Bools
+
+    @cached_property
+    def slope(self) -> Floats:
+        """(S, I) by which log odds are flattened for what is not known of the leans."""
+        return _flattened(self.own + self.kin)
+
+    @cached_property
+    def usual(self) -> Floats:
+        """(S, I) the chances of a pass at the middle of what is known."""
+        return _chances(self.easiness * self.slope)
+
+    def chances(self, place: int, easier: Floats) -> Floats:
+        """Give the chances (K, S) of a pass of one task that is easier by (K,) logits than expected."""
+        return _chances((self.easiness[:, place] + easier[:, None]) * self.slope[:, place])
+
+    def changes(self) -> tuple[tuple[float, float], ...]:
+        """Give the variances by which tasks change, in logits^2, and the share of tasks that do."""
+        return (1 - WIDE, self.change**2), (WIDE, (WIDER * self.change) ** 2)
+
+
+_latest: list[tuple[Table, int, Expected]] = []
+
+
+def expected(table: Table, rotation: int) -> Expected:
+    """Say what to expect of a rotation; every submitter counts once, by the first of their runs.
+
+    The latest answer is kept: task.py and family.py ask the same question, and a table does not change.
+    """
+    if not (_latest and _latest[0][0] is table and _latest[0][1] == rotation):
+        _latest[:] = [(table, rotation, _expected(table, rotation))]
+    return _latest[0][2]
+
+
+def _expected(table: Table, rotation: int) -> Expected:
+    here = np.flatnonzero(table.rotation == rotation)
+    runs = here[np.unique(table.submitter[here], return_index=True)[1]]
+    tasks = np.flatnonzero(table.taken[runs].any(axis=0))
+    before = _before(table, rotation, tasks)
+    fit = ability.fit(before)
+    fresh: Bools = np.logical_not(before.taken[:, tasks].any(axis=0))
+    taken = table.taken[np.ix_(runs, tasks)]
+    passed = table.passed[np.ix_(runs, tasks)] & taken
+    old = taken & ~fresh
+    difficulty, unknown = fit.difficulty[tasks], fit.variance[tasks]
+    easiness = ability.ables(passed, old, difficulty, unknown)[:, None] - difficulty
+    usual = expit(easiness * _flattened(unknown))
+    now = np.where(old, passed - usual, 0), np.where(old, usual * (1 - usual), 0)
+    lean, own, kin = _leans(before, fit, table.submitter[runs], tasks, now)
+    month = Expected(tasks, easiness + lean, own, kin, unknown, USUAL_CHANGE, fresh, taken, passed)
+    easiness, unknown = _fresh(month, difficulty, table.family[tasks])
+    month = replace(month, easiness=easiness, unknown=unknown)
+    return replace(month, change=_change(month))
+
+
+def _flattened(variance: Floats) -> Floats:
+    slope: Floats = 1 / np.sqrt(1 + ability.LOGISTIC * variance)
+    return slope
+
+
+def _chances(odds: Floats) -> Floats:
+    chances: Floats = np.clip(expit(odds), 1e-6, 1 - 1e-6)
+    return chances
+
+
+def _before(table: Table, rotation: int, tasks: Ints) -> Table:
+    """Keep the earlier runs that had any of these tasks, and every task."""
+    kept = np.flatnonzero((table.rotation < rotation) & table.taken[:, tasks].any(axis=1))
+    return replace(
+        table,
+        runs=tuple(table.runs[run] for run in kept),
+        submitter=table.submitter[kept],
+        rotation=table.rotation[kept],
+        taken=table.taken[kept],
+        passed=table.passed[kept],
+        calls=table.calls[kept],
+        exposed=table.exposed[kept],
+    )
+
+
+def _leans(
+    before: Table, fit: ability.Abilities, submitters: Ints, tasks: Ints, now: tuple[Floats, Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """Give each submitter's lean to each task, and what is unknown of it and of that to its family: (S, I) each.
+
+    The variances of leans are what this month's results and earlier ones have in common, a submitter's on the same
+    task and on others of its family, and what this month's on other families' tasks have in common beside: new models
+    lean elsewhere.
+
+    Args:
+        now: (S, I) what is unexplained of this month's results, passed minus chance, and its variance.
+    """
+    left, weight = np.zeros((2, len(before.submitters), len(before.tasks)))
+    np.add.at(left, before.submitter, fit.residual)
+    np.add.at(weight, before.submitter, fit.expected * (1 - fit.expected))
+    left, weight, family = left[submitters], weight[submitters], before.family[tasks]
+    of = np.eye(len(before.families))[before.family]
+    here, sure = left[:, tasks], weight[:, tasks]
+    others, others_sure = (left @ of)[:, family] - here, (weight @ of)[:, family] - sure
+    kin = _lasting(others * now[0], others_sure * now[1], KIN, KIN_BELIEF, MOST_KIN)
+    both = _lasting(here * now[0], sure * now[1], LEAN, LEAN_BELIEF, MOST_LEAN)
+    own = max(both - kin, 0.0)
+    plain = 1 + own * weight
+    known = 1 + kin * ((weight / plain) @ of)[:, family]
+    to_family = kin * ((left / plain) @ of)[:, family] / known
+    new = np.maximum(_shared(now, family) - kin, 0.0)
+    lean = to_family + own * (here - sure * to_family) / plain[:, tasks]
+    return lean, own / plain[:, tasks], kin / known + new
+
+
+def _shared(now: tuple[Floats, Floats], family: Ints) -> Floats:
+    """Estimate the variance of leans to a family from this month's results on all other families: (I,)."""
+    of = np.eye(int(family.max(initial=0)) + 1)[family]
+    products, weights = (((part @ of) ** 2).sum(axis=0) - (part**2).sum(axis=0) @ of for part in now)
+    variance = (products.sum() - products + KIN * KIN_BELIEF) / (weights.sum() - weights + KIN_BELIEF)
+    shared: Floats = np.clip(variance, 0, MOST_KIN)[family]
+    return shared
+
+
+def _lasting(products: Floats, weights: Floats, usual: float, belief: float, most: float) -> float:
+    """Estimate a variance from products of what was unexplained then and now."""
+    return float(np.clip((products.sum() + usual * belief) / (weights.sum() + belief), 0, most))
+
+
+def _change(month: Expected) -> float:
+    """Estimate how much tasks change: the likeliest sd, given how much easier each task looks this month."""
+    counted = month.taken & ~month.fresh
+    information = (month.slope**2 * month.usual * (1 - month.usual) * counted).sum(axis=0)
+    score = (month.slope * (month.passed - month.usual) * counted).sum(axis=0)
+    known = information > 0
+    easier = score[known] / information[known]
+    variance = 1 / information[known] + month.unknown[known]
+    density = WRONG + sum(
+        share * np.exp(-(easier**2) / 2 / total) / np.sqrt(2 * np.pi * total)
+        for share, wider in ((1 - WIDE, 1.0), (WIDE, WIDER))
+        for total in (variance + (wider * CHANGES[:, None]) ** 2,)
+    )
+    likely = np.log(density).sum(axis=1) - np.log(CHANGES / USUAL_CHANGE) ** 2
+    return float(CHANGES[int(likely.argmax())])
+
+
+def _fresh(month: Expected, difficulty: Floats, family: Ints) -> tuple[Floats, Floats]:
+    """Expect fresh tasks to be as hard as this month's are, moved by how their families were: (S, I), (I,)."""
+    old = np.flatnonzero(~month.fresh)
+    if not month.fresh.any() or not len(old):
+        return month.easiness, np.where(month.fresh, ability.DIFFICULTY_SD**2, month.unknown)
+    centre, between = float(difficulty[old].mean()), float(difficulty[old].var() + month.unknown[old].mean())
+    families = int(family.max()) + 1
+    away = np.bincount(family[old], difficulty[old] - centre, families)
+    count = np.bincount(family[old], minlength=families)
+    offset = (away / (count + between / FAMILY))[family] + centre
+    level = month.easiness + difficulty - offset
+    there, passed = month.taken & month.fresh, month.passed & month.fresh
+    flat, shift = _flattened(np.array(between)), 0.0
+    for _ in range(ROUNDS):
+        chance = expit((level - shift) * flat) * there
+        slope = float((chance * (1 - chance)).sum())
+        shift += min(max(float((chance - passed).sum()) / max(slope, 1e-6), -1.0), 1.0)
+    return np.where(month.fresh, level - shift, month.easiness), np.where(month.fresh, between, month.unknown)

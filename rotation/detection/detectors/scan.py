@@ -1,0 +1,85 @@
+"""Every test of every rotation from 2 on: causal, deterministic, corrected within rotation and kind. Pure.
+
+Each rotation is judged on the table as it was then, so that cutting off what came later changes no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rotation.detection.detectors.copying import copying
+from rotation.detection.detectors.family import family
+from rotation.detection.detectors.leak import leak
+from rotation.detection.detectors.task import task
+from rotation.detection.detectors.tested import Tested
+from rotation.detection.statistics.correction import benjamini_hochberg, holm
+from rotation.detection.statistics.table import Table
+
+Detector = Callable[[Table, int], Sequence[Tested]]
+DETECTORS: tuple[Detector, ...] = (leak, copying, family, task)
+FIRST = 2
+SMALLEST = 1e-15
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A test with its corrections.
+
+    Attributes:
+        rotation: when.
+        tested: the test; its p-value has six significant digits.
+        holm: the p-value adjusted within rotation and kind.
+        discovery: the p-value adjusted over all kinds of the rotation (Benjamini and Hochberg).
+    """
+
+    rotation: int
+    tested: Tested
+    p_value: float
+    holm: float
+    discovery: float
+
+    def line(self, case: str) -> dict[str, Any]:
+        """Give it as the file of flags has it."""
+        return {
+            "case": case,
+            "rotation": self.rotation,
+            "kind": self.tested.kind,
+            "subject": self.tested.subject,
+            "p_value": self.p_value,
+            "p_adj": self.holm,
+        }
+
+
+def scan(table: Table, detectors: Sequence[Detector] = DETECTORS) -> Iterator[Judged]:
+    """Make all tests of all rotations, in the order of rotation, kind and subject."""
+    for rotation in rotations(table):
+        yield from judged(table, rotation, detectors)
+
+
+def rotations(table: Table) -> range:
+    """Give the rotations that are judged."""
+    return range(FIRST, table.last + 1)
+
+
+def judged(table: Table, rotation: int, detectors: Sequence[Detector] = DETECTORS) -> list[Judged]:
+    """Make all tests of one rotation."""
+    now = table.until(rotation)
+    if now.last < rotation:
+        return []
+    groups = [sorted(detector(now, rotation), key=lambda one: one.subject.encode()) for detector in detectors]
+    p_values = [np.array([_rounded(test.p_value) for test in group]) for group in groups]
+    tests, flat = [test for group in groups for test in group], np.concatenate([*p_values, np.empty(0)])
+    adjusted, rates = np.concatenate([*map(holm, p_values), np.empty(0)]), benjamini_hochberg(flat)
+    return [
+        Judged(rotation, test, float(p), _rounded(float(one)), _rounded(float(other)))
+        for test, p, one, other in zip(tests, flat, adjusted, rates, strict=True)
+    ]
+
+
+def _rounded(p_value: float) -> float:
+    """Keep six significant digits, so that every correction can be computed again from what is written."""
+    return float(f"{min(max(p_value, SMALLEST), 1.0):.6g}")

@@ -1,0 +1,92 @@
+"""Views: figures that everybody asks for and that find no leak. They are shown, and never become findings. Pure.
+
+- **jump**: a better model is a jump as well. As a test it flags nearly every honest big improvement.
+- **person fit**: who passes what is hard for them and fails what is easy fits badly, with or without a leak; it does
+  not know which tasks were fresh.
+- **best of k**: who submits often shows the best of their luck. That is no fraud; the mean says more than the best.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import logit, ndtr
+
+from rotation.detection.statistics.table import Bools, Floats
+
+STEPS = 4001
+REACH = 9.0  # standard deviations, beyond which a normal's density adds nothing
+CERTAIN = 1e-9
+
+
+def jump_z(passed: tuple[int, int], taken: tuple[int, int]) -> float | None:
+    """Give z of the change between two totals; above 0 where the later share is larger, None where none can be told.
+
+    The two-proportion z-test with a pooled variance: the score-jump test of common practice. It takes tasks for
+    independent and alike, and each set for as hard as the other.
+
+    Args:
+        passed: how many tasks were passed, then and now.
+        taken: of how many.
+    """
+    if not min(taken):
+        return None
+    pooled = sum(passed) / sum(taken)
+    variance = pooled * (1 - pooled) * (1 / taken[0] + 1 / taken[1])
+    if variance <= 0:
+        return None
+    return float((passed[1] / taken[1] - passed[0] / taken[0]) / np.sqrt(variance))
+
+
+def person_fit(passed: Bools, chance: Floats, taken: Bools, slope: Floats) -> Floats:
+    """Give lz* of each run, (P,): a standard normal for who fits, far below 0 for who does not; nan where untold.
+
+    T. A. B. Snijders, *Psychometrika* 66, 2001, 331-342, applied to the log-likelihood statistic, whose weights are
+    w = logit(p): the likelihood's part that the estimated ability had already explained is projected out, and
+    the variance is that of what is left. With W = sum (x - p) w, r the weights of the ability's own estimating equation
+    (here the slopes) and c = sum p' w / sum p' r, lz* = sum (x - p)(w - c r) / sqrt(sum (w - c r)^2 p (1 - p)); this
+    is his (W + c r_0) / (sqrt(n) tau), r_0 being what a prior adds to the equation. Difficulties are taken as given:
+    give those that the run itself had no part in, or everybody fits too well.
+
+    Args:
+        passed: (P, T).
+        chance: (P, T) of a pass, at the ability that was estimated from these results.
+        taken: (P, T) which tasks count.
+        slope: (P, T) how steeply a task's chance grows with ability; 1 in a Rasch model with known difficulties.
+    """
+    p = np.clip(chance, CERTAIN, 1 - CERTAIN)
+    spread = p * (1 - p) * taken
+    weight = logit(p)
+    information = (spread * slope**2).sum(axis=1)
+    explained = np.divide(
+        (spread * weight * slope).sum(axis=1), information, out=np.zeros(len(p)), where=information > 0
+    )
+    left = weight - explained[:, None] * slope
+    noise = np.sqrt((left**2 * spread).sum(axis=1))
+    told = ((passed - p) * left * taken).sum(axis=1)
+    fit: Floats = np.divide(told, noise, out=np.full(len(p), np.nan), where=noise > CERTAIN)
+    return fit
+
+
+def best_of(chance: Floats, k: int) -> float:
+    """Give by how much the best of k submissions of one ability is expected to stand above their mean, as a share.
+
+    The mean of the largest of k standard normals (H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd ed., 2003,
+    section 3.2) in standard deviations of a score: the root of sum p (1 - p) over the number of tasks.
+
+    Args:
+        chance: (T,) the chance of a pass, for each task of the set.
+        k: how many submissions.
+    """
+    if k < 1 or not len(chance):
+        return 0.0
+    return largest(k) * float(np.sqrt((chance * (1 - chance)).sum())) / len(chance)
+
+
+@lru_cache(maxsize=256)
+def largest(k: int) -> float:
+    """Give the mean of the largest of k standard normals, by the trapezoidal rule; 0 for one, .564 for two."""
+    x = np.linspace(-REACH, REACH, STEPS)
+    density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    return float(np.trapezoid(x * k * density * ndtr(x) ** (k - 1), x))

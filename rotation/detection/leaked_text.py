@@ -1,0 +1,105 @@
+"""A leaked text, held against all that was ever served in variants.
+
+    1. the text's SHA-256 and the moment go into the access log, before any task is opened: only what was logged before
+       a task's key was public speaks against anybody, since from then on everybody can make any variant
+    2. every task that was served in variants is opened, each opening an entry of its own
+    3. who was shown what is derived again from the keys and from the runs that were opened for the task's cohort
+    4. the text is weighed (`rotation.detection.tracing`)
+
+What comes out names tasks, submitters, months and runs, and quotes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rotation.detection import tracing
+from rotation.detection.tracing import Recipient, Served, Trace
+from rotation.runs import openings, withdrawal
+from rotation.runs.books import Books
+from vault.store.access_log import AccessEntry
+from vault.task import variant
+from vault.task.document import Task
+from vault.task.lifecycle import State
+
+_SERVED = (State.LIVE, State.RETIRED, State.PUBLISHED, State.WITHDRAWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What a text came to.
+
+    Attributes:
+        sha256: of the text.
+        logged: when it was traced first, by the access log.
+        public: the ids of the sources whose keys were opened to be published before that.
+        runs: the runs of each recipient who is named.
+        tasks: how many tasks it was held against.
+        trace: what it says about where it came from.
+    """
+
+    sha256: str
+    logged: AccessEntry
+    public: tuple[str, ...]
+    runs: Mapping[Recipient, tuple[int, ...]]
+    tasks: int
+    trace: Trace
+
+
+def traced(books: Books, text: bytes, *, who: str) -> Traced:
+    """Trace a leaked text.
+
+    Raises:
+        NotAllowed: it was not said who asks.
+    """
+    sha256 = hashlib.sha256(text).hexdigest()
+    noted = books.vault.note(who=who, what=f"text/{sha256}", why="trace a leaked text")  # 1
+    published = set()
+    with books.vault.accesses() as log:
+        for logged in log:
+            if logged.what == noted.what:
+                break
+            if logged.why.startswith(openings.PUBLISH):
+                published.add(logged.what)
+    shown = _runs(books)
+    served = list(_served(books, shown, who, sha256))  # 2, 3
+    trace = tracing.trace(text.decode("utf-8", "replace"), served)  # 4
+    public = tuple(source.task_id for source in trace.sources if f"task/{source.task_id}" in published)
+    of_whom: dict[Recipient, set[int]] = {}
+    for source in trace.sources:
+        for recipient, number in shown.get(source.task_id, ()):
+            of_whom.setdefault(recipient, set()).add(number)
+    runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
+    return Traced(sha256, logged, public, runs, len(served), trace)
+
+
+def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
+    """Give the runs that were opened for each task: for its cohort, while it belonged to that."""
+    opened: dict[str, list[tuple[Recipient, int, int]]] = {}
+    for record in books.runs.list():
+        if (index := books.ledger.find(f"run-open/{record.number}")) is not None:
+            for cohort in openings.cohorts_of(books, record.number):
+                opened.setdefault(cohort, []).append((Recipient(record.submitter, record.month), record.number, index))
+    gone = {one.task: one.leaf for one in withdrawal.recorded(books)}
+    return {
+        task: [(who, run) for who, run, at in opened.get(cohort, ()) if since < at < gone.get(task, at + 1)]
+        for task, cohort, since in books.months.everybody()
+    }
+
+
+def _served(books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str) -> Iterator[Served]:
+    for record in books.vault.records():
+        if record.state not in _SERVED:
+            continue
+        task = books.vault.open(record.id, who=who, why=f"trace text {sha256}").task
+        if task.variant_key is not None:
+            recipients = {recipient for recipient, _ in shown.get(task.id, ())}
+            yield _of(books, task, recipients)
+
+
+def _of(books: Books, task: Task, recipients: set[Recipient]) -> Served:
+    key = books.vault.variant_key(task.id)
+    choices = {who: variant.assigned(key, who.submitter, who.month, task.free) for who in recipients}
+    return Served(task.id, task.goal, task.free, choices)

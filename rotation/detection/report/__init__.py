@@ -1,0 +1,1 @@
+"""A maintainer's report on a month, as plain numbers."""

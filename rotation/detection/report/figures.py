@@ -1,0 +1,232 @@
+"""What the report to a maintainer shows of a rotation, as plain numbers: all of it can be worked out again. Pure.
+
+Shares are between 0 and 1, abilities and difficulties in log odds. A submitter is shown by the first of their runs in
+the rotation. *Unaided* is what the tasks that could not be known say of an ability: what is expected of the others
+comes from that alone, so a submitter who knows tasks does not raise what is expected of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from rotation.detection.detectors.views import jump_z
+from rotation.detection.statistics.linking import Estimate, Line, Scale
+from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from sandbox.results.interval import Z, proportion
+
+DIGITS = 6
+LARGEST = 9.99  # residual that is shown
+BAND = tuple(step / 20 for step in range(21))
+MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
+
+
+def firsts(table: Table, rotation: int) -> Ints:
+    """Give each submitter's first run in a rotation, in the order of submitters."""
+    here = np.flatnonzero(table.rotation == rotation)
+    return here[np.unique(table.submitter[here], return_index=True)[1]]
+
+
+def scores(line: Line) -> list[dict[str, Any]]:
+    """Give each run's raw score, with an interval over families, beside its linked one."""
+    table = line.table
+    return [
+        {
+            "run": table.runs[run],
+            "submitter": whose(table, run),
+            "rotation": int(table.rotation[run]),
+            "raw": _raw(table, run),
+            "linked": plain(linked),
+        }
+        for run, linked in enumerate(line.linked())
+    ]
+
+
+def jumps(line: Line, rotation: int) -> list[dict[str, Any]]:
+    """Split each submitter's change since they were last there into ability, set difficulty and excess.
+
+    With E(a, s) the expected score of ability a on set s: ability is E(now, this set) - E(then, this set), difficulty
+    E(then, this set) - E(then, that set), both abilities unaided; excess is what the scores are above that, now less
+    then. The three add up to the change of the raw score. Beside them, the change of the linked score, and the z of the
+    raw one, which is a view.
+    """
+    table = line.table
+    after = [int(run) for run in firsts(table, rotation) if _before(table, int(run)) is not None]
+    before = [int(_before(table, run) or 0) for run in after]
+    if not after:
+        return []
+    parts = line.estimates(lambda scale: _parts(table, scale, np.array(before), np.array(after)).ravel())
+    linked = line.estimates(lambda scale: line.scores(scale)[after] - line.scores(scale)[before])
+    rows = [[*parts[at :: len(after)], linked[at]] for at in range(len(after))]
+    return [
+        {"submitter": whose(table, now), "since": int(table.rotation[then]), "z": number(_jump(table, then, now))}
+        | dict(zip(("change", "ability", "difficulty", "excess", "linked"), map(plain, row), strict=True))
+        for then, now, row in zip(before, after, rows, strict=True)
+    ]
+
+
+def expected(line: Line, rotation: int) -> dict[str, Any]:
+    """Set what each submitter passed of the exposed tasks beside what the fresh ones let expect.
+
+    The band is where 95 % of the peers lie: z is of the model's own noise, its middle and spread are the median and
+    the median absolute deviation of the peers' z (a spread below 1 is taken for 1).
+    """
+    table, chosen = line.table, firsts(line.table, rotation)
+    cells, known = _cells(table, chosen)
+    chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
+    passed, spread = table.passed[chosen], chance * (1 - chance)
+    there, fresh = cells & known, cells & ~known
+    rows, noise = [], []
+    for at, run in enumerate(chosen):
+        if not there[at].any() or not fresh[at].any():
+            continue
+        seen, hoped = passed[at][there[at]].mean(), chance[at][there[at]].mean()
+        error = _gap_error(spread[at][there[at]], spread[at][fresh[at]])
+        noise.append(error / np.sqrt(hoped * (1 - hoped)))
+        rows.append(
+            {
+                "submitter": whose(table, run),
+                "exposed": int(there[at].sum()),
+                "fresh": int(fresh[at].sum()),
+                "fresh_observed": number(passed[at][fresh[at]].mean()),
+                "expected": number(hoped),
+                "observed": number(seen),
+                "z": number((seen - hoped) / error),
+            }
+        )
+    return {"points": rows, "band": _band(np.array([row["z"] for row in rows]), np.array(noise))}
+
+
+def residuals(line: Line, rotation: int) -> dict[str, Any]:
+    """Give (passed - expected) / sd for each submitter and task: exposed tasks first, each part from hard to easy."""
+    table, chosen = line.table, firsts(line.table, rotation)
+    cells, known = _cells(table, chosen)
+    chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
+    off = np.clip((table.passed[chosen] - chance) / np.sqrt(chance * (1 - chance)), -LARGEST, LARGEST)
+    exposed = (known & cells).sum(0) * 2 > cells.sum(0)
+    order = [int(t) for t in np.lexsort((-line.scale.difficulty, ~exposed)) if cells[:, t].any()]
+    return {
+        "tasks": [
+            {
+                "task": table.tasks[task],
+                "family": table.families[int(table.family[task])],
+                "first": int(table.first[task]),
+                "exposed": bool(exposed[task]),
+                "difficulty": number(line.scale.difficulty[task]),
+            }
+            for task in order
+        ],
+        "rows": [
+            {
+                "submitter": whose(table, run),
+                "residuals": [round(float(off[at, task]), 2) if cells[at, task] else None for task in order],
+            }
+            for at, run in enumerate(chosen)
+        ],
+    }
+
+
+def drift(line: Line, rotation: int) -> list[dict[str, Any]]:
+    """Give, for each task of the rotation, how it fared in each rotation against what the abilities there let expect.
+
+    Difficulties are over all rotations, so a task that became easier is above 0 late and below it early.
+    """
+    table, scale = line.table, line.scale
+    chosen = np.concatenate([firsts(table, int(r)) for r in np.unique(table.rotation)])
+    chance = expit(scale.ability[chosen, None] - np.nan_to_num(scale.difficulty))
+    live = np.flatnonzero(table.taken[firsts(table, rotation)].any(0))
+    rows = []
+    for task in sorted((int(t) for t in live), key=lambda t: (int(table.first[t]), t)):
+        points = []
+        for month in np.unique(table.rotation):
+            here = (table.rotation[chosen] == month) & table.taken[chosen, task]
+            if here.any():
+                passed, hoped = table.passed[chosen[here], task], chance[here, task]
+                points.append(
+                    {
+                        "rotation": int(month),
+                        "runs": int(here.sum()),
+                        "observed": number(passed.mean()),
+                        "expected": number(hoped.mean()),
+                        "z": number((passed - hoped).sum() / np.sqrt((hoped * (1 - hoped)).sum())),
+                    }
+                )
+        rows.append({"task": table.tasks[task], "first": int(table.first[task]), "rotations": points})
+    return rows
+
+
+def plain(estimate: Estimate) -> dict[str, float | None]:
+    """Give an estimate as plain JSON values."""
+    return {name: number(getattr(estimate, name)) for name in ("value", "low", "high")}
+
+
+def number(value: Any) -> float | None:
+    """Give a number to six places, or None for what is none; never a negative nought."""
+    return None if value is None or not np.isfinite(value) else round(float(value), DIGITS) + 0.0
+
+
+def _parts(table: Table, scale: Scale, before: Ints, after: Ints) -> Floats:
+    """Give change, ability, difficulty and excess, (4, N)."""
+    taken = table.taken & scale.kept
+    raw = (table.passed & taken).sum(1) / np.maximum(taken.sum(1), 1)
+    own = scale.expected(scale.unaided, table.taken)
+    crossed = scale.expected(scale.unaided[before], table.taken[after])
+    excess = raw - own
+    return np.array(
+        [raw[after] - raw[before], own[after] - crossed, crossed - own[before], excess[after] - excess[before]]
+    )
+
+
+def _jump(table: Table, then: int, now: int) -> float | None:
+    taken = table.taken[[then, now]]
+    passed = (table.passed[[then, now]] & taken).sum(1)
+    return jump_z((int(passed[0]), int(passed[1])), (int(taken[0].sum()), int(taken[1].sum())))
+
+
+def _cells(table: Table, runs: Ints) -> tuple[Bools, Bools]:
+    return table.taken[runs], table.exposed[runs]
+
+
+def _gap_error(there: Floats, fresh: Floats) -> float:
+    """Give the standard error of (passed - expected) on the exposed, the ability coming from the fresh ones."""
+    return float(np.sqrt(there.sum() / len(there) ** 2 + there.mean() ** 2 / fresh.sum()))
+
+
+def _band(z: Floats, noise: NDArray[np.float64]) -> list[dict[str, float | None]]:
+    if not len(z):
+        return []
+    middle = float(np.median(z))
+    spread = max(1.0, MAD * float(np.median(np.abs(z - middle))))
+    width = float(np.median(noise))
+    rows = []
+    for share in BAND:
+        scale = width * np.sqrt(share * (1 - share))
+        low, high = (share + (middle + side * Z * spread) * scale for side in (-1, 1))
+        rows.append({"expected": share, "low": number(max(0.0, low)), "high": number(min(1.0, high))})
+    return rows
+
+
+def _raw(table: Table, run: int) -> dict[str, float | None]:
+    pairs = [
+        (int(table.passed[run, cells].sum()), int(cells.sum()))
+        for family in np.unique(table.family[table.taken[run]])
+        for cells in [table.taken[run] & (table.family == family)]
+    ]
+    figure = proportion(pairs)
+    return {"value": number(figure.value), "low": number(figure.low), "high": number(figure.high)}
+
+
+def _before(table: Table, run: int) -> int | None:
+    """Find the first run of the same submitter in the latest earlier rotation that they were in."""
+    own = np.flatnonzero((table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run]))
+    if not len(own):
+        return None
+    return int(own[table.rotation[own] == table.rotation[own].max()][0])
+
+
+def whose(table: Table, run: int) -> str:
+    """Say whose run it is."""
+    return table.submitters[int(table.submitter[run])]

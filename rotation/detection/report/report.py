@@ -1,0 +1,136 @@
+"""All that a maintainer's report shows of one rotation, as one JSON document: a page is drawn from it and nothing else.
+
+It holds names of runs, submitters, tasks and families, and numbers; never a task's text, which no table has. Of what
+came after the rotation it sees nothing. Tables with the same results give the same document, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv, expit, ndtri
+
+from rotation.detection.detectors import views
+from rotation.detection.detectors.leak import FEWEST, smallest
+from rotation.detection.detectors.scan import FIRST, Judged, judged
+from rotation.detection.report import figures
+from rotation.detection.report.figures import number
+from rotation.detection.statistics import ability
+from rotation.detection.statistics.linking import Line, link
+from rotation.detection.statistics.table import Table
+
+FARTHEST = 8.0  # z that is shown
+TAIL = 0.025  # on each side of a band
+MANY = (3, 5, 10, 20)  # submissions, of whose luck the report tells
+Item = dict[str, Any]
+
+
+def report(table: Table, rotation: int, tests: Sequence[Judged] | None = None) -> Item:
+    """Make the document of a rotation that has at least one run.
+
+    Args:
+        table: the results of all rotations.
+        rotation: which is reported on.
+        tests: what the detectors said of it; asked of them if not given.
+    """
+    now = table.until(rotation)
+    line, first = link(now), figures.firsts(now, rotation)
+    made = () if rotation < FIRST else judged(now, rotation) if tests is None else tests
+    taken, exposed = now.taken[first], now.taken[first] & now.exposed[first]
+    return {
+        "rotation": rotation,
+        "runs": int((now.rotation == rotation).sum()),
+        "submitters": len(first),
+        "tasks": int(taken.any(0).sum()),
+        "exposed": int(exposed.any(0).sum()),
+        "first": rotation < FIRST,
+        "too_few_peers": len(first) < FEWEST,
+        "smallest": visible(now, rotation),
+        "tests": [_test(one) for one in made],
+        "quantiles": {kind: _quantiles([t for t in made if t.tested.kind == kind]) for kind in _kinds(made)},
+        "jumps": figures.jumps(line, rotation),
+        "expected": figures.expected(line, rotation),
+        "residuals": figures.residuals(line, rotation),
+        "drift": figures.drift(line, rotation),
+        "scores": figures.scores(line),
+        "views": {
+            "fit": _fit(now, rotation),
+            "best": _best(line, rotation),
+            "luck": [{"k": k, "points": number(views.best_of(_usual(line, rotation), k))} for k in MANY],
+        },
+    }
+
+
+def visible(table: Table, rotation: int) -> dict[str, float | None]:
+    """Give, by submitter, the smallest share known that would be found as often as not; nothing in a first rotation."""
+    return {who: number(share) for who, share in smallest(table, rotation).items()} if rotation >= FIRST else {}
+
+
+def _test(one: Judged) -> Item:
+    low, high = one.tested.interval or (None, None)
+    return {
+        "kind": one.tested.kind,
+        "subject": one.tested.subject,
+        "p_value": one.p_value,
+        "p_adj": one.holm,
+        "q": one.discovery,
+        "z": number(one.tested.z),
+        "effect": number(one.tested.effect),
+        "low": number(low),
+        "high": number(high),
+    }
+
+
+def _kinds(tests: Sequence[Judged]) -> list[str]:
+    return list(dict.fromkeys(one.tested.kind for one in tests))
+
+
+def _quantiles(tests: Sequence[Judged]) -> list[Item]:
+    """Set each test's z, from the smallest, beside a standard normal's and the band where 95 % of honest ones lie."""
+    z = np.clip(-ndtri(np.sort([one.p_value for one in tests])[::-1]), -FARTHEST, FARTHEST)
+    count, rank = len(z), np.arange(1, len(z) + 1)
+    hoped = ndtri((rank - 0.5) / count)
+    low, high = (ndtri(betaincinv(rank, count - rank + 1, side)) for side in (TAIL, 1 - TAIL))
+    rows = zip(hoped, z, low, high, strict=True)
+    return [{"expected": number(e), "z": number(v), "low": number(a), "high": number(b)} for e, v, a, b in rows]
+
+
+def _fit(table: Table, rotation: int) -> list[Item]:
+    """Give each submitter's person fit, against difficulties that they had no part in."""
+    apart, chosen = ability.apart(table, ability.fit(table)), figures.firsts(table, rotation)
+    slope = 1 / np.sqrt(1 + ability.LOGISTIC * apart.unknown[chosen])
+    chance = expit((apart.theta[chosen, None] - apart.difficulty[chosen]) * slope)
+    fits = views.person_fit(table.passed[chosen], chance, table.taken[chosen], slope)
+    rows = zip(chosen, fits, strict=True)
+    return [{"submitter": figures.whose(table, int(run)), "lz": number(fit)} for run, fit in rows]
+
+
+def _best(line: Line, rotation: int) -> list[Item]:
+    """Give the best and the mean of those who made several runs, and what luck alone would put between the two."""
+    table, rows = line.table, []
+    for who, name in enumerate(table.submitters):
+        runs = np.flatnonzero((table.submitter == who) & (table.rotation == rotation))
+        if len(runs) < 2:  # noqa: PLR2004 - one run has no best
+            continue
+        taken = table.taken[runs]
+        scores = (table.passed[runs] & taken).sum(1) / np.maximum(taken.sum(1), 1)
+        chance = expit(line.scale.ability[runs[0]] - line.scale.difficulty[taken[0]])
+        rows.append(
+            {
+                "submitter": name,
+                "k": len(runs),
+                "best": number(scores.max()),
+                "mean": number(scores.mean()),
+                "luck": number(views.best_of(chance, len(runs))),
+            }
+        )
+    return rows
+
+
+def _usual(line: Line, rotation: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Give the chances (T,) of a run of middling ability on the rotation's tasks."""
+    chosen = figures.firsts(line.table, rotation)
+    tasks = line.table.taken[chosen].any(0)
+    return np.asarray(expit(np.median(line.scale.ability[chosen]) - line.scale.difficulty[tasks]))

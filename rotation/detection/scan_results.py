@@ -1,0 +1,211 @@
+"""The watch: what the results of all runs say together, as findings. It only looks.
+
+    1. read      the sealed figures of every finished run are opened, as one entry in the access log
+    2. expose    of each it is said whether the submitter could have known the task before the run
+    3. scan      the detectors are asked about the newest month, and about each whose last look is not what there is
+                 now; of a month they see nothing that came later
+    4. count     tasks over a limit of exposure, and submitters whose runs were left unsettled, are findings too
+    5. keep      all of it becomes rows, in one transaction; `rotation.findings.store` says what a row may change
+
+A task could have been known to a submitter if it was live in an earlier month; if its skeleton was published, or
+served to somebody who reads, in an earlier month; or if this submitter was sent a task of its skeleton through a hosted
+endpoint before this very run. A verdict that is unknown is no result.
+
+Rotation 1 is the month with which the first cohorts entered. The detectors are loaded only where there is a rotation to
+compare with one before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rotation.calendar import Month
+from rotation.exposure.store import Limits, Proposal, proposals, read_before
+from rotation.findings.store import Found, Look
+from rotation.month.store import Unsettled
+from rotation.runs.books import Books
+from rotation.runs.withdrawal import entered
+from sandbox.runs.store import RunRecord, RunState
+from vault.store.tasks import TaskRecord
+
+if TYPE_CHECKING:
+    from rotation.detection.statistics.outcomes import Outcome
+    from rotation.detection.statistics.table import Table
+
+WHO = "watch"
+COMPARED_FROM = 2  # the first rotation with one before it
+Item = Mapping[str, Any]
+
+
+class _Tested(Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
+
+
+class _Judged(Protocol):
+    """A test with its corrections (`rotation.detection.detectors.scan.Judged`)."""
+
+    @property
+    def rotation(self) -> int: ...
+    @property
+    def tested(self) -> _Tested: ...
+    @property
+    def p_value(self) -> float: ...
+    @property
+    def holm(self) -> float: ...
+    @property
+    def discovery(self) -> float: ...
+
+
+Scan = Callable[["Table", int], Iterable[_Judged]]
+Visible = Callable[["Table", int], float | None]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Looks at a home's results.
+
+    Attributes:
+        books: where they are.
+        limits: what a task can bear.
+        scan: the detectors, asked about one rotation of a table, or None to count alone.
+        visible: says of a rotation with too few submitters how small a leak could have been seen (`Look.smallest`).
+    """
+
+    books: Books
+    limits: Limits
+    scan: Scan | None = None
+    visible: Visible | None = None
+
+    def look(self, why: str) -> None:
+        """Look at everything, and keep what is found (steps 1 to 5); `why` goes into the access log."""
+        runs = [run for run in self.books.runs.list() if run.state is RunState.DONE]
+        found, smallest = [*self._proposed(), *self._unsettled(runs)], {}
+        rotations = self._due(runs) if self.scan else []
+        if self.scan and rotations:
+            table = self.table(why)
+            for rotation in rotations:
+                found += [self._judged(one) for one in self.scan(table, rotation)]
+                smallest[self._month(rotation)] = self.visible(table, rotation) if self.visible else None
+        self.books.findings.keep([*self._looks(runs, found, smallest)], found, self.books.clock())
+
+    def table(self, why: str, without: Collection[str] = ()) -> Table:
+        """Give the results of every finished run as the detectors read them (steps 1 and 2), `without` some tasks'."""
+        from rotation.detection.statistics.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+
+        return table_of([one for one in self._outcomes(why) if one.task not in without])
+
+    def start(self) -> Month:
+        """Give the month of rotation 1."""
+        return min(cohort.entered for cohort in self.books.months.cohorts())
+
+    def _due(self, runs: Sequence[RunRecord]) -> list[int]:
+        """Give the rotations that are tested: the newest, and those that no look has taken in as they are."""
+        if not runs:
+            return []
+        start = self.start()
+        counts = Counter(_rotation(run, start) for run in runs)
+        kept = {look.month: look.runs for look in self.books.findings.looks() if look.failed is None}
+        return [
+            rotation
+            for rotation in sorted(counts)
+            if rotation >= COMPARED_FROM
+            and (rotation == max(counts) or kept.get(self._month(rotation)) != counts[rotation])
+        ]
+
+    # -- the steps ----------------------------------------------------------------------------------------------------
+
+    def _outcomes(self, why: str) -> Iterator[Outcome]:
+        from rotation.detection.statistics.outcomes import Outcome  # noqa: PLC0415 - likewise
+
+        runs = self.books.runs.list(state=RunState.DONE)  # first: what ends from here on is for the next look
+        sealed = self.books.vault.open_blobs("closing/", who=WHO, why=why)
+        known, first, start = self._known(), self._first(), self.start()
+        tasks = {record.id: record for record in self.books.vault.records()}
+        for run in runs:
+            rotation = _rotation(run, start)
+            for item, tools in _figures(sealed[str(run.number)]):
+                task = tasks[item["task"]]
+                yield Outcome(
+                    rotation=rotation,
+                    submitter=run.submitter,
+                    run=f"{run.number:09d}",
+                    task=task.id,
+                    family=task.template_tag,
+                    first=first[task.id],
+                    cap=item["max_steps"],
+                    passed=item["passed"],
+                    calls=item["calls"],
+                    tools=tools,
+                    exposed=first[task.id] < rotation or known(run, task),
+                )
+
+    def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
+        """Give what says whether a run's submitter could have known a task's skeleton (the second level)."""
+        seen, read = self.books.months.seen_since(), read_before(self.books.exposures.servings())
+
+        def known(run: RunRecord, task: TaskRecord) -> bool:
+            since, sent = seen.get(task.skeleton_tag), read.get(run.submitter, {}).get(task.skeleton_tag)
+            return (since is not None and since < Month.parse(run.month)) or (sent is not None and sent < run.number)
+
+        return known
+
+    def _first(self) -> dict[str, int]:
+        start = self.start()
+        return {task: month.since(start) + 1 for task, month in entered(self.books).items()}
+
+    def _month(self, rotation: int) -> Month:
+        return self.start().plus(rotation - 1)
+
+    def _judged(self, one: _Judged) -> Found:
+        return Found(
+            one.tested.kind, one.tested.subject, self._month(one.rotation), one.p_value, one.holm, one.discovery
+        )
+
+    def _proposed(self) -> list[Found]:
+        """Propose what is over a limit and will stay: the cohort that leaves at the next turn leaves anyway."""
+        live = self.books.months.cohorts("live")
+        staying = {task for cohort in live[1:] for task in cohort.tasks}
+        found = proposals(self.books.exposures.servings(), self.limits, staying)
+        return [_exposure(one) for one in found]
+
+    def _unsettled(self, runs: Sequence[RunRecord]) -> list[Found]:
+        months = {run.number: Month.parse(run.month) for run in runs}
+        left = [one for one in self.books.months.unsettled() if one.runs[-1] in months]
+        return [_left(one, months[one.runs[-1]]) for one in left]
+
+    def _looks(
+        self, runs: Sequence[RunRecord], found: Sequence[Found], smallest: Mapping[Month, float | None]
+    ) -> Iterator[Look]:
+        """Say what was taken in of each month that has runs or findings; `smallest` has those that were tested."""
+        for month in sorted({Month.parse(run.month) for run in runs} | {one.month for one in found}):
+            of_month = [run for run in runs if run.month == str(month)]
+            submitters = len({run.submitter for run in of_month})
+            yield Look(
+                month, self.books.clock(), len(of_month), submitters, None, smallest.get(month), month in smallest
+            )
+
+
+def _rotation(run: RunRecord, start: Month) -> int:
+    return Month.parse(run.month).since(start) + 1
+
+
+def _figures(closing: bytes) -> Iterator[tuple[Item, tuple[str, ...]]]:
+    """Give a run's figures a task, as its `score` leaf binds them, where there is a verdict; and the tools called."""
+    for item in json.loads(closing)["results"]:
+        if item["result"]["verdict"] != "unknown":
+            yield item["result"], tuple(item["tools"])
+
+
+def _exposure(one: Proposal) -> Found:
+    return Found("exposure", one.task, Month.parse(one.month), detail=f"{one.why}: withdraw it?")
+
+
+def _left(one: Unsettled, month: Month) -> Found:
+    return Found(one.kind, one.submitter, month, detail=f"in runs {', '.join(map(str, one.runs))}"[:200])

@@ -1,0 +1,1 @@
+"""Tables of results, ability estimates, tail probabilities and corrections."""

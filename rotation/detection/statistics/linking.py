@@ -1,0 +1,231 @@
+"""Scores of several months on one line: common-item linking over the tasks that stay from month to month. Pure.
+
+Three quarters of a month's tasks were live the month before. One Rasch model over all months (concurrent calibration:
+M. J. Kolen and R. L. Brennan, *Test Equating, Scaling, and Linking*, 3rd ed., 2014, chapter 6) gives each task one
+difficulty and each run one ability; the *linked score* of a run is what its ability would pass of the reference set
+(true-score equating, ibid., 6.5). A cohort's difficulties are drawn towards that cohort's own mean, so that a harder
+cohort is not taken for a less hard one.
+
+1. A run counts once a submitter and rotation: ten runs of one submitter weigh as much as one of another.
+2. A run whose passes on tasks that could have been known stand out against its others is weighed down, to nothing where
+   they stand out much (the biweight of A. E. Beaton and J. W. Tukey, *Technometrics* 16, 1974), so that what one
+   submitter knows does not move the link of the others.
+3. The interval is of a grouped jackknife over families, in which everything is done again (linking error included:
+   S. J. Haberman, Y.-H. Lee and J. Qian, ETS RR-09-39, 2009), with Student's t, on the scale of log odds for scores.
+
+It cannot tell a month in which all tasks became easier for everybody (more than half of the submitters know the
+retained tasks) from one in which everybody became better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from rotation.detection.statistics.table import Bools, Floats, Table
+from sandbox.results.interval import student
+
+ABILITY_SD = 3.0  # log odds; wide: it only keeps a run that passed all, or none, finite
+TASK_SD = 1.4  # log odds, within a cohort
+CLOSE = 1e-5  # log odds; far below any figure that is shown
+GROUPS = 20  # of the jackknife
+FEWEST = 5  # groups that an interval can be told from
+REJECTED = 4.685  # standard deviations at which the biweight is nothing; 95 % efficient where nobody cheats
+MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What one calibration came to.
+
+    Attributes:
+        ability: (P,) log odds, of all tasks of a run.
+        unaided: (P,) log odds, of those tasks alone that could not be known; that of all where there were none such.
+        difficulty: (T,) log odds; nan for what was left out. The reference set's mean is 0.
+        weight: (P,) what each run counted.
+        kept: (T,) the tasks that it was made from.
+    """
+
+    ability: Floats
+    unaided: Floats
+    difficulty: Floats
+    weight: Floats
+    kept: Bools
+
+    def expected(self, ability: Floats, cells: Bools) -> Floats:
+        """Give the share that abilities (P,) would pass of the tasks in cells (P, T); nan where there are none."""
+        chance = expit(ability[:, None] - np.nan_to_num(self.difficulty)) * (cells & self.kept)
+        return _over(chance.sum(1), (cells & self.kept).sum(1))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its standard error and 95 % interval; all None where the data cannot tell."""
+
+    value: float | None
+    se: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """All runs of a table on one line.
+
+    Attributes:
+        table: the results.
+        reference: (T,) the tasks that the linked scores are about.
+        scale: the calibration of everything.
+        again: the same with a group of families left out, for each.
+    """
+
+    table: Table
+    reference: Bools
+    scale: Scale
+    again: tuple[Scale, ...]
+
+    def scores(self, scale: Scale) -> Floats:
+        """Give the linked scores (P,) by one calibration."""
+        return scale.expected(scale.ability, np.broadcast_to(self.reference, self.table.taken.shape))
+
+    def linked(self) -> list[Estimate]:
+        """Give each run's linked score."""
+        return self.estimates(self.scores, share=True)
+
+    def change(self, before: int, after: int) -> Estimate:
+        """Give by how much the linked score of run `after` is above that of run `before`."""
+        return self.estimates(lambda scale: np.diff(self.scores(scale)[[before, after]]))[0]
+
+    def estimates(self, figures: Callable[[Scale], Floats], *, share: bool = False) -> list[Estimate]:
+        """Give figures (N,) of a calibration with their intervals; a share's interval stays between 0 and 1."""
+        values = figures(self.scale)
+        again = np.array([figures(scale) for scale in self.again]).reshape(len(self.again), len(values))
+        if len(again) < FEWEST:
+            return [Estimate(_known(value), None, None, None) for value in values]
+        k = len(again)
+        errors = np.sqrt((k - 1) / k * ((again - again.mean(0)) ** 2).sum(0))
+        return [_estimate(value, se, student(k - 1), share=share) for value, se in zip(values, errors, strict=True)]
+
+
+def link(table: Table, reference: int | None = None) -> Line:
+    """Put all runs of a table on one line.
+
+    Args:
+        table: the results of all months.
+        reference: the rotation whose tasks are the reference set; the earliest by default, so that it stays the same.
+    """
+    rotation = int(table.rotation.min(initial=1)) if reference is None else reference
+    chosen = table.taken[table.rotation == rotation].any(axis=0)
+    everything = np.ones(len(table.tasks), dtype=bool)
+    scale = _calibrated(table, chosen, everything, None)
+    again = tuple(_calibrated(table, chosen, ~group, scale) for group in groups(table))
+    return Line(table, chosen, scale, again)
+
+
+def groups(table: Table) -> list[Bools]:
+    """Deal the families out, in the order of their names, into at most 20 groups of tasks (T,)."""
+    count = min(GROUPS, len(table.families))
+    return [table.family % count == group for group in range(count)]
+
+
+def _calibrated(table: Table, reference: Bools, kept: Bools, start: Scale | None) -> Scale:
+    cells = table.taken & kept
+    ability = np.zeros(len(table.runs)) if start is None else start.ability
+    difficulty = np.zeros(len(table.tasks)) if start is None else np.nan_to_num(start.difficulty)
+    once = _once(table)
+    weight = once if start is None else start.weight
+    for _ in range(4 if start is None else 1):
+        ability, difficulty = _fitted(table, cells, weight, ability, difficulty)
+        if start is None:
+            weight = once * _trust(table, cells, ability, difficulty)
+    origin = difficulty[reference & kept].mean() if (reference & kept).any() else 0.0
+    fresh = cells & ~table.exposed
+    unaided = np.where(fresh.any(1), _abilities(table, fresh, difficulty, ability), ability)
+    shown = np.where(kept, difficulty - origin, np.nan)
+    return Scale(ability - origin, unaided - origin, shown, weight, kept)
+
+
+def _fitted(table: Table, cells: Bools, weight: Floats, ability: Floats, difficulty: Floats) -> tuple[Floats, Floats]:
+    """Climb to the highest posterior, alternating Newton steps; each cohort's mean difficulty is free."""
+    counted = cells * weight[:, None]
+    cohorts, cohort = np.unique(table.first, return_inverse=True)
+    there = cells.any(0)
+    size = np.maximum(np.bincount(cohort, there, len(cohorts)), 1)
+    for _ in range(200):
+        ability = _abilities(table, cells, difficulty, ability, steps=1)
+        chance = expit(ability[:, None] - difficulty)
+        mean = (np.bincount(cohort, difficulty * there, len(cohorts)) / size)[cohort]
+        slope = ((chance - table.passed) * counted).sum(0) - (difficulty - mean) / TASK_SD**2
+        step = slope / ((chance * (1 - chance) * counted).sum(0) + 1 / TASK_SD**2) * there
+        old, middle = difficulty, ability.mean()  # the shift that both share changes no chance, and alone it creeps
+        ability, difficulty = ability - middle, difficulty + np.clip(step, -1, 1) - middle
+        if np.abs(difficulty - old)[there].max(initial=0) < CLOSE:
+            break
+    return ability, difficulty
+
+
+def _abilities(table: Table, cells: Bools, difficulty: Floats, ability: Floats, steps: int = 30) -> Floats:
+    """Climb to each run's ability (P,) from its results in cells, difficulties given."""
+    middle = ability.mean()
+    for _ in range(steps):
+        chance = expit(ability[:, None] - difficulty)
+        slope = ((table.passed - chance) * cells).sum(1) - (ability - middle) / ABILITY_SD**2
+        step = slope / ((chance * (1 - chance) * cells).sum(1) + 1 / ABILITY_SD**2)
+        ability = ability + np.clip(step, -1, 1)
+        if np.abs(step).max(initial=0) < CLOSE:
+            break
+    return ability
+
+
+def contrast(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
+    """Give z (P,): passes on what could be known against the rest, ability projected out; 0 where one side is empty."""
+    chance = expit(ability[:, None] - np.nan_to_num(difficulty))
+    spread = chance * (1 - chance) * cells
+    mean = _over((spread * table.exposed).sum(1), spread.sum(1))
+    lever = (table.exposed - np.nan_to_num(mean)[:, None]) * cells
+    noise = np.sqrt((lever**2 * spread).sum(1))
+    return np.where(noise > 1e-9, (lever * (table.passed - chance)).sum(1) / np.maximum(noise, 1e-9), 0.0)  # noqa: PLR2004
+
+
+def _trust(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
+    """Weigh each run (P,) by how far its contrast is from the middle of its rotation's."""
+    z = contrast(table, cells, ability, difficulty)
+    weight = np.ones(len(z))
+    for rotation in np.unique(table.rotation):
+        here = table.rotation == rotation
+        off = np.abs(z[here] - np.median(z[here]))
+        scaled = off / max(1.0, MAD * float(np.median(off))) / REJECTED
+        weight[here] = np.maximum(0, 1 - scaled**2) ** 2
+    return weight
+
+
+def _once(table: Table) -> Floats:
+    """Give each run (P,) one over the number of its submitter's runs in the rotation."""
+    pair = table.rotation * (len(table.submitters) + 1) + table.submitter
+    _, which, count = np.unique(pair, return_inverse=True, return_counts=True)
+    share: Floats = 1.0 / count[which]
+    return share
+
+
+def _estimate(value: float, se: float, quantile: float, *, share: bool) -> Estimate:
+    if not np.isfinite(value) or not np.isfinite(se):
+        return Estimate(None, None, None, None)
+    if share:
+        inside = min(max(value, 1e-6), 1 - 1e-6)
+        half = quantile * se / (inside * (1 - inside))
+        low, high = (float(expit(logit(inside) + side * half)) for side in (-1, 1))
+    else:
+        low, high = value - quantile * se, value + quantile * se
+    return Estimate(float(value), float(se), low, high)
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _over(part: Floats, whole: Floats) -> Floats:
+    share: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return share

@@ -1,0 +1,73 @@
+"""From single outcomes, in any order, to the `Table` that the detectors read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rotation.detection.statistics.table import Ints, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one run made of one task; for the meaning of each field see `Table`.
+
+    `run` is the run's name: runs of one submitter and rotation stand in the order of the bytes of their names. `tools`
+    are the names of the tools that were called, in their order.
+    """
+
+    rotation: int
+    submitter: str
+    run: str
+    task: str
+    family: str
+    first: int
+    cap: int
+    passed: bool
+    calls: int
+    tools: tuple[str, ...]
+    exposed: bool
+
+
+def table_of(outcomes: Collection[Outcome]) -> Table:
+    """Lay outcomes out as runs by tasks; each run has at most one outcome a task."""
+    runs = sorted({(one.rotation, one.submitter.encode(), one.run.encode()) for one in outcomes})
+    tasks = {one.task: one for one in sorted(outcomes, key=lambda one: (one.task.encode(), one.first))}
+    submitters = _names(one.submitter for one in outcomes)
+    families = _names(one.family for one in tasks.values())
+    place = {run: index for index, run in enumerate(runs)}
+    column = {task: index for index, task in enumerate(tasks)}
+    shape = (len(runs), len(tasks))
+    taken, passed, exposed = (np.zeros(shape, dtype=np.bool_) for _ in range(3))
+    calls, sequence = np.zeros((2, *shape), dtype=np.int64)
+    sequences = {tools: index for index, tools in enumerate(sorted({one.tools for one in outcomes}))}
+    for one in outcomes:
+        cell = place[one.rotation, one.submitter.encode(), one.run.encode()], column[one.task]
+        taken[cell], passed[cell], calls[cell], exposed[cell] = True, one.passed, one.calls, one.exposed
+        sequence[cell] = sequences[one.tools]
+    return Table(
+        runs=tuple(name.decode() for _, _, name in runs),
+        submitter=_ints([submitters[who.decode()] for _, who, _ in runs]),
+        rotation=_ints([rotation for rotation, _, _ in runs]),
+        submitters=tuple(submitters),
+        tasks=tuple(tasks),
+        family=_ints([families[one.family] for one in tasks.values()]),
+        families=tuple(families),
+        first=_ints([one.first for one in tasks.values()]),
+        cap=_ints([one.cap for one in tasks.values()]),
+        taken=taken,
+        passed=passed,
+        calls=calls,
+        sequence=sequence,
+        exposed=exposed,
+    )
+
+
+def _names(names: Iterable[str]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(sorted(set(names), key=str.encode))}
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int64)

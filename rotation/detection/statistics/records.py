@@ -1,0 +1,257 @@
+"""Case files: one JSON line per task run, in any order, read into a `Table`. Strict.
+
+A line that is no JSON object, lacks a field, has one of another type or twice, a result that was given before, a task
+or a submission that contradicts an earlier line, a blank line between others: each is refused in one sentence with the
+file and the line. Fields that are not known are left alone. What is read of a rotation depends on nothing later: a
+task allows the calls that it allowed in the rotation in which it was first run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic_core import from_json
+
+from rotation.detection.statistics.table import Bools, Ints, Table
+from rotation.errors import Malformed
+
+FIELDS: dict[str, tuple[type, ...]] = {
+    "rotation": (int,),
+    "submission": (str,),
+    "submitter": (str,),
+    "task_id": (str,),
+    "server": (str,),
+    "family": (str,),
+    "first_active_rotation": (int,),
+    "passed": (bool,),
+    "tool_calls": (int,),
+    "max_steps": (int,),
+    "errors": (int,),
+    "duration_s": (int, float),
+}
+LEAST = {
+    "rotation": 1,
+    "tool_calls": 0,
+    "max_steps": 0,
+    "errors": 0,
+    "duration_s": 0,
+    "first_active_rotation": -(2**31),
+}
+MOST = 2**31
+BLOCK = 50_000
+WORDS = {int: "a whole number", str: "a text", bool: "true or false", float: "a number"}
+WHY: dict[type[Exception], str] = {
+    UnicodeDecodeError: "it is not UTF-8",
+    json.JSONDecodeError: "it is no JSON",
+    TypeError: "it is no JSON object",
+    RecursionError: "it is nested too deeply",
+}
+_picked = itemgetter(*FIELDS)
+
+Column = Sequence[Any]
+
+
+def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
+    """Give the case files that paths name, by their stems in the order of these; a folder means its `*.jsonl`.
+
+    Args:
+        paths: files and folders.
+        out: where the flags will go: no case, where it lies in such a folder, and refused where it is named.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        files = _files(path, out)
+        if not files:
+            raise Malformed(f"{path}: there is no *.jsonl in this folder; name a case file or a folder of them.")
+        for file in files:
+            if not _named(file.stem):
+                raise Malformed(f"{str(file)!r}: a case is called as its file is, and this is no UTF-8; rename it.")
+            if file.stem in found:
+                raise Malformed(f"{file}: {found[file.stem]} is a case called {file.stem!r} too; rename one of them.")
+            found[file.stem] = file
+    return dict(sorted(found.items(), key=lambda item: item[0].encode("utf-8", "surrogateescape")))
+
+
+def _files(path: Path, out: Path | None) -> list[Path]:
+    place = out.resolve() if out else None
+    if path.is_dir():
+        return [file for file in sorted(path.glob("*.jsonl")) if file.resolve() != place]
+    if path.resolve() == place:
+        raise Malformed(f"{path}: the flags would be written over this case; name another file with --out.")
+    return [path]
+
+
+def read(path: Path) -> Table:
+    """Read a case file."""
+    try:
+        text = path.read_bytes().rstrip()
+    except OSError as error:
+        raise Malformed(f"{path}: cannot be read ({error.strerror}); name a case file or a folder of them.") from error
+    return _table(path, _columns(path, text.split(b"\n") if text else []))
+
+
+def _broken(path: Path, line: int, what: str) -> Malformed:
+    return Malformed(f"{path}, line {line}: {what}; mend the line and scan again.")
+
+
+def _columns(path: Path, lines: list[bytes]) -> dict[str, Column]:
+    columns: dict[str, list[Any]] = {name: [] for name in FIELDS}
+    for start in range(0, len(lines), BLOCK):
+        rows = []
+        for number, line in enumerate(lines[start : start + BLOCK], start + 1):
+            try:
+                rows.append(_picked(_row(line)))
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise _broken(path, number, _why(line, error)) from error
+        for (name, kinds), column in zip(FIELDS.items(), zip(*rows, strict=True), strict=True):
+            if not _right(name, kinds, column):
+                raise _guilty(path, rows, start)
+            columns[name].extend(column)
+    return dict(columns)
+
+
+def _row(line: bytes) -> Any:
+    """Parse a line: quickly where it is plain, slowly where it has a field twice, a colon in a text, or is broken."""
+    try:
+        row = from_json(line, allow_inf_nan=False)
+        if line.count(b":") == len(row):
+            return row
+    except ValueError:
+        pass
+    return _strict.decode(line.decode())
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        raise ValueError("it has a field twice")
+    return row
+
+
+_strict = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+
+
+def _why(line: bytes, error: Exception) -> str:
+    if not line.strip():
+        return "it is blank"
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if "digits" in str(error):
+        return "it has a number that is too long"
+    return next((words for kind, words in WHY.items() if isinstance(error, kind)), str(error))
+
+
+def _right(name: str, kinds: tuple[type, ...], column: Column) -> bool:
+    """Whether every value of a column is of its type and between its bounds."""
+    if not set(map(type, column)) <= set(kinds):
+        return False
+    if kinds == (str,):
+        return all(map(_named, set(column)))
+    return name == "passed" or (
+        min(column) >= LEAST[name] and max(column) < MOST and not any(map(math.isnan, set(column)))
+    )
+
+
+def _named(text: str) -> bool:
+    """Whether a text is not empty and can be written as UTF-8."""
+    return bool(text) and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _guilty(path: Path, rows: list[tuple[Any, ...]], start: int) -> Malformed:
+    """Say which line and which field are wrong: the first."""
+    for number, row in enumerate(rows, start + 1):
+        for (name, kinds), value in zip(FIELDS.items(), row, strict=True):
+            if not _right(name, kinds, (value,)):
+                bound = f" of at least {LEAST[name]}" if LEAST.get(name, -1) >= 0 else ""
+                return _broken(path, number, f"{name!r} has to be {WORDS[kinds[-1]]}{bound}")
+    raise AssertionError("no line of the block is wrong")
+
+
+def _codes(names: Column) -> tuple[tuple[str, ...], Ints]:
+    """Give the names in the order of their bytes, and each row's index into them."""
+    order = sorted(set(names), key=lambda name: name.encode())
+    places = {name: place for place, name in enumerate(order)}
+    return tuple(order), np.fromiter(map(places.__getitem__, names), np.int64, len(names))
+
+
+def _table(path: Path, columns: dict[str, Column]) -> Table:
+    submissions, submission = _codes(columns["submission"])
+    submitters, submitter = _codes(columns["submitter"])
+    tasks, task = _codes(columns["task_id"])
+    families, family = _codes(columns["family"])
+    rotation, first, calls, cap = (
+        np.array(columns[name], dtype=np.int64)
+        for name in ("rotation", "first_active_rotation", "tool_calls", "max_steps")
+    )
+    servers = _codes(columns["server"])[1]
+    for name, values in (("family", family), ("first_active_rotation", first), ("server", servers)):
+        _same(path, task, values, f"the task had another {name!r} before")
+    _same(path, submission, submitter, "the submission had another submitter before")
+    each = max(len(submissions), 1)
+    by = each * max(len(submitters), 1)
+    keys, run = np.unique(rotation * by + submitter * each + submission, return_inverse=True)
+    runs = np.stack([keys // by, keys % by // each, keys % each], axis=1)
+    _given_once(path, run * len(tasks) + task)
+    chosen = np.zeros(len(tasks), dtype=np.int64)
+    chosen[task] = np.arange(len(task))
+    shape = (len(runs), len(tasks))
+    taken, passed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    counted = np.zeros(shape, dtype=np.int64)
+    taken[run, task], passed[run, task], counted[run, task] = True, np.array(columns["passed"], dtype=bool), calls
+    return Table(
+        runs=tuple(submissions[index] for index in runs[:, 2]),
+        submitter=runs[:, 1],
+        rotation=runs[:, 0],
+        submitters=submitters,
+        tasks=tasks,
+        family=family[chosen] if len(task) else chosen,
+        families=families,
+        first=first[chosen] if len(task) else chosen,
+        cap=_caps(rotation, task, cap, len(tasks)),
+        taken=taken,
+        passed=passed,
+        calls=counted,
+        sequence=np.zeros(shape, dtype=np.int64),
+        exposed=_exposed(runs[:, 0], first[chosen] if len(task) else chosen),
+    )
+
+
+def _exposed(rotation: Ints, first: Ints) -> Bools:
+    exposed: Bools = first < rotation[:, None]
+    return exposed
+
+
+def _same(path: Path, who: Ints, what: Ints, sentence: str) -> None:
+    """Refuse the first row that says something else of its `who` than the row that named it first."""
+    _, index, inverse = np.unique(who, return_index=True, return_inverse=True)
+    wrong = np.flatnonzero(what != what[index[inverse]])
+    if len(wrong):
+        raise _broken(path, int(wrong[0]) + 1, sentence)
+
+
+def _given_once(path: Path, cells: Ints) -> None:
+    _, index, inverse = np.unique(cells, return_index=True, return_inverse=True)
+    again = np.flatnonzero(index[inverse] != np.arange(len(cells)))
+    if len(again):
+        before = int(index[inverse[again[0]]]) + 1
+        raise _broken(path, int(again[0]) + 1, f"line {before} gave a result of this submission, rotation and task")
+
+
+def _caps(rotation: Ints, task: Ints, cap: Ints, count: int) -> Ints:
+    """Give the most calls that each task allowed in the rotation in which it was first run; at least one."""
+    earliest = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(earliest, task, rotation)
+    caps = np.ones(count, dtype=np.int64)
+    now = rotation == earliest[task]
+    np.maximum.at(caps, task[now], cap[now])
+    return caps

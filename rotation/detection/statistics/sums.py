@@ -1,0 +1,75 @@
+"""The tail of a sum of independent two-valued variables, for many sets of chances at once; z-scores set right. Pure.
+
+Of up to a hundred variables the sum's distribution is built up exactly, on a grid; of more, it is normal but for its
+skewness (R. Cornish and R. Fisher, *Revue de l'Institut International de Statistique* 5, 1938, 307-320).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from rotation.detection.statistics.table import Bools, Floats
+
+GRID = 256
+FEW = 100
+SMALLEST = 1e-15
+UPPER = 0.9
+NORMAL_UPPER = 1.2815515655446004
+BELIEF = 50.0  # so many z-scores say as much of their spread as is known beforehand
+
+
+def reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
+    """Give the chance (K,) that the sum is at least what was seen.
+
+    Args:
+        gain: (S,) by how much more variable s is worth where it is true, rounded to a grid here.
+        chances: (K, S) the chance that it is true.
+        seen: (S,) what was seen.
+    """
+    if len(gain) > FEW:
+        return _normal_reach(gain, chances, seen)
+    raises = gain >= 0
+    sizes = np.rint(np.abs(gain) / max(float(np.abs(gain).sum()) / GRID, 1e-12)).astype(np.int64)
+    masses = np.zeros((len(chances), int(sizes.sum()) + 1))
+    masses[:, 0] = 1
+    end = 1
+    for chance, size in zip(np.where(raises, chances, 1 - chances).T, sizes, strict=True):
+        moved = masses[:, :end] * chance[:, None]
+        masses[:, :end] -= moved
+        masses[:, size : end + size] += moved
+        end += int(size)
+    tail: Floats = np.clip(masses[:, int(sizes[seen == raises].sum()) :].sum(axis=1), SMALLEST, 1)
+    return tail
+
+
+def _normal_reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
+    spread = chances * (1 - chances)
+    sd = np.sqrt(spread @ gain**2)
+    far = ((seen - chances) @ gain) / sd
+    skewness = (spread * (1 - 2 * chances)) @ gain**3 / sd**3
+    tail: Floats = np.clip(ndtr(-(far - skewness / 6 * (far**2 - 1))), SMALLEST, 1)
+    return tail
+
+
+def dice(count: int, each: int) -> Floats:
+    """Give uniform numbers (count, each) between 0 and 1, the same each time: splitmix64 of their places."""
+    state = np.arange(1, count * each + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
+    return ((state >> np.uint64(11)).astype(np.float64) + 0.5).reshape(count, each) * 2.0**-53
+
+
+def set_right(z: Floats) -> Floats:
+    """Take out of the z-scores (N,) of one rotation what all of them share: a shift up and a spread above 1.
+
+    A few of them say little of their spread, so their own is believed in part; no z grows by it.
+    """
+    if not len(z):
+        return z
+    trust = len(z) / (len(z) + BELIEF)
+    middle = float(np.median(z))
+    spread = (float(np.quantile(z, UPPER)) - middle) / NORMAL_UPPER
+    right: Floats = (z - trust * max(middle, 0.0)) / (1 + trust * max(spread - 1, 0.0))
+    return np.minimum(right, z)

@@ -1,0 +1,1 @@
+"""Who was given which task, when and how often."""

@@ -1,0 +1,271 @@
+"""The exposure ledger: who was given which task, when, through which channel and how often; and what is over a limit.
+
+A channel is a box (`docker`, `bwrap`), behind which nobody reads; `endpoint`, whose owner does; or `upstream:NAME`, the
+provider of a model that an agent behind a box may ask, who reads along. Every serving counts, a retry too, and is
+written down before it is made. Nothing here takes a task out: what is over a limit is proposed, and a person decides.
+
+Two limits, of what a task can bear before it is replaced:
+
+- *servings to one submitter*. A private run shows its owner at most 96 bits about 200 tasks
+  (`docs/reference/covert-channels.md`), half a bit a task, and a goal has about a hundred: after some 200 servings an
+  agent could have told its owner all of it, and well before that it is proposed. Counted a task.
+- *readers* outside the wall. None of them can be made to forget, and each may keep or train on what it was sent.
+  Counted a skeleton, whose tasks give each other away.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine, func, update
+from sqlmodel import Session, col, select
+
+from rotation.exposure.tables import ExposureRow
+from rotation.exposure.tracks import ENDPOINT
+from sandbox.runs.store import RunRecord
+
+UPSTREAM = "upstream:"
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What one run was given of one task through one channel.
+
+    Attributes:
+        task: the task's id.
+        skeleton: its skeleton's tag.
+        run: the run's number.
+        month: the run's month.
+        submitter: whose run it was.
+        channel: a box's name, `endpoint`, or `upstream:NAME`.
+        times: how often, retries included.
+        first_at: when for the first time.
+        last_at: when for the last.
+    """
+
+    task: str
+    skeleton: str
+    run: int
+    month: str
+    submitter: str
+    channel: str
+    times: int
+    first_at: datetime
+    last_at: datetime
+
+    @property
+    def reader(self) -> str | None:
+        """Name who read it outside the wall, or None if nobody did."""
+        if self.channel == ENDPOINT.channel:
+            return f"{self.channel}:{self.submitter}"
+        return self.channel if self.along else None
+
+    @property
+    def along(self) -> bool:
+        """Say whether somebody read along a serving that is counted with its box already."""
+        return self.channel.startswith(UPSTREAM)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What one month burnt of a task or skeleton: servings, distinct submitters, and servings by channel."""
+
+    servings: int
+    submitters: int
+    channels: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Burn:
+    """How far a task or skeleton is burnt.
+
+    Attributes:
+        name: the task's id, or the skeleton's tag.
+        servings: all of them, retries included; who read along is not counted twice.
+        submitters: how often each was served.
+        readers: who read it outside the wall, in the order of their names.
+        months: the rate of each month.
+    """
+
+    name: str
+    servings: int
+    submitters: Mapping[str, int]
+    readers: tuple[str, ...]
+    months: Mapping[str, Rate]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a task can bear (see above): servings to one submitter, and readers of its skeleton."""
+
+    servings: int = 80
+    readers: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A task that should be withdrawn: the month that it was last served in, and why in a few words."""
+
+    task: str
+    month: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How often one run was served one task, and the cause for which it may be served it once more, or None."""
+
+    times: int
+    cause: str | None
+
+    @property
+    def retries(self) -> int:
+        """How many servings again that makes, the one that is still to come too."""
+        return self.times - (self.cause is None)
+
+
+class Exposures:
+    """The ledger's rows."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def expose(
+        self, session: Session, run: RunRecord, task: str, skeleton: str, *, channel: str, now: datetime
+    ) -> None:
+        """Count one more serving of a task to `run` through `channel`; `skeleton` is the tag of its skeleton."""
+        query = select(ExposureRow).where(
+            ExposureRow.task_id == task, ExposureRow.run == run.number, ExposureRow.channel == channel
+        )
+        row = session.exec(query).one_or_none() or ExposureRow(
+            task_id=task,
+            skeleton_tag=skeleton,
+            run=run.number,
+            month=run.month,
+            submitter=run.submitter,
+            channel=channel,
+            first_at=now,
+            last_at=now,
+        )
+        row.times, row.last_at, row.cause = row.times + 1, now, None
+        session.add(row)
+
+    def spare(self, session: Session, run: int, task: str, cause: str) -> None:
+        """Write down that a run may be served a task once more, for a cause of the closed list."""
+        rows = update(ExposureRow).where(col(ExposureRow.run) == run, col(ExposureRow.task_id) == task)
+        session.exec(rows.values(cause=cause))
+
+    def of_run(self, run: int, session: Session | None = None) -> dict[str, Served]:
+        """Say which tasks a run was served; who read along is not counted twice."""
+        query = select(ExposureRow).where(ExposureRow.run == run)
+        with nullcontext(session) if session else Session(self._engine) as own:
+            return {row.task_id: Served(row.times, row.cause) for row in own.exec(query).all()}
+
+    def served(self, session: Session, runs: Collection[int]) -> set[int]:
+        """Say which of these runs were served anything."""
+        query = select(ExposureRow.run).where(col(ExposureRow.run).in_(runs)).distinct()
+        return set(session.exec(query).all())
+
+    def any_to(self, session: Session, submitters: Collection[str], month: str) -> bool:
+        """Say whether any of these submitters was served anything in a month."""
+        query = select(ExposureRow.id).where(ExposureRow.month == month, col(ExposureRow.submitter).in_(submitters))
+        return session.exec(query.limit(1)).first() is not None
+
+    def runs(self, month: str) -> list[int]:
+        """List the runs of a month that were served anything, in the order of their first serving."""
+        query = select(ExposureRow.run).where(ExposureRow.month == month).group_by(col(ExposureRow.run))
+        with Session(self._engine) as session:
+            return list(session.exec(query.order_by(func.min(ExposureRow.id))).all())
+
+    def servings(self, task: str | None = None) -> list[Serving]:
+        """List all servings, or those of one task, in the order in which they were first made."""
+        row = ExposureRow
+        query = select(row).order_by(col(row.id))
+        if task is not None:
+            query = query.where(row.task_id == task)
+        with Session(self._engine) as session:
+            return [_serving(found) for found in session.exec(query).all()]
+
+    def totals(self, task: str | None = None) -> list[tuple[str, str, str, int]]:
+        """List (task, submitter, channel, times) over all runs, in the order in which they were first served."""
+        times: Counter[tuple[str, str, str]] = Counter()
+        for serving in self.servings(task):
+            times[serving.task, serving.submitter, serving.channel] += serving.times
+        return [(*who, count) for who, count in times.items()]
+
+
+def burns(servings: Iterable[Serving], of: Callable[[Serving], str]) -> dict[str, Burn]:
+    """Sum servings up by task or skeleton: `of` gives the name that a serving counts for."""
+    groups: defaultdict[str, list[Serving]] = defaultdict(list)
+    for serving in servings:
+        groups[of(serving)].append(serving)
+    return {name: _burn(name, group) for name, group in sorted(groups.items())}
+
+
+def proposals(servings: Collection[Serving], limits: Limits, staying: Collection[str]) -> list[Proposal]:
+    """Give the tasks of `staying` that are over a limit, in the order of their ids."""
+    tasks, skeletons = burns(servings, lambda s: s.task), burns(servings, lambda s: s.skeleton)
+    tags = {serving.task: serving.skeleton for serving in servings}
+    found = []
+    for name in sorted(set(staying) & set(tasks)):
+        why = _over(tasks[name], skeletons[tags[name]], limits)
+        if why:
+            found.append(Proposal(name, max(tasks[name].months), why))
+    return found
+
+
+def read_before(servings: Iterable[Serving]) -> dict[str, dict[str, int]]:
+    """Say in which run each submitter first read a skeleton: submitter -> tag -> number of the run."""
+    first: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for serving in servings:
+        if serving.channel == ENDPOINT.channel:
+            runs = first[serving.submitter]
+            runs[serving.skeleton] = min(serving.run, runs.get(serving.skeleton, serving.run))
+    return dict(first)
+
+
+def _over(task: Burn, skeleton: Burn, limits: Limits) -> str:
+    submitter, times = max(task.submitters.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+    said = []
+    if times > limits.servings:
+        said.append(f"served to {submitter} {times} times, the limit is {limits.servings}")
+    if len(skeleton.readers) > limits.readers:
+        said.append(f"its skeleton was read by {len(skeleton.readers)}, the limit is {limits.readers}")
+    return "; ".join(said)
+
+
+def _burn(name: str, group: Collection[Serving]) -> Burn:
+    by_month: defaultdict[str, list[Serving]] = defaultdict(list)
+    for serving in group:
+        by_month[serving.month].append(serving)
+    return Burn(
+        name=name,
+        servings=sum(s.times for s in group if not s.along),
+        submitters=_count((s.submitter, s.times) for s in group if not s.along),
+        readers=tuple(sorted({s.reader for s in group if s.reader is not None})),
+        months={month: _rate(served) for month, served in sorted(by_month.items())},
+    )
+
+
+def _rate(group: Collection[Serving]) -> Rate:
+    return Rate(
+        servings=sum(s.times for s in group if not s.along),
+        submitters=len({s.submitter for s in group}),
+        channels=_count((s.channel, s.times) for s in group),
+    )
+
+
+def _count(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    counted: Counter[str] = Counter()
+    for name, times in pairs:
+        counted[name] += times
+    return dict(sorted(counted.items()))
+
+
+def _serving(row: ExposureRow) -> Serving:
+    columns = ("run", "month", "submitter", "channel", "times", "first_at", "last_at")
+    return Serving(task=row.task_id, skeleton=row.skeleton_tag, **{name: getattr(row, name) for name in columns})

@@ -1,0 +1,1 @@
+"""Findings of detection and their reviews."""

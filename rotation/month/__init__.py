@@ -1,0 +1,1 @@
+"""What a month is made of: sets, cohorts, draws, and their rows."""

@@ -1,0 +1,75 @@
+"""Drawing the drafts of a cohort from a committed seed.
+
+The seed of a cohort is committed in the `set` statement one turn ahead, so that nobody can shop for a lucky draw. Each
+stratum has its own stream, derived from the seed by HMAC-SHA256 (RFC 2104), so drawing more of one leaves the others as
+they were.
+
+A skeleton that can be drawn at several difficulties is used up by whichever stratum draws it. So that none runs dry
+long before the others, a stratum leaves the skeletons of the scarcest one alone while it has as many of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import cast
+
+from grammars.draw.sample import sample
+from grammars.language.derivation import skeletons
+from grammars.language.grammar import Category, Difficulty, Draft, Grammar
+from rotation.errors import NotFound
+from rotation.month.sets import Stratum
+
+
+def stream(seed: bytes, stratum: Stratum) -> random.Random:
+    """Give the stratum's own stream of dice. The seed is 32 bytes."""
+    return random.Random(hmac.digest(seed, f"quarterturn/draw/v1\n{stratum}".encode(), hashlib.sha256))  # noqa: S311 - repeatable on purpose
+
+
+def drafts(
+    grammars: Mapping[str, Grammar],
+    stratum: Stratum,
+    seed: bytes,
+    *,
+    exclude: Callable[[], Collection[str]],
+    mix: Collection[Stratum] = (),
+) -> Iterator[Draft]:
+    """Yield drafts of one stratum without end, each of a skeleton that `exclude()` does not name at that moment.
+
+    Args:
+        grammars: by server.
+        stratum: what to draw.
+        seed: 32 bytes.
+        exclude: gives the ids of skeletons that may not be drawn.
+        mix: all strata that are drawn from these grammars, this one too.
+
+    Raises:
+        NotFound: there is no grammar for the stratum's server.
+        Exhausted: the grammar has no such skeleton left.
+    """
+    if stratum.server not in grammars:
+        raise NotFound(f"there is no grammar for the server '{stratum.server}'; import one, then draw again")
+    grammar, dice = grammars[stratum.server], stream(seed, stratum)
+    while True:
+        used = exclude()
+        yield sample(
+            grammar,
+            dice,
+            category=cast("Category", stratum.category),
+            difficulty=cast("Difficulty", stratum.difficulty),
+            exclude={*used, *spared(grammar, stratum, mix, used)},
+        )
+
+
+def spared(grammar: Grammar, stratum: Stratum, mix: Collection[Stratum], used: Collection[str]) -> set[str]:
+    """Give the skeletons that a stratum leaves to the scarcest of its server and category, if it can do without."""
+
+    def left(one: Stratum) -> set[str]:
+        there = (s for s in skeletons(grammar) if s.category == one.category and one.difficulty in s.difficulties)
+        return {skeleton.id for skeleton in there if skeleton.id not in used}
+
+    kin = [one for one in mix if (one.server, one.category) == (stratum.server, stratum.category)]
+    mine, scarcest = left(stratum), min(map(left, sorted(kin)), key=len, default=set())
+    return scarcest if len(mine - scarcest) >= max(len(scarcest), 1) else set()

@@ -1,0 +1,287 @@
+"""What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, what runs left unsettled.
+
+Rows stay in here; others get frozen records. Methods that take part in a larger change take its session, so that a step
+of a turn and its leaves are one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from rotation.calendar import Month
+from rotation.errors import NotAllowed, NotFound
+from rotation.month.cohort import Candidate
+from rotation.month.tables import CohortRow, MemberRow, PageRow, SeenRow, TurnRow, UnsettledRow
+from vault.database import transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A cohort and its tasks.
+
+    Attributes:
+        id: `cohort-YYYY-MM`, after the month at whose turn it retires.
+        retires: that month.
+        entered: the first month in which it counts.
+        state: `promised`, `live`, `retired` or `published`.
+        tasks: task ids in the promised order.
+    """
+
+    id: str
+    retires: Month
+    entered: Month
+    state: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How far a turn has come.
+
+    Attributes:
+        month: the month that it ends.
+        started_at: when its first step began; every date in what it publishes is this one.
+        finished: whether all steps are done.
+        done: the names of the steps that are done.
+        facts: what the steps fixed once and for all, such as the canary.
+    """
+
+    month: Month
+    started_at: datetime
+    finished: bool
+    done: tuple[str, ...]
+    facts: Mapping[str, str]
+
+
+REVIEWED_FROM = 2
+"""In how many runs of one submitter a kind of thing must be left before it opens a review."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """Something that a maintainer should look into; it takes nothing from anybody by itself.
+
+    Attributes:
+        submitter: whose runs they are.
+        kind: what was left in each of them, `unknown` or `unclear`.
+        runs: their numbers.
+    """
+
+    submitter: str
+    kind: str
+    runs: tuple[int, ...]
+
+
+class Months:
+    """The room's store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # -- cohorts ------------------------------------------------------------------------------------------------------
+
+    def promise(self, session: Session, month: Month, retires: Month, tasks: Sequence[Candidate]) -> None:
+        """Write down who enters with `month`, in order; a promise that is written is never changed."""
+        session.add(CohortRow(id=retires.cohort, retires=str(retires), entered=str(month), state="promised"))
+        session.flush()
+        for position, task in enumerate(tasks):
+            member = MemberRow(task_id=task.id, cohort_id=retires.cohort, position=position, skeleton_tag=task.skeleton)
+            session.add(member)
+
+    def cohorts(self, *states: str, at: int | None = None) -> list[Cohort]:
+        """List the cohorts in these states (all, if none is named), the next to retire first.
+
+        With `at` their tasks are those that they had just before that leaf of the log, else those that they have.
+        """
+        with Session(self._engine) as session:
+            rows = session.exec(select(CohortRow).order_by(col(CohortRow.retires))).all()
+            return [self._cohort(session, row, at) for row in rows if not states or row.state in states]
+
+    def cohort_retiring(self, month: Month) -> Cohort | None:
+        """Give the cohort that this month's turn retires, or None before the first one."""
+        return next((c for c in self.cohorts() if c.retires == month), None)
+
+    def move(self, session: Session, cohort: str, state: str) -> None:
+        """Set a cohort's state."""
+        session.exec(select(CohortRow).where(CohortRow.id == cohort)).one().state = state
+
+    def home_of(self, task_id: str) -> str | None:
+        """Name the cohort that a task belongs to, or None."""
+        with Session(self._engine) as session:
+            row = session.get(MemberRow, task_id)
+            return row.cohort_id if row else None
+
+    def replace(self, session: Session, gone: str, leaf: int, refill: tuple[str, str] | None) -> None:
+        """Take a task out of its cohort with a leaf; its place goes to `refill`, a task's id and skeleton's tag."""
+        row = session.get_one(MemberRow, gone)
+        row.until_leaf = leaf
+        if refill is not None:
+            task, tag = refill
+            home, place = row.cohort_id, row.position
+            session.add(
+                MemberRow(task_id=task, cohort_id=home, position=place, skeleton_tag=tag, since_leaf=leaf),
+            )
+
+    def refills(self) -> dict[str, int]:
+        """Map each task that took the place of another to the leaf that gave it."""
+        with Session(self._engine) as session:
+            rows = session.exec(select(MemberRow).where(MemberRow.since_leaf > 0)).all()
+            return {row.task_id: row.since_leaf for row in rows}
+
+    def everybody(self) -> list[tuple[str, str, int]]:
+        """List (task, cohort, leaf since which it belongs to it) of all tasks, withdrawn ones too."""
+        with Session(self._engine) as session:
+            rows = session.exec(select(MemberRow).order_by(col(MemberRow.task_id))).all()
+            return [(row.task_id, row.cohort_id, row.since_leaf) for row in rows]
+
+    def taken(self) -> dict[str, str]:
+        """Map the tag of every skeleton in a cohort that is not published yet to that cohort."""
+        open_ones = {c.id for c in self.cohorts("promised", "live", "retired")}
+        with Session(self._engine) as session:
+            rows = session.exec(select(MemberRow)).all()
+            return {row.skeleton_tag: row.cohort_id for row in rows if row.cohort_id in open_ones}
+
+    @staticmethod
+    def _cohort(session: Session, row: CohortRow, at: int | None) -> Cohort:
+        of_it = select(MemberRow).where(MemberRow.cohort_id == row.id)
+        there = of_it.where(col(MemberRow.until_leaf).is_(None))
+        if at is not None:
+            since, until = col(MemberRow.since_leaf), col(MemberRow.until_leaf)
+            there = of_it.where(since < at, until.is_(None) | (until > at))
+        members = session.exec(there.order_by(col(MemberRow.position))).all()
+        return Cohort(
+            id=row.id,
+            retires=Month.parse(row.retires),
+            entered=Month.parse(row.entered),
+            state=row.state,
+            tasks=tuple(member.task_id for member in members),
+        )
+
+    # -- turns --------------------------------------------------------------------------------------------------------
+
+    def begin_turn(self, month: Month, now: datetime, facts: Mapping[str, str]) -> Turn:
+        """Start the turn of `month`, or give the one that was started before, by whomever."""
+        with suppress(IntegrityError), transaction(self._engine) as session:  # another machine was faster
+            if session.get(TurnRow, str(month)) is None:
+                session.add(TurnRow(month=str(month), started_at=now, facts=dict(facts)))
+        return self.turn(month)
+
+    def turn(self, month: Month) -> Turn:
+        """Give a turn.
+
+        Raises:
+            NotFound: it was never started.
+        """
+        with Session(self._engine) as session:
+            row = session.get(TurnRow, str(month))
+            if row is None:
+                raise NotFound(f"the turn of {month} was never started; `quarterturn turn run` starts what is due")
+            return _turn(row)
+
+    def turns(self) -> list[Turn]:
+        """List all turns in order."""
+        with Session(self._engine) as session:
+            return [_turn(row) for row in session.exec(select(TurnRow).order_by(col(TurnRow.month))).all()]
+
+    def next_turn(self, first: Month) -> Month:
+        """Give the month whose turn comes next; before `first` there is only the turn that opens it."""
+        turns = self.turns()
+        if not turns:
+            return first.plus(-1)
+        return turns[-1].month.plus(1) if turns[-1].finished else turns[-1].month
+
+    def step_done(self, session: Session, month: Month, step: str, facts: Mapping[str, str]) -> None:
+        """Record that a step is done, with what it fixed.
+
+        Raises:
+            NotAllowed: somebody else has done it meanwhile; the caller's transaction must not be committed.
+        """
+        row = session.exec(select(TurnRow).where(TurnRow.month == str(month)).with_for_update()).one()
+        if step in row.done:
+            raise NotAllowed(f"the turn of {month} is run by another process, which has done '{step}' already")
+        row.done = [*row.done, step]
+        row.facts = {**row.facts, **facts}
+
+    def keep_page(self, page: str) -> str:
+        """Keep a page that a release will carry, and give the sha256 (hex) that it is known by."""
+        digest = sha256(page.encode()).hexdigest()
+        with suppress(IntegrityError), transaction(self._engine) as session:  # another machine was faster
+            if session.get(PageRow, digest) is None:
+                session.add(PageRow(sha256=digest, body=page))
+        return digest
+
+    def page(self, digest: str) -> str:
+        """Give a page that was kept.
+
+        Raises:
+            NotFound: none has this hash.
+        """
+        with Session(self._engine) as session:
+            row = session.get(PageRow, digest)
+            if row is None:
+                raise NotFound(f"the page {digest} that a turn named is not kept here; put the newest database back")
+            return row.body
+
+    def finish_turn(self, session: Session, month: Month, now: datetime) -> None:
+        """Close the turn."""
+        session.exec(select(TurnRow).where(TurnRow.month == str(month))).one().finished_at = now
+
+    # -- seen ---------------------------------------------------------------------------------------------------------
+
+    def mark_seen(self, session: Session, cohort: str, why: str, month: Month) -> None:
+        """Mark the skeletons of a cohort as seen."""
+        rows = session.exec(select(MemberRow).where(MemberRow.cohort_id == cohort)).all()
+        self.see(session, [row.skeleton_tag for row in rows], why, month)
+
+    def see(self, session: Session, skeletons: Iterable[str], why: str, month: Month) -> None:
+        """Mark skeletons as seen; the first reason stands."""
+        for tag in skeletons:
+            if session.get(SeenRow, tag) is None:
+                session.add(SeenRow(skeleton_tag=tag, why=why, month=str(month)))
+                session.flush()
+
+    def seen(self) -> set[str]:
+        """Give the tags of all seen skeletons."""
+        with Session(self._engine) as session:
+            return set(session.exec(select(SeenRow.skeleton_tag)).all())
+
+    def seen_since(self) -> dict[str, Month]:
+        """Map the tag of each seen skeleton to the month in which it was seen first."""
+        with Session(self._engine) as session:
+            return {row.skeleton_tag: Month.parse(row.month) for row in session.exec(select(SeenRow)).all()}
+
+    # -- what was left unsettled --------------------------------------------------------------------------------------
+
+    def unsettle(self, session: Session, run: int, submitter: str, kind: str) -> None:
+        """Count that a run had something of a kind, once more."""
+        query = select(UnsettledRow).where(UnsettledRow.run == run, UnsettledRow.kind == kind)
+        row = session.exec(query).one_or_none() or UnsettledRow(run=run, submitter=submitter, kind=kind)
+        row.times += 1
+        session.add(row)
+
+    def unsettled(self) -> list[Unsettled]:
+        """List what should be reviewed: each kind that was left in several runs of one submitter."""
+        runs: dict[tuple[str, str], list[int]] = {}
+        with Session(self._engine) as session:
+            for row in session.exec(select(UnsettledRow).order_by(col(UnsettledRow.run))).all():
+                runs.setdefault((row.submitter, row.kind), []).append(row.run)
+        found = [Unsettled(*key, tuple(numbers)) for key, numbers in runs.items()]
+        return sorted((r for r in found if len(r.runs) >= REVIEWED_FROM), key=lambda r: (r.submitter, r.kind))
+
+
+def _turn(row: TurnRow) -> Turn:
+    return Turn(
+        month=Month.parse(row.month),
+        started_at=row.started_at,
+        finished=row.finished_at is not None,
+        done=tuple(row.done),
+        facts=dict(row.facts),
+    )

@@ -1,0 +1,1 @@
+"""Official runs, what is opened of them, and withdrawals."""

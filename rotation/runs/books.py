@@ -1,0 +1,59 @@
+"""The books of the month: what every step of it reads and writes, handed about as one thing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine
+
+from rotation.errors import NotFound
+from rotation.exposure.store import Exposures
+from rotation.findings.store import Findings
+from rotation.month.store import Months
+from sandbox.runs.store import Runs
+from vault.ledger.write.append import LogWriter
+from vault.store.public_log import Ledger
+from vault.store.tasks import Vault
+
+
+@dataclass(frozen=True)
+class Books:
+    """One home's books.
+
+    Attributes:
+        engine: the database; steps open their transactions on it.
+        vault: the sealed tasks and blobs.
+        ledger: the rows of the public log.
+        log: its writer, which knows the origin and the public folder.
+        months: cohorts and turns.
+        runs: runs and their sealed results.
+        exposures: who was served what.
+        findings: what looks wrong, and what people say about it.
+        clock: the present moment, with its time zone.
+        entropy: random bytes.
+    """
+
+    engine: Engine
+    vault: Vault
+    ledger: Ledger
+    log: LogWriter
+    months: Months
+    runs: Runs
+    exposures: Exposures
+    findings: Findings
+    clock: Callable[[], datetime]
+    entropy: Callable[[int], bytes] = os.urandom
+
+    def leaf_index(self, key: str) -> int:
+        """Give the index of a recorded leaf.
+
+        Raises:
+            NotFound: nothing was recorded under `key`.
+        """
+        index = self.ledger.find(key)
+        if index is None:
+            raise NotFound(f"the ledger has no leaf '{key}'; the step that records it was never run")
+        return index

@@ -1,0 +1,1 @@
+"""The monthly turn: promise, publish, attest."""

@@ -1,0 +1,118 @@
+"""What a turn leaves signed: `months/YYYY-MM/` and the list of who signs, beside the releases.
+
+A month's folder is there whole or not at all, and is made again as it was where it is missing: it follows from the log
+and the key. It is signed with the key that its own `set` statement names, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from rotation.errors import Refused
+from rotation.month.store import Turn
+from rotation.runs.books import Books
+from vault.errors import Unavailable
+from vault.files import write_atomically
+from vault.ledger.release import month
+from vault.ledger.release.bundle import write_whole
+from vault.ledger.statements.history import Entry
+from vault.ledger.statements.leaf import Statement
+
+MONTHS, SIGNERS = "months", "allowed_signers"
+
+
+@dataclass(frozen=True, slots=True)
+class Attester:
+    """Who signs what turns came to.
+
+    Attributes:
+        key: the months' key.
+        public: the folder that may be served to anybody.
+    """
+
+    key: Ed25519PrivateKey = field(repr=False)
+    public: Path
+
+    @property
+    def named(self) -> bytes:
+        """The public key, 32 bytes, as `set` statements name it."""
+        return self.key.public_key().public_bytes_raw()
+
+    def attest(self, books: Books, turn: Turn) -> Path:
+        """Write a turn's folder, and before it the list of keys; gives the folder. A second time changes nothing.
+
+        Raises:
+            Refused: it is missing and was promised under another key, or is there and holds something else.
+            Unavailable: the disk failed; call again.
+        """
+        folder = self.public / MONTHS / str(turn.month)
+        try:
+            self._list_signers(books, anew=not folder.exists())
+            self._sign(folder, _facts(books, turn))
+        except OSError as error:
+            raise Unavailable(f"the folder {folder} cannot be written: {error.strerror or error}; call again") from None
+        return folder
+
+    def _sign(self, folder: Path, facts: month.Month) -> None:
+        if self.named != _named(facts.promised):
+            return _require(folder)
+        files = month.files(facts, self.key)
+        if not folder.exists():
+            write_whole(folder, files)
+        if any(_read(folder / name) != data for name, data in files.items()):
+            raise Refused(f"{folder} is there already and holds something else; move it away first")
+        return None
+
+    def _list_signers(self, books: Books, *, anew: bool) -> None:
+        """Write the list if it is another; `anew` says that nobody knows whether this one is on the disk."""
+        path = self.public / SIGNERS
+        data = month.allowed_signers(books.log.origin, _signers(books)).encode()
+        if anew or _read(path) != data:
+            write_atomically(path, data, path.with_name(f".{SIGNERS}.new"))
+
+
+def _signers(books: Books) -> Iterator[tuple[bytes, date]]:
+    """Give each key that a `set` statement ever named, with the day of that turn."""
+    known: set[bytes] = set()
+    for turn in books.months.turns():
+        if "set" in turn.done:
+            key = _named(_entry(books, f"set/{turn.month.plus(1)}"))
+            if key not in known:
+                known.add(key)
+                yield key, turn.started_at.astimezone(UTC).date()
+
+
+def _named(promised: Entry) -> bytes:
+    return bytes.fromhex(promised.statement.predicate["month_key"])
+
+
+def _facts(books: Books, turn: Turn) -> month.Month:
+    promised = _entry(books, f"set/{turn.month.plus(1)}")
+    retired = f"retire/{turn.month}"
+    return month.Month(
+        str(turn.month),
+        books.log.covering(promised.index),
+        promised,
+        _entry(books, retired) if books.ledger.find(retired) is not None else None,
+    )
+
+
+def _entry(books: Books, key: str) -> Entry:
+    index = books.leaf_index(key)
+    return Entry(index, Statement.parse(books.ledger.leaf(index)))
+
+
+def _require(folder: Path) -> None:
+    if not folder.is_dir():
+        raise Refused(
+            f"{folder} is missing, and its month was promised under another key than keys/month.key: put that key back"
+        )
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
