@@ -158,7 +158,7 @@ class Notify(Section):
 
 
 class Oidc(Section):
-    """Maintainers who sign in elsewhere (`quarterturn.oidc`); off unless an issuer is named."""
+    """Maintainers who sign in elsewhere (`quarterturn.accounts.oidc`); off unless an issuer is named."""
 
     issuer: str = Field(
         default="", description="Whose tokens are believed beside our own, an https URL; empty: nobody's."
@@ -180,7 +180,7 @@ class Oidc(Section):
 
 
 class Approvals(Section):
-    """What nobody may do alone (`quarterturn.approvals`): two maintainers sign for it, each with a key of their own."""
+    """Acts that need two maintainers, each with a key of their own (`quarterturn.approvals.approvals`)."""
 
     actions: tuple[Literal["activate", "withdraw", "export", "policy"], ...] = Field(
         default=(), description="What takes two: activate, withdraw, export, policy. Empty: nothing does."

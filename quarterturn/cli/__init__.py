@@ -19,7 +19,7 @@ from typing import Any
 import typer
 import typer.main
 
-from quarterturn import rooms
+from quarterturn import foreign_packages
 from quarterturn.cli import (
     access,
     approval,
@@ -68,7 +68,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and give its exit code; every error of ours becomes one sentence."""
     try:
-        rooms.require_ours()
+        foreign_packages.require_ours()
         take_secrets()
         return _invoke(list(arguments) or ["--help"])
     except typer.Exit as stop:

@@ -38,7 +38,7 @@ def access_log(
     """List every opening of a task or of sealed evidence, and what two maintainers signed for."""
     from datetime import UTC
 
-    from quarterturn import accesses
+    from quarterturn.audit import access_check
     from quarterturn.cli.secrets import open_house
 
     if verify and (task, who, since, limit) != (None, None, None, None):
@@ -46,7 +46,7 @@ def access_log(
     out = Output(as_json=as_json)
     with open_house(home) as house:
         if verify:
-            found = accesses.verify(house)
+            found = access_check.verify(house)
             out.result(found.data, *found.lines)
             return
         moment = since.replace(tzinfo=UTC) if since is not None else None

@@ -12,7 +12,7 @@ from quarterturn.cli.output import Output
 from quarterturn.errors import Malformed, Refused
 
 if TYPE_CHECKING:
-    from quarterturn.signatures import Request
+    from quarterturn.approvals.signatures import Request
 
 Id = Annotated[str, typer.Argument(help="A request's id.")]
 
@@ -34,7 +34,7 @@ def approval_list(
     """List what waits for signatures, after taking up changed rules or asking for them."""
     from contextlib import suppress
 
-    from quarterturn import approvals, signatures
+    from quarterturn.approvals import approvals, signatures
     from quarterturn.cli.secrets import open_house
     from quarterturn.errors import Unapproved
 
@@ -55,7 +55,7 @@ def approval_show(
     as_json: Json = False,
 ) -> None:
     """Say what a request asks for, and write the bytes to be signed."""
-    from quarterturn import signatures
+    from quarterturn.approvals import signatures
     from quarterturn.cli.secrets import open_house
 
     with open_house(home) as house:
@@ -81,7 +81,7 @@ def approval_sign(
     as_json: Json = False,
 ) -> None:
     """Put your signature under a request."""
-    from quarterturn import signatures
+    from quarterturn.approvals import signatures
     from quarterturn.cli.secrets import open_house
 
     if (key is None) == (signature is None):

@@ -54,7 +54,7 @@ def audit(
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     """Print the log's latest published checkpoint."""
-    from quarterturn.home import Places
+    from quarterturn.home.home import Places
     from vault.ledger.audit.command import read_text
 
     places = Places(home)
@@ -74,8 +74,8 @@ def proof(
     """Print the inclusion proof of a leaf in the latest checkpoint."""
     import base64
 
-    from quarterturn import policies
     from quarterturn.cli.secrets import open_house
+    from quarterturn.home import policies
 
     with open_house(home) as house:
         head, note = house.writer.checkpoint(), house.places.log / "checkpoint"
@@ -110,7 +110,7 @@ def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     from contextlib import ExitStack
 
     from quarterturn.cli.secrets import open_house
-    from quarterturn.logkey import change
+    from quarterturn.keys.log_key import change
 
     with ExitStack() as opened:
         vkey, head = change(lambda: opened.enter_context(open_house(home)), who)

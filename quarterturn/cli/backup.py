@@ -26,9 +26,9 @@ def backup(
     as_json: Json = False,
 ) -> None:
     """Back a home up, also while it is served."""
-    from quarterturn.backup import backup as make
+    from quarterturn.backup.backup import backup as make
     from quarterturn.cli.secrets import database
-    from quarterturn.wiring import House
+    from quarterturn.composition.wiring import House
 
     house = House(home, None, database=database())
     try:
@@ -48,8 +48,8 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Make a new home out of a backup; one that is older than what was signed can be read, and signs nothing."""
+    from quarterturn.backup.restore import restore as make
     from quarterturn.cli.secrets import database
-    from quarterturn.restoring import restore as make
 
     made = make(source, home, head, database(), key)
     Output(as_json=as_json).result(made.data, *made.lines)

@@ -22,18 +22,18 @@ def board(
     as_json: Json = False,
 ) -> None:
     """Show the month's runs with their figures, intervals and ranks."""
-    from quarterturn import linked as linking
-    from quarterturn import marks, standings
     from quarterturn.cli.secrets import open_house
+    from quarterturn.leaderboard import caveats, standings
+    from quarterturn.leaderboard import linked_scores as linking
     from rotation.calendar import Month
 
     asked = Month.parse(month) if month else None
     with open_house(home) as house:
         chosen = asked or house.official.month()
-        lines, public = standings.of_month(house, chosen), marks.public_cohorts(house, chosen)
+        lines, public = standings.of_month(house, chosen), caveats.public_cohorts(house, chosen)
         scores = linking.of_month(house, chosen) if linked else None
     data: list[dict[str, Any]] = [line.as_json() | {"public_grammar": public} for line in lines]
-    text = [*standings.table(lines), *marks.lines(public)]
+    text = [*standings.table(lines), *caveats.lines(public)]
     if scores is not None:
         data = [one | {"compared": scores.get(one["run"])} for one in data]
         text += ["", *linking.lines(lines, scores)]

@@ -25,11 +25,11 @@ def list_findings(
     as_json: Json = False,
 ) -> None:
     """List the findings that want attention, with their reviews."""
-    from quarterturn import watching
     from quarterturn.cli.secrets import open_house
+    from quarterturn.findings import detection
 
     with open_house(home) as house:
-        found = watching.listing(house, month, everything=everything)
+        found = detection.listing(house, month, everything=everything)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
@@ -42,11 +42,11 @@ def review(
     as_json: Json = False,
 ) -> None:
     """Say what a finding is held for; it takes nothing from anybody."""
-    from quarterturn import watching
     from quarterturn.cli.secrets import open_house
+    from quarterturn.findings import detection
 
     with open_house(home) as house:
-        said = watching.review(house, finding, state, note, who)
+        said = detection.review(house, finding, state, note, who)
     Output(as_json=as_json).result(said.data, *said.lines)
 
 
@@ -56,9 +56,9 @@ def exposure(
     as_json: Json = False,
 ) -> None:
     """Say how often each task was served, to how many, and who read it outside the wall."""
-    from quarterturn import watching
     from quarterturn.cli.secrets import open_house
+    from quarterturn.findings import detection
 
     with open_house(home) as house:
-        found = watching.exposure(house, task)
+        found = detection.exposure(house, task)
     Output(as_json=as_json).result(found.data, *found.lines)

@@ -54,24 +54,24 @@ def grammar_check(
     """Read a grammar strictly, draw from every skeleton, and say how much there is in it."""
     from contextlib import ExitStack
 
-    from quarterturn import grammarcheck
     from quarterturn.cli.secrets import open_house
     from quarterturn.report import Report
+    from quarterturn.tasks import grammar_report
 
     out, chosen = Output(as_json=as_json), _source(source)
     with ExitStack() as stack:
         house = stack.enter_context(open_house(home)) if home else None
 
-        def use(grammar: Grammar) -> grammarcheck.Used:
-            return grammarcheck.used(house, grammar) if house else grammarcheck.Used()
+        def use(grammar: Grammar) -> grammar_report.Used:
+            return grammar_report.used(house, grammar) if house else grammar_report.Used()
 
         def show(found: Report) -> None:
             out.again(found.data, *found.lines, ok=found.ok)
 
         if watch:
-            grammarcheck.watch(Path(chosen), show, use)
-        grammar = grammarcheck.read(chosen)
-        found = grammarcheck.report(grammar, use(grammar))
+            grammar_report.watch(Path(chosen), show, use)
+        grammar = grammar_report.read(chosen)
+        found = grammar_report.report(grammar, use(grammar))
     out.result(found.data, *found.lines, ok=found.ok)
 
 
@@ -155,9 +155,9 @@ def predicate_check(
     """Evaluate a predicate against a state given as files: anybody can check a retired task."""
     import json
 
-    from quarterturn import states
-    from quarterturn.boxes import choose_box
+    from quarterturn.composition.boxes import choose_box
     from quarterturn.errors import NotFound
+    from quarterturn.tasks import given_states
     from sandbox.judge import JUDGING
     from vault.canonical import parse
     from verifiers.language.verdict import Verdict
@@ -167,11 +167,11 @@ def predicate_check(
     if not state.is_dir():
         raise NotFound(f"there is no folder {state}")
     document = parse(predicate.read_bytes(), str(predicate))
-    asked = states.question(
+    asked = given_states.question(
         document.get("success_predicate", document) if isinstance(document, dict) else document, state
     )
-    found = states.read(state, lambda: choose_box(box or "auto"))
-    evidence = JUDGING.verdict(asked, found, answer, lambda: states.untouched(asked)).evidence
+    found = given_states.read(state, lambda: choose_box(box or "auto"))
+    evidence = JUDGING.verdict(asked, found, answer, lambda: given_states.untouched(asked)).evidence
     data = evidence.as_json()
     Output(as_json=as_json).result(
         data,

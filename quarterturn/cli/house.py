@@ -28,7 +28,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Play one whole benchmark month on real MCP servers, and audit what it publishes."""
-    from quarterturn.demo import play
+    from quarterturn.cli.demo import play
 
     out = Output(as_json=as_json)
     played = play(home, box, out)
@@ -49,7 +49,7 @@ def init(
     from grammars.language.load import library
     from quarterturn import clock, settings
     from quarterturn.cli.secrets import database, new_passphrase
-    from quarterturn.home import Places, create
+    from quarterturn.home.home import Places, create
     from rotation.calendar import Month
     from rotation.month.sets import named
 
@@ -81,15 +81,14 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Say what this machine has and lacks, and what works without it."""
-    from quarterturn import checkup
-    from quarterturn.cli import secrets
+    from quarterturn.cli import doctor_checks, secrets
     from quarterturn.errors import Malformed
 
     if with_controls and not attack:
         raise Malformed("--with-controls belongs to --attack: give both")
     out = Output(as_json=as_json)
     if attack:
-        found = checkup.attack(box, out, controls=with_controls)
+        found = doctor_checks.attack(box, out, controls=with_controls)
     else:
-        found = checkup.machine(home, secrets.database(), secrets.passphrase())
+        found = doctor_checks.machine(home, secrets.database(), secrets.passphrase())
     out.result(found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"])

@@ -43,11 +43,11 @@ def register(app: typer.Typer) -> None:
 
 def keys_list(home: Home = HOME, as_json: Json = False) -> None:
     """List the keys, how old they are and what each protects; and the locks of the ring."""
-    from quarterturn import custody, rekeying
     from quarterturn.cli.secrets import open_house
+    from quarterturn.keys import key_locks, rekeying
 
     with open_house(home) as house:
-        ring, locks = rekeying.listing(house), custody.listing(house)
+        ring, locks = rekeying.listing(house), key_locks.listing(house)
         vkey = house.places.log_keys[-1].vkey
         sender, month = house.sender, house.month_key.public_key().public_bytes_raw().hex()
     Output(as_json=as_json).result(
@@ -68,8 +68,8 @@ def keys_list(home: Home = HOME, as_json: Json = False) -> None:
 
 def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Change the ring's key: wrap everything again under a fresh one and drop the old. Interrupted, it goes on."""
-    from quarterturn import rekeying
     from quarterturn.cli.secrets import open_house
+    from quarterturn.keys import rekeying
 
     out = Output(as_json=as_json)
     with open_house(home) as house:
@@ -124,11 +124,11 @@ def keys_remove(
     as_json: Json = False,
 ) -> None:
     """Remove a lock; the last one stays."""
-    from quarterturn import custody
     from quarterturn.cli.secrets import open_house, openers
+    from quarterturn.keys import key_locks
 
     with open_house(home) as house:
-        found = custody.remove(house, lock, openers(house.places), who)
+        found = key_locks.remove(house, lock, openers(house.places), who)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
@@ -145,12 +145,12 @@ def keys_split(
     as_json: Json = False,
 ) -> None:
     """Let any so many of several people open the home together: a lock, and a file for each, encrypted to them."""
-    from quarterturn import custody
     from quarterturn.cli.secrets import open_house
+    from quarterturn.keys import key_locks
 
     people = _people(custodian)
     with open_house(home) as house:
-        found = custody.split(house, threshold, people, out, name=name, who=who)
+        found = key_locks.split(house, threshold, people, out, name=name, who=who)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
@@ -168,18 +168,18 @@ def keys_join(
     as_json: Json = False,
 ) -> None:
     """Open the home by custodians' shares and give it another passphrase (QUARTERTURN_NEW_PASSPHRASE, or asked for)."""
-    from quarterturn import custody
     from quarterturn.cli.secrets import next_passphrase, open_house
-    from quarterturn.home import Places
+    from quarterturn.home.home import Places
+    from quarterturn.keys import key_locks
     from vault.keys.locks.custodians import Custodians
     from vault.keys.locks.passphrase import Passphrase
 
     places = Places(home.resolve())
     places.require()
-    custody.require_custodians(places)
+    key_locks.require_custodians(places)
     brought = [share for path in shares or [Path("-")] for share in _shares(path, identity or [])]
     with open_house(home, [Custodians(brought)]) as house:
-        found = custody.add(house, Passphrase(next_passphrase()), name, who)
+        found = key_locks.add(house, Passphrase(next_passphrase()), name, who)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
@@ -192,21 +192,21 @@ def keys_backup(
     as_json: Json = False,
 ) -> None:
     """Copy the ring's file, which custodians need besides their shares; nothing has to be opened for it."""
-    from quarterturn import custody
-    from quarterturn.home import Places
+    from quarterturn.home.home import Places
+    from quarterturn.keys import key_locks
 
     places = Places(home.resolve())
     places.require()
-    found = custody.copy(places, destination.absolute(), unprotected=unprotected)
+    found = key_locks.copy(places, destination.absolute(), unprotected=unprotected)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
 def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as_json: bool) -> None:
-    from quarterturn import custody
     from quarterturn.cli.secrets import open_house
+    from quarterturn.keys import key_locks
 
     with open_house(home) as house:
-        found = custody.add(house, make(), name, who)
+        found = key_locks.add(house, make(), name, who)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 

@@ -26,8 +26,8 @@ def register(app: typer.Typer) -> None:
 
 def list_models(home: Home = HOME, as_json: Json = False) -> None:
     """List the upstreams that the settings allow, and for which runs each has a key."""
-    from quarterturn import models
     from quarterturn.cli.secrets import open_house
+    from quarterturn.runs import models
 
     with open_house(home) as house:
         found = models.listing(house)
@@ -44,8 +44,8 @@ def enter_key(
     as_json: Json = False,
 ) -> None:
     """Enter an upstream's key, which is sealed in the home; it is never an argument."""
-    from quarterturn import models
     from quarterturn.cli.secrets import key_from, open_house
+    from quarterturn.runs import models
 
     with open_house(home) as house:
         models.upstream(house, name)
@@ -55,8 +55,8 @@ def enter_key(
 
 def check(name: Name, tasks: For = "dev", home: Home = HOME, as_json: Json = False) -> None:
     """Ask each model of an upstream something harmless, with the key of these runs."""
-    from quarterturn import models
     from quarterturn.cli.secrets import open_house
+    from quarterturn.runs import models
 
     with open_house(home) as house:
         found = models.check(house, name, tasks)

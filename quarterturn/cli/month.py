@@ -31,11 +31,11 @@ def register(app: typer.Typer) -> None:
 
 def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
     """Say what the next turn would do; changes nothing."""
-    from quarterturn import turning
     from quarterturn.cli.secrets import open_house
+    from quarterturn.month import monthly_turn
 
     with open_house(home) as house:
-        planned = turning.plan(house)
+        planned = monthly_turn.plan(house)
     Output(as_json=as_json).result(planned.data, *planned.lines)
 
 
@@ -45,22 +45,22 @@ def turn_run(
     as_json: Json = False,
 ) -> None:
     """Run the next turn, or finish the one that was begun."""
-    from quarterturn import turning
     from quarterturn.cli.secrets import open_house
+    from quarterturn.month import monthly_turn
 
     out = Output(as_json=as_json)
     with open_house(home) as house:
-        turned = turning.run(house, month, out)
+        turned = monthly_turn.run(house, month, out)
     out.result(turned.data, *turned.lines)
 
 
 def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     """Say which turns were made and which cohorts are live."""
-    from quarterturn import turning
     from quarterturn.cli.secrets import open_house
+    from quarterturn.month import monthly_turn
 
     with open_house(home) as house:
-        found = turning.status(house)
+        found = monthly_turn.status(house)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
@@ -105,9 +105,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an agent behind the wall, or a hosted one, and score it."""
-    from quarterturn import models, running
     from quarterturn.cli.secrets import open_house
-    from quarterturn.hosting import Hosting
+    from quarterturn.runs import models, running
+    from quarterturn.runs.hosted_endpoint import Hosting
 
     allow = tuple(test_allow or ())
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
@@ -131,7 +131,7 @@ def run(
 def _dev_set(home: Path, name: str | None) -> SetSpec:
     """Give the set whose dev tasks are run: the one that was named, else the home's, else the demo."""
     from quarterturn import settings
-    from quarterturn.home import Places
+    from quarterturn.home.home import Places
     from rotation.month.sets import DEMO, named
 
     place = Places(home).settings
@@ -143,8 +143,8 @@ def _dev_set(home: Path, name: str | None) -> SetSpec:
 def _sender(home: Path, out: Output) -> Sender:
     """Give the home's sender, or without a home one for this command, whose key is said."""
     from quarterturn.cli.secrets import open_house
-    from quarterturn.home import Places
-    from quarterturn.hosting import ephemeral
+    from quarterturn.home.home import Places
+    from quarterturn.runs.hosted_endpoint import ephemeral
 
     if Places(home).settings.is_file():
         with open_house(home) as house:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from quarterturn.plumbing import Answer
+    from quarterturn.audit.plumbing import Answer
 
 VERBS = {
     "commit": '{"task", "salt"} to {"commitment": hex}.',
@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
 
 def jcs(lines: Lines = False) -> None:
     """Write the canonical bytes of the JSON text on standard input."""
-    from quarterturn import plumbing
+    from quarterturn.audit import plumbing
 
     if lines:
         _each(plumbing.jcs_line)
@@ -60,7 +60,7 @@ def jcs(lines: Lines = False) -> None:
 
 def _command(name: str) -> Callable[[bool], None]:
     def run(lines: Lines = False) -> None:
-        from quarterturn import plumbing
+        from quarterturn.audit import plumbing
 
         verb = plumbing.VERBS[name]
         if lines:
@@ -73,7 +73,7 @@ def _command(name: str) -> Callable[[bool], None]:
 
 def _of_folder(name: str) -> Callable[[Path | None, list[str] | None, bool], None]:
     def run(folder: Folder = None, key: Keys = None, lines: Lines = False) -> None:
-        from quarterturn import plumbing
+        from quarterturn.audit import plumbing
 
         verb = plumbing.VERBS[name]
         if lines:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
-    from quarterturn.home import Places
-    from quarterturn.wiring import House
+    from quarterturn.composition.wiring import House
+    from quarterturn.home.home import Places
     from vault.keys.locks import Opener
 
 PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variables' names
@@ -91,8 +91,8 @@ def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House
         Locked: what opens it is missing or wrong.
         Unavailable: what opens it cannot be reached.
     """
-    from quarterturn.home import Places
-    from quarterturn.wiring import House
+    from quarterturn.composition.wiring import House
+    from quarterturn.home.home import Places
     from vault.errors import Locked, Unavailable
 
     places = Places(home.resolve())
@@ -114,7 +114,7 @@ def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House
 
 def openers(places: Places) -> list[Opener]:
     """Give what is at hand to open a home's key ring with, in the order in which to try it."""
-    from quarterturn.custody import kinds
+    from quarterturn.keys.key_locks import kinds
     from vault.keys.locks.command import Command
     from vault.keys.locks.file_mode import FileMode
     from vault.keys.locks.passphrase import Passphrase
@@ -135,7 +135,7 @@ def _ask(places: Places, shut: Exception) -> None:
         Exception: of `shut`'s own kind, with where to put what opens the ring, if nobody is there, or nothing that can
             be typed would open it.
     """
-    from quarterturn.custody import kinds
+    from quarterturn.keys.key_locks import kinds
 
     known = kinds(places)
     if not sys.stdin.isatty() or not known & {"passphrase", "pkcs11"}:

@@ -35,10 +35,11 @@ def serve(
     home: Home = HOME,
 ) -> None:
     """Serve a home over HTTP, run what is submitted to it and turn its months, until interrupted."""
-    from quarterturn import approvals, logs
-    from quarterturn.bells import executor
+    from quarterturn import logs
+    from quarterturn.approvals import approvals
     from quarterturn.cli.secrets import open_house
-    from quarterturn.monthly import Clock
+    from quarterturn.month.alarm_clock import Clock
+    from quarterturn.runs.postgres_executor import executor
     from quarterturn.service.serve import Together
     from quarterturn.service.serve import serve as run
 
@@ -56,9 +57,10 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     import signal
     from queue import SimpleQueue
 
-    from quarterturn import approvals, logs
-    from quarterturn.bells import executor
+    from quarterturn import logs
+    from quarterturn.approvals import approvals
     from quarterturn.cli.secrets import open_house
+    from quarterturn.runs.postgres_executor import executor
 
     ended = SimpleQueue[int]()  # a handler may come in the middle of `get`; in the middle of an event's `wait` it hangs
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -59,26 +59,26 @@ def task_list(
 
 def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Open one task and show all of it; the access log says that you did."""
-    from quarterturn import reading
     from quarterturn.cli.secrets import open_house
+    from quarterturn.tasks import review
 
     with open_house(home) as house:
-        reading.require_export(house, task_id, who)
+        review.require_export(house, task_id, who)
         opened = house.vault.open(task_id, who=who, why="task show")
     data = {"task": opened.task.document, "provenance": dict(opened.provenance)}
-    Output(as_json=as_json).result(data, *reading.task(opened))
+    Output(as_json=as_json).result(data, *review.task(opened))
 
 
 def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Draw what the next turn needs from the shipped grammars, and prove each draft by execution."""
-    from quarterturn import stock
     from quarterturn.cli.secrets import open_house
+    from quarterturn.tasks import replenish
 
     out = Output(as_json=as_json)
     with open_house(home) as house:
-        wanted = stock.wanted(house)
+        wanted = replenish.wanted(house)
         with out.progress("proving drafts", sum(wanted.values())) as advance:
-            tally = stock.fill(house, wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
+            tally = replenish.fill(house, wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
     out.result(
         tally.as_json(),
         *tally.lines(),
@@ -94,15 +94,15 @@ def task_import(
     as_json: Json = False,
 ) -> None:
     """Take hand-written tasks in: each is checked and proven by execution, all or none."""
-    from quarterturn import intake
     from quarterturn.cli.secrets import open_house
+    from quarterturn.tasks import import_tasks
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
-    drafts = intake.read_drafts(file.read_bytes(), str(file))
+    drafts = import_tasks.read_drafts(file.read_bytes(), str(file))
     with open_house(home) as house:
-        intake.refuse_known(house, drafts)
-        kept = intake.take_in(house, drafts, box=house.box(box), author=who)
+        import_tasks.refuse_known(house, drafts)
+        kept = import_tasks.take_in(house, drafts, box=house.box(box), author=who)
     data = [{"id": record.id, "state": record.state.value} for record in kept]
     Output(as_json=as_json).result(data, *(f"{row['id']}  {row['state']}" for row in data))
 
@@ -122,8 +122,8 @@ def task_review(
     as_json: Json = False,
 ) -> None:
     """Show tasks with their evidence, or record what a second person decides about them."""
-    from quarterturn import reading
     from quarterturn.cli.secrets import open_house
+    from quarterturn.tasks import review
     from vault.task.lifecycle import State as Life
 
     decided = approve or reject is not None
@@ -139,14 +139,14 @@ def task_review(
         waiting = [record.id for record in house.vault.records(Life.ADMITTED)]
         chosen = [task_id] if task_id else waiting
         if decided:
-            found = reading.decided(reading.decide_all(house, chosen, who, reject))
+            found = review.decided(review.decide_all(house, chosen, who, reject))
         elif one_by_one:
             others = [record.id for record in house.vault.records(Life.ADMITTED) if record.author != who]
-            found = reading.decided(reading.one_by_one(house, others, who, _Terminal()))
+            found = review.decided(review.one_by_one(house, others, who, _Terminal()))
         elif task_id or batch:
-            found = reading.shown(house, chosen, who)
+            found = review.shown(house, chosen, who)
         else:
-            found = reading.waiting(waiting)
+            found = review.waiting(waiting)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
@@ -158,11 +158,11 @@ def task_withdraw(
     as_json: Json = False,
 ) -> None:
     """Take tasks out that leaked or are broken, in public; the next of the reserve takes each place."""
-    from quarterturn import withdrawing
     from quarterturn.cli.secrets import open_house
+    from quarterturn.month import withdraw_task
 
     with open_house(home) as house:
-        found = withdrawing.withdraw(house, task_ids, reason, who=who)
+        found = withdraw_task.withdraw(house, task_ids, reason, who=who)
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
@@ -174,8 +174,8 @@ def task_shred(
     as_json: Json = False,
 ) -> None:
     """Destroy the data keys of drafts and rejected tasks that were never promised; nothing brings them back."""
-    from quarterturn import shredding
     from quarterturn.cli.secrets import open_house
+    from quarterturn.keys import shredding
 
     if bool(task_ids) == bool(state):
         raise Malformed("which tasks? Name their ids, or all of a state with --state rejected")
@@ -187,7 +187,7 @@ def task_shred(
 
 
 class _Terminal:
-    """Asks the person at the terminal (`quarterturn.reading.Asker`)."""
+    """Asks the person at the terminal (`quarterturn.tasks.review.Asker`)."""
 
     def show(self, lines: Sequence[str]) -> None:
         from quarterturn.cli.output import shown

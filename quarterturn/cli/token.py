@@ -12,7 +12,7 @@ from quarterturn.cli.options import HOME, Home, Json
 from quarterturn.cli.output import Output
 
 if TYPE_CHECKING:
-    from quarterturn.accounts import Token
+    from quarterturn.accounts.accounts import Token
 
 
 def register(app: typer.Typer) -> None:

@@ -24,11 +24,11 @@ def trace(
     as_json: Json = False,
 ) -> None:
     """Name the run that a leaked text came from; opens every task that was served in variants, and logs the text."""
-    from quarterturn import traces
     from quarterturn.cli.secrets import open_house
+    from quarterturn.findings import leak_trace
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     with open_house(home) as house:
-        found = traces.report(house, file.read_bytes(), who)
+        found = leak_trace.report(house, file.read_bytes(), who)
     Output(as_json=as_json).result(found.data, *found.lines)

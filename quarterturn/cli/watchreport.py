@@ -24,9 +24,9 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write what the scores of a month say as one HTML file for maintainers; it names live tasks by their ids alone."""
-    from quarterturn import watchreport
     from quarterturn.cli.secrets import open_house
+    from quarterturn.findings import detection_report
 
     with open_house(home) as house:
-        said = watchreport.write(house, month, html, figures)
+        said = detection_report.write(house, month, html, figures)
     Output(as_json=as_json).result(said.data, *said.lines)

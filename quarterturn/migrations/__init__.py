@@ -12,10 +12,10 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, text
 
 from quarterturn.errors import Refused
-from quarterturn.migrations import bells
+from quarterturn.migrations import procrastinate_tables
 from vault.database import transaction
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "scripts"
 NEWEST = max(path.name for path in (FOLDER / "versions").glob("[0-9]*.py")).partition("_")[0]
 
 
@@ -45,7 +45,7 @@ def current(connection: Connection) -> str | None:
 
 
 def _has_bells(connection: Connection) -> bool:
-    return connection.dialect.name != "postgresql" or bells.installed(connection)
+    return connection.dialect.name != "postgresql" or procrastinate_tables.installed(connection)
 
 
 def _migrate(engine: Engine, direction: str, revision: str) -> None:
@@ -61,4 +61,4 @@ def _migrate(engine: Engine, direction: str, revision: str) -> None:
         config.attributes["connection"] = connection
         getattr(command, direction)(config, revision)
         if connection.dialect.name == "postgresql":
-            (bells.install if direction == "upgrade" else bells.remove)(connection)
+            (procrastinate_tables.install if direction == "upgrade" else procrastinate_tables.remove)(connection)

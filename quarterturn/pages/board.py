@@ -5,7 +5,7 @@
 2. Within a track the best rank comes first; those that share one stand by their figure, and what has none comes last.
 3. Every change names its leaf of the log.
 
-Everything comes from the public documents of boards and rotations (`quarterturn.publicview`).
+Everything comes from the public documents of boards and rotations (`quarterturn.leaderboard.public_view`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page of those who look into findings: what the watch found, month by month, and what people said of it. Pure.
 
-Everything comes from `quarterturn.watching.listing`. It may name live tasks, and none of their words.
+Everything comes from `quarterturn.findings.detection.listing`. It may name live tasks, and none of their words.
 """
 
 from __future__ import annotations

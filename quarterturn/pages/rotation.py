@@ -2,7 +2,7 @@
 
 A bar is as long as a cohort lives and sinks from month to month; a ring stands where it was published. So neither its
 age nor its end is told by colour alone. Everything comes from the public document of rotations
-(`quarterturn.publicview`).
+(`quarterturn.leaderboard.public_view`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The watch's report as one HTML file: a pure function of its figures (`quarterturn.watchreport.figures`).
+"""The detection report as one HTML file: a pure function of its figures (`detection_report.figures`).
 
 The same figures give the same bytes. The file asks nothing of anybody: no script, no font, no picture from outside, and
 a content policy that would forbid them. Every chart has its figures in a table beside it.

@@ -1,7 +1,7 @@
 """Who may do what, as one table: the scope that each route needs, or None where everybody may.
 
 A route that is not in the table cannot be served, and a row without a route fails at the start: `require_all` compares
-them. Which role has which scope stands in `quarterturn.roles`.
+them. Which role has which scope stands in `quarterturn.accounts.roles`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from quarterturn.roles import Scope
+from quarterturn.accounts.roles import Scope
 
 Table = Mapping[tuple[str, str], Scope | None]
 

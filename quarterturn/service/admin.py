@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from quarterturn import turning, watching
-from quarterturn.accounts import Token
+from quarterturn.accounts.accounts import Token
+from quarterturn.findings import detection
+from quarterturn.month import monthly_turn
 from quarterturn.service import answers, shapes
 from quarterturn.service.auth import Who
 from quarterturn.service.submissions import Home
@@ -27,13 +28,13 @@ def findings(
     everything: Annotated[bool, Query(alias="all", description="What is clean, too.")] = False,
 ) -> Response:
     """List the findings with their reviews, as `quarterturn watch list` does."""
-    return answers.plain(watching.listing(house, month, everything=everything).data)
+    return answers.plain(detection.listing(house, month, everything=everything).data)
 
 
 @router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
 def review(house: Home, who: Who, number: Number, word: shapes.NewWord) -> Response:
     """Add a word to a finding's review; it takes nothing from anybody."""
-    return answers.plain(watching.review(house, number, word.state, word.note, who.account).data)
+    return answers.plain(detection.review(house, number, word.state, word.note, who.account).data)
 
 
 @router.get("/queue", response_model=shapes.QueueShape, name="queue")
@@ -49,7 +50,7 @@ def queue(house: Home) -> Response:
 @router.get("/turn", response_model=dict[str, Any], name="turn_status")
 def turn(house: Home) -> Response:
     """Say which turns were made and what waits for a maintainer, as `quarterturn turn status` does."""
-    return answers.plain(turning.status(house).data)
+    return answers.plain(monthly_turn.status(house).data)
 
 
 @router.get("/tokens", response_model=shapes.Tokens, name="list_tokens")

@@ -18,8 +18,8 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from quarterturn import publicview
-from quarterturn.queue import Executor
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import public_view
 from quarterturn.service import (
     admin,
     answers,
@@ -45,7 +45,7 @@ from quarterturn.service.rate import Rate
 from quarterturn.service.shelf import Shelf
 from quarterturn.service.view import Document, PublicView
 from quarterturn.service.watchers import Watchers
-from quarterturn.wiring import House
+from quarterturn.submissions.queue import Executor
 
 TITLE, VERSION = "Quarterturn", "1"
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
@@ -109,7 +109,7 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(publicview.refresh, house)
+        await run_in_threadpool(public_view.refresh, house)
         executor.start()
         try:
             yield

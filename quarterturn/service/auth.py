@@ -11,12 +11,12 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.accounts import Caller
+from quarterturn.accounts.accounts import Caller
+from quarterturn.composition.wiring import House
 from quarterturn.service import signin
 from quarterturn.service.access import ACCESS, PAGES
 from quarterturn.service.problems import Problem
 from quarterturn.service.rate import Rate
-from quarterturn.wiring import House
 
 SCHEME = "bearer "
 OWNERS_SEE_MORE = {("GET", "/runs/{id}")}

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from fastapi import APIRouter, Request, Response
 from sqlmodel import Session, text
 
-from quarterturn import clock, monthly
+from quarterturn import clock
+from quarterturn.composition.wiring import House
+from quarterturn.month import alarm_clock
 from quarterturn.service import answers, shapes
 from quarterturn.service.problems import Problem
-from quarterturn.wiring import House
 from vault.errors import VaultError
 
 router = APIRouter(tags=["health"])
@@ -65,7 +66,7 @@ def metrics(request: Request) -> Response:
 
 def _of_the_clock(house: House) -> Iterator[str]:
     _, due = clock.next_turn(house.months, house.settings)
-    overdue, posted = int(house.now() >= due), monthly.outbox(house).posted()
+    overdue, posted = int(house.now() >= due), alarm_clock.outbox(house).posted()
     channels = sorted({one.channel for one in posted})
     waiting = Counter(one.channel for one in posted if not one.sent and not one.given_up)
     lost = Counter(one.channel for one in posted if one.given_up)

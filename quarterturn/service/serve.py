@@ -7,11 +7,11 @@ from collections.abc import Callable
 import uvicorn
 from sqlmodel import Session
 
-from quarterturn.monthly import Clock
-from quarterturn.queue import Executor
+from quarterturn.composition.wiring import House
+from quarterturn.month.alarm_clock import Clock
 from quarterturn.service.app import create
 from quarterturn.service.listening import Listening
-from quarterturn.wiring import House
+from quarterturn.submissions.queue import Executor
 
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
 

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.accounts import Caller
+from quarterturn.accounts.accounts import Caller
 from quarterturn.pages import signing
 from quarterturn.service import answers, html
 from quarterturn.service.problems import Problem

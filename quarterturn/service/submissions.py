@@ -11,16 +11,16 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn import desk
+from quarterturn.composition.wiring import House
 from quarterturn.errors import NotAllowed, Refused
-from quarterturn.queue import Executor
+from quarterturn.runs import submission_service
 from quarterturn.service import answers, shapes
 from quarterturn.service.answers import MOST, PAGE
 from quarterturn.service.auth import Perhaps, Who
 from quarterturn.service.problems import Problem
 from quarterturn.service.watchers import Look, Watchers
-from quarterturn.submitting import UNFINISHED, Submitted, Wish
-from quarterturn.wiring import House
+from quarterturn.submissions.queue import Executor
+from quarterturn.submissions.requests import UNFINISHED, Submitted, Wish
 from rotation.errors import NotAllowed as NotLive
 
 router = APIRouter(tags=["submissions"])
@@ -59,14 +59,16 @@ def check(request: Request, house: Home, who: Who, wanted: shapes.Agent, idempot
 def _taken(request: Request, house: House, account: str, wish: Wish, once: str | None) -> Response:
     executor: Executor = request.app.state.executor
     try:
-        made, new = desk.submit(house, account, wish, once=once, enqueue=executor.enqueue)
+        made, new = submission_service.submit(house, account, wish, once=once, enqueue=executor.enqueue)
     except NotLive:
         raise Problem("not-now") from None
     except Refused:
         raise Problem("not-yours") from None
     except NotAllowed:
         raise Problem("conflict" if once is None or wish.counts else "key-reused") from None
-    return answers.plain(desk.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
+    return answers.plain(
+        submission_service.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"}
+    )
 
 
 @router.get("/submissions", response_model=shapes.SubmissionPage, name="list_submissions")
@@ -78,8 +80,8 @@ def submissions(
 ) -> Response:
     """List one's submissions, the newest first."""
     found, more = listed(house, who.account, cursor, limit)
-    line = desk.line(house, found)
-    return answers.plain({"submissions": [desk.shown(house, one, line) for one in found], "next": more})
+    line = submission_service.line(house, found)
+    return answers.plain({"submissions": [submission_service.shown(house, one, line) for one in found], "next": more})
 
 
 def listed(house: House, account: str, cursor: str | None, limit: int = PAGE) -> tuple[Sequence[Submitted], str | None]:
@@ -98,7 +100,7 @@ def listed(house: House, account: str, cursor: str | None, limit: int = PAGE) ->
 @router.get("/submissions/{id}", response_model=shapes.SubmissionShape, name="get_submission")
 def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Say where a submission stands, and at its end its figures."""
-    return answers.plain(desk.shown(house, house.submissions.get(id, who.account)))
+    return answers.plain(submission_service.shown(house, house.submissions.get(id, who.account)))
 
 
 @router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
@@ -132,28 +134,28 @@ def _event(look: Look) -> bytes:
 def looks(house: House, names: Collection[str]) -> dict[str, Look]:
     """Look at submissions, at all of them at once."""
     found = house.submissions.some(names)
-    line = desk.line(house, found)
-    return {one.id: (one.state, answers.written(desk.shown(house, one, line))) for one in found}
+    line = submission_service.line(house, found)
+    return {one.id: (one.state, answers.written(submission_service.shown(house, one, line))) for one in found}
 
 
 @router.post("/submissions/{id}/cancel", response_model=shapes.SubmissionShape, name="cancel")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Take a submission back: one that waits costs nothing, one that runs is stopped."""
-    return answers.plain(desk.shown(house, desk.cancel(house, id, who.account)))
+    return answers.plain(submission_service.shown(house, submission_service.cancel(house, id, who.account)))
 
 
 @router.get("/quota", response_model=shapes.Quotas, name="quota")
 def quota(house: Home, who: Who) -> Response:
     """Say what is used and left of each quota."""
-    return answers.plain(desk.quotas(house, who.account))
+    return answers.plain(submission_service.quotas(house, who.account))
 
 
 @router.get("/runs/{id}", response_model=shapes.RunShape, name="get_run", tags=["public"])
 def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
     """Give a run's tasks: to everybody if its owner says so, to its owner as far as the tasks are public."""
-    found = desk.published_run(house, id)
+    found = submission_service.published_run(house, id)
     if found is None and who is not None:
-        found = desk.own_run(house, id, who.account)
+        found = submission_service.own_run(house, id, who.account)
     if found is None:
         raise Problem("not-found")
     return answers.plain(found)
@@ -162,10 +164,10 @@ def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
 @router.put("/runs/{id}/publication", response_model=shapes.RunShape, name="publish_run")
 def publish(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Let everybody see a run of one's own, as far as its tasks are public now."""
-    return answers.plain(desk.publish(house, id, who.account, public=True))
+    return answers.plain(submission_service.publish(house, id, who.account, public=True))
 
 
 @router.delete("/runs/{id}/publication", response_model=shapes.RunShape, name="withdraw_run")
 def withdraw(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Show a run of one's own to nobody else from now on."""
-    return answers.plain(desk.publish(house, id, who.account, public=False))
+    return answers.plain(submission_service.publish(house, id, who.account, public=False))

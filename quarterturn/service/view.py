@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.publicview import BOARDS, DEV, FINDINGS, ROTATIONS
+from quarterturn.leaderboard.public_view import BOARDS, DEV, FINDINGS, ROTATIONS
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.canonical import digest
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS

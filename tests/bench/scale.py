@@ -32,11 +32,11 @@ from report import Found, Table
 
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.language.grammar import Draft
-from quarterturn import reading
-from quarterturn.home import create
-from quarterturn.rekeying import KeyFiles
+from quarterturn.composition.wiring import House
+from quarterturn.home.home import create
+from quarterturn.keys.rekeying import KeyFiles
 from quarterturn.settings import Benchmark, Settings
-from quarterturn.wiring import House
+from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import COHORTS, SetSpec, Stratum
 from vault.database import transaction
@@ -86,7 +86,7 @@ def _import(house: House, size: int) -> int:
         with transaction(house.engine) as session:
             for draft in drafts:
                 house.drafts.keep(draft, _admission(draft.id), author="ada", public_grammar=False, session=session)
-        reading.decide_all(house, [draft.id for draft in drafts], "grace", None)
+        review.decide_all(house, [draft.id for draft in drafts], "grace", None)
     return size
 
 

@@ -29,13 +29,14 @@ from measure import Comparison
 from report import Failed, Found, Line, Table, rounded
 from sqlalchemy import insert, text
 
-from quarterturn import publicview, scores, settings
-from quarterturn.embedded import Embedded
-from quarterturn.submitting import Wish
-from quarterturn.tables_accounts import AccountRow
-from quarterturn.tables_leaderboard import ScoreRow
-from quarterturn.tables_submissions import SubmissionRow
-from quarterturn.wiring import House
+from quarterturn import settings
+from quarterturn.accounts.tables import AccountRow
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import public_view, scores
+from quarterturn.leaderboard.tables import ScoreRow
+from quarterturn.runs.local_executor import Embedded
+from quarterturn.submissions.requests import Wish
+from quarterturn.submissions.tables import SubmissionRow
 from sandbox.results.interval import Figure
 from sandbox.results.score import Score
 from sandbox.runs.tables import RunRow
@@ -276,7 +277,7 @@ def _token(home: Path) -> str:
 
 def _refresh(home: Path) -> float:
     house = House(home, None, lambda: NOW)
-    publicview.refresh(house)
-    seconds = _timed(lambda: publicview.after(house))
+    public_view.refresh(house)
+    seconds = _timed(lambda: public_view.after(house))
     house.close()
     return rounded(seconds)

@@ -21,11 +21,12 @@ from grammars.admission.gates import admit
 from grammars.admission.surroundings import Around
 from grammars.draw.sample import draw, skeletons
 from grammars.language.grammar import Grammar
-from quarterturn import clock, devset, reading, stock
-from quarterturn.home import create
+from quarterturn import clock
+from quarterturn.composition.wiring import House
+from quarterturn.home.home import create
 from quarterturn.settings import Benchmark, Run, Settings
-from quarterturn.tally import Tally, Yield
-from quarterturn.wiring import House
+from quarterturn.tasks import dev_sets, replenish, review
+from quarterturn.tasks.yield_stats import Tally, Yield
 from rotation.calendar import Month
 from rotation.month.sets import COHORTS, MCPBENCH
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -62,9 +63,9 @@ def bench(rounds: int = 0) -> Found:
 def _made(house: House, cohorts: int, month: Month) -> tuple[Tally, int]:
     """Draw, prove, review and, where it is all of it, turn; give the tally and how many tasks are live."""
     wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
-    tally = stock.fill(house, wanted, box=BwrapBox(), author=AUTHOR)
+    tally = replenish.fill(house, wanted, box=BwrapBox(), author=AUTHOR)
     for task_id in tally.admitted:
-        reading.decide(house, task_id, REVIEWER, None)
+        review.decide(house, task_id, REVIEWER, None)
     if cohorts == COHORTS:
         house.rotation.run(month.plus(-1))
     live = len(house.vault.records(State.LIVE))
@@ -75,7 +76,7 @@ def _made(house: House, cohorts: int, month: Month) -> tuple[Tally, int]:
 
 def _dev(grammars: Mapping[str, Grammar], tally: Tally) -> None:
     """Take the dev set through the gates too."""
-    prover, drafts = BoxProver(BwrapBox()), devset.draw(grammars, MCPBENCH)
+    prover, drafts = BoxProver(BwrapBox()), dev_sets.draw(grammars, MCPBENCH)
     with ThreadPoolExecutor(WORKERS) as pool:
         for draft, admission in zip(drafts, pool.map(lambda d: admit(d, prover, Around()), drafts), strict=True):
             tally.count(draft, admission)

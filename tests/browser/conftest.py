@@ -23,12 +23,12 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from quarterturn import publicview
-from quarterturn.embedded import Embedded
-from quarterturn.roles import ROLES
+from quarterturn.accounts.roles import ROLES
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import public_view
+from quarterturn.runs.local_executor import Embedded
 from quarterturn.service.app import create
 from quarterturn.settings import Service
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.findings.store import Found, Look
 from rotation.month.sets import DEMO
@@ -142,7 +142,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def small_dev_set() -> bytes:
     """A dev set of one task a stratum; the real one takes long to draw."""
     tasks = [written(stratum, 99) for stratum in DEMO.per_cohort]
-    return canonical({"set": DEMO.name, "version": publicview._version(), "tasks": tasks})
+    return canonical({"set": DEMO.name, "version": public_view._version(), "tasks": tasks})
 
 
 @pytest.fixture(scope="session")

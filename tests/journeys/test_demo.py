@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 from rotation.month.sets import COHORTS
 
 from ..patience import PATIENCE

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from grammars.language.grammar import Draft
-from quarterturn.home import create
+from quarterturn.composition.wiring import House
+from quarterturn.home.home import create
 from quarterturn.settings import Benchmark, Settings
-from quarterturn.wiring import House
 from rotation.month.sets import DEMO, Stratum
 from sandbox.servers.registry import SERVERS
 from vault.errors import VaultError

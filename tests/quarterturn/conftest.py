@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from quarterturn import reading
 from quarterturn.cli import run
-from quarterturn.home import create
+from quarterturn.composition.wiring import House
+from quarterturn.home.home import create
 from quarterturn.settings import Benchmark, Database, Service, Settings, dump, load
-from quarterturn.wiring import House
+from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month import sets
 from rotation.month.sets import DEMO, SetSpec, Stratum
@@ -150,7 +150,7 @@ def stocked_up(
             named = template.format(number=number)
             house.vault.add(task, {}, author="ada", public_grammar=public, skeleton=skeleton, template=named)
             house.vault.advance(task.id, "admit")
-            reading.decide(house, task.id, "grace", None)
+            review.decide(house, task.id, "grace", None)
             added.append(task.id)
     return added
 
@@ -172,7 +172,7 @@ def make(
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give whoever is waited for in this process five minutes: a slow machine is no trouble."""
-    for name in ("oidc.WAIT", "channels.PATIENCE", "home._PATIENCE", "publicview._PATIENCE"):
+    for name in ("accounts.oidc.WAIT", "notices.channels.PATIENCE", "home.home._PATIENCE", "leaderboard.public_view._PATIENCE"):
         monkeypatch.setattr(f"quarterturn.{name}", 300.0)
     for name in ("WAIT", "IDLE"):
         monkeypatch.setattr(f"vault.database.{name}", 300.0)

@@ -23,8 +23,11 @@ from typing import Any
 
 from sqlalchemy.engine import default
 
-from quarterturn import backup, intake, reading, rekeying, restoring, turning  # noqa: F401 - not in each child again
+from quarterturn.backup import backup, restore  # noqa: F401 - not in each child again
 from quarterturn.cli import run
+from quarterturn.keys import rekeying  # noqa: F401
+from quarterturn.month import monthly_turn  # noqa: F401
+from quarterturn.tasks import import_tasks, review  # noqa: F401
 from rotation.turn.turn import STEPS as TURN
 
 from .children import Child, Said
@@ -208,7 +211,7 @@ def _callers() -> Iterator[str]:
 STEPS = {
     **{f"rotation.turn.turn._{step}": f"{step}: " for step in ("begin", *TURN)},
     **{f"vault.store.rewrap.{step}": f"{step}: " for step in ("begin", "rewrap", "finish")},
-    "quarterturn.turning.run": "after: ",
+    "quarterturn.month.monthly_turn.run": "after: ",
 }
 
 

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 from grammars.admission.gates import Admission
-from quarterturn import intake
 from quarterturn.cli.exits import EXITS
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.tasks import import_tasks
 from rotation.month.sets import Stratum
 from vault.ledger.audit.verify import audit
 from vault.task.document import Task
@@ -85,7 +85,7 @@ class Scene:
 
     def task_import(self, file: Path, proven: dict[str, Admission]):
         def work() -> int:
-            intake.admit = lambda draft, *_: proven[draft.id]  # in a child
+            import_tasks.admit = lambda draft, *_: proven[draft.id]  # in a child
             return verb("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", self.home)()
 
         return work

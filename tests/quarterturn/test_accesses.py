@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import accesses
-from quarterturn.wiring import House
+from quarterturn.audit import access_check
+from quarterturn.composition.wiring import House
 from rotation.calendar import Month
 from rotation.turn import access_head
 from vault.errors import Broken
@@ -69,7 +69,7 @@ def made_anew(house: House) -> list[access_log.AccessEntry]:
 
 
 def test_it_says_how_much_is_committed_to_and_what_came_after(house, say):
-    found = accesses.verify(house)
+    found = access_check.verify(house)
     assert found.data == {"entries": 6, "heads": 1, "covered": 3, "last": f"the set statement of {MONTH}"}
     assert house.vault.access_log()[-1].why == "check the access log against the ledger"
     said = say("access", "log", "--verify", "--home", house.home)
@@ -91,7 +91,7 @@ def test_an_auditor_opens_the_commitment_with_what_is_sealed(house):
 
 def test_an_end_that_was_cut_off_is_found_as_far_as_it_was_committed_to(house):
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 3"))
-    assert accesses.verify(house).data["entries"] == 4, "what no head covers yet can be lost unseen"
+    assert access_check.verify(house).data["entries"] == 4, "what no head covers yet can be lost unseen"
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 1"))
     heads = access_head.committed(house.books, who="ada")
     with pytest.raises(Broken, match=rf"has 2 entries; the set statement of {MONTH} commits to 3: its end was cut off"):
@@ -109,11 +109,11 @@ def test_whoever_seals_another_opening_for_it_is_found_too(house):
     forged = made_anew(house)[2]
     rewrite(house, lambda database: database.execute("DELETE FROM vault_blob WHERE name = ?", [BLOB]))
     with pytest.raises(Broken, match="is no longer sealed here"):
-        accesses.verify(house)
+        access_check.verify(house)
     opening = {"entries": 3, "digest": forged.digest, "salt": "00" * 32}
     house.vault.seal_blob(BLOB, json.dumps(opening).encode())
     with pytest.raises(Broken, match="is not what the set statement"):
-        accesses.verify(house)
+        access_check.verify(house)
 
 
 def test_entries_are_chosen_by_task_person_moment_and_number(house, say):

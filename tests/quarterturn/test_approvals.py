@@ -15,13 +15,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from sqlmodel import select
 
-from quarterturn import approvals, checkup, monthly, reading, settings, signatures, turning
+from quarterturn import settings
+from quarterturn.approvals import approvals, signatures
+from quarterturn.approvals.signatures import NAMESPACE
+from quarterturn.approvals.tables import ApprovalRow
+from quarterturn.cli import doctor_checks
 from quarterturn.clock import now
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
+from quarterturn.month import alarm_clock, monthly_turn
 from quarterturn.settings import Approvals, Ledger
-from quarterturn.signatures import NAMESPACE
-from quarterturn.tables_approvals import ApprovalRow
-from quarterturn.wiring import House
+from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
 from vault.database import transaction
@@ -216,7 +220,7 @@ def test_what_takes_nobody_else_leaves_no_trace(home, opened):
     house = opened(home)
     approvals.require(house, *EXPORT)
     assert house.vault.access_log() == []
-    assert checkup.machine(home).data["approvals"] == {
+    assert doctor_checks.machine(home).data["approvals"] == {
         "ok": True,
         "detail": "nothing takes two maintainers: one person may do everything",
     }
@@ -284,7 +288,7 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
     house = House(stocked, None)
     task = house.vault.records(State.REVIEWED)[0].id
     with pytest.raises(Unapproved):
-        reading.shown(house, [task], "grace")
+        review.shown(house, [task], "grace")
     house.close()
     assert say("task", "review", task, "--as", "grace", "--home", stocked).code == 4
     assert [entry.what for entry in house.vault.access_log() if entry.what.startswith("task/")] == []
@@ -296,7 +300,7 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
 @pytest.mark.slow
 def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     house = opened(guard(stocked, "ada", "bob"), now)
-    assert "It takes 2 maintainers to begin the turn; they are asked then." in turning.coming(house).notes
+    assert "It takes 2 maintainers to begin the turn; they are asked then." in monthly_turn.coming(house).notes
     assert (said := say("turn", "run", "--home", stocked)).code == 4
     assert "begin the turn: turn 2026-11" in said.sentence
     assert house.months.turns() == []
@@ -304,7 +308,7 @@ def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     assert one.detail["retires"] is None
     assert {item["count"] for item in one.detail["enters"]} == {sum(DEMO.per_cohort.values())}
     sign(house, one, "ada")
-    assert any("is signed by ada" in line for line in turning.plan(house).lines)
+    assert any("is signed by ada" in line for line in monthly_turn.plan(house).lines)
     sign(house, one, "bob")
     assert house.rotation.run(FIRST).finished
     says = house.ledger.leaf(house.ledger.find("set/2026-12"))
@@ -350,16 +354,16 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
 @pytest.mark.slow
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
     house = opened(guard(stocked, "ada", "bob"), Time(START))
-    monthly.Clock(house).look()
-    (notice,) = monthly.outbox(house).posted()
+    alarm_clock.Clock(house).look()
+    (notice,) = alarm_clock.outbox(house).posted()
     (one,) = signatures.requests(house)
     assert notice.key.startswith("turn.overdue/2026-11/")
     with transaction(house.engine) as session:
         told = str(session.connection().exec_driver_sql("SELECT content FROM hall_notice").all())
     assert one.id in told
-    assert one.id in checkup.machine(stocked).data["clock"]["detail"]
+    assert one.id in doctor_checks.machine(stocked).data["clock"]["detail"]
     sign(house, one, "ada", "bob")
-    monthly.Clock(house).look()
+    alarm_clock.Clock(house).look()
     assert house.months.turn(FIRST).finished
 
 
@@ -378,7 +382,7 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
             refused()
     for refused in (("turn", "plan"), ("serve", "--port", "0"), ("worker",)):
         assert say(*refused, "--home", stocked).code == 4
-    assert "say something else" in checkup.machine(stocked).data["approvals"]["detail"]
+    assert "say something else" in doctor_checks.machine(stocked).data["approvals"]["detail"]
     listed = say("approval", "list", "--home", stocked)
     assert "2 of ada, bob sign for: activate, export, policy, withdraw" in listed.out
     (one,) = [one for one in signatures.requests(changed) if one.action == "policy"]

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from quarterturn import backup as backing
-from quarterturn import rows
-from quarterturn.backup import MANIFEST, backup
+from quarterturn.backup import backup as backing
+from quarterturn.backup import rows
+from quarterturn.backup.backup import MANIFEST, backup
+from quarterturn.backup.restore import restore
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
-from quarterturn.home import create
-from quarterturn.migrations.metadata import METADATA
-from quarterturn.restoring import restore
+from quarterturn.home.home import create
+from quarterturn.migrations.scripts.metadata import METADATA
 from quarterturn.settings import Benchmark, Settings
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from vault.errors import Broken
 from vault.errors import Refused as Unsigned

@@ -8,11 +8,12 @@ from contextlib import suppress
 import pytest
 from sqlalchemy import inspect, text
 
-from quarterturn import desk, migrations
-from quarterturn.bells import Bells
+from quarterturn import migrations
+from quarterturn.composition.wiring import House
+from quarterturn.runs import submission_service
+from quarterturn.runs.postgres_executor import Bells
 from quarterturn.settings import Service
-from quarterturn.submitting import Submissions, Wish
-from quarterturn.wiring import House
+from quarterturn.submissions.requests import Submissions, Wish
 from vault.database import transaction
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ def house(home):
 
 
 def submit(house, account="ada") -> int:
-    return desk.submit(house, account, WISH, once=None, enqueue=Bells(house).enqueue)[0].number
+    return submission_service.submit(house, account, WISH, once=None, enqueue=Bells(house).enqueue)[0].number
 
 
 def rung(house) -> list[tuple[int, int]]:

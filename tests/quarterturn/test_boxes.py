@@ -8,8 +8,9 @@ from functools import partial
 
 import pytest
 
-from quarterturn import boxes, checkup
-from quarterturn.boxes import choose_box
+from quarterturn.cli import doctor_checks
+from quarterturn.composition import boxes
+from quarterturn.composition.boxes import choose_box
 from quarterturn.errors import Unavailable
 from sandbox.attacks import Attempt, attempts
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -36,7 +37,7 @@ def there(monkeypatch):
         monkeypatch.setattr(
             boxes, "BOXES", {"docker": lambda **_: Stub("docker", docker), "bwrap": lambda **_: Stub("bwrap", bwrap)}
         )
-        monkeypatch.setattr(checkup, "BOXES", boxes.BOXES)
+        monkeypatch.setattr(doctor_checks, "BOXES", boxes.BOXES)
 
     return put
 
@@ -137,8 +138,8 @@ def suite(monkeypatch):
                     raise attempt
                 done(replace(attempt, control_succeeded=attempt.control_succeeded if controls else None))
 
-        monkeypatch.setattr(checkup.selfcheck, "attack", attack)
-        monkeypatch.setattr(checkup.wire, "require", lambda: None)
+        monkeypatch.setattr(doctor_checks.attacks, "attack", attack)
+        monkeypatch.setattr(doctor_checks.wire, "require", lambda: None)
 
     return put
 
@@ -199,7 +200,7 @@ def test_controls_without_an_attack_are_a_mistake(there, say):
 @pytest.mark.box
 @pytest.mark.parametrize("groups", [{"kernel"}, pytest.param(None, marks=pytest.mark.exhaustive)], ids=str)
 def test_the_wall_of_this_machine_holds(say, monkeypatch, groups):
-    monkeypatch.setattr(checkup.selfcheck, "attack", partial(checkup.selfcheck.attack, groups=groups))
+    monkeypatch.setattr(doctor_checks.attacks, "attack", partial(doctor_checks.attacks.attack, groups=groups))
     said = say("doctor", "--attack", "--box", "bwrap", "--json")
     assert said.code == 0, said.out
     assert not [attempt for attempt in said.data["attempts"] if attempt["outcome"] == "escaped"]

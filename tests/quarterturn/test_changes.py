@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn import changes, publicview
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import changelog, public_view
 from rotation.calendar import Month
 from vault.ledger.statements import leaf
 from vault.ledger.statements.statement import Statement
@@ -38,7 +38,7 @@ def withdrawn(house, month, why):
 
 
 def test_a_month_begins_with_its_set(house):
-    (row,) = changes.of_month(house.places.log, FIRST)
+    (row,) = changelog.of_month(house.places.log, FIRST)
     statement = Statement.parse(house.ledger.leaf(row.pop("leaf")))
     assert (statement.kind, statement.predicate["month"]) == ("set", "2026-12")
     assert row == {"kind": "set", "subject": "set/2026-12", "tasks": 24, "why": "turn"}
@@ -50,7 +50,7 @@ def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(ho
         withdrawn(house, "2026-12", "its goal was wrong"),
         leaf.abort(run=1, month="2026-12", reason="interrupted", commitment=b"d" * 32),
     )
-    rows = changes.of_month(house.places.log, FIRST)
+    rows = changelog.of_month(house.places.log, FIRST)
     assert [(row["leaf"], row["kind"], row["tasks"], row["why"]) for row in rows[:2]] == [
         (places[1], "abort", None, "interrupted"),
         (places[0], "withdraw", 1, "its goal was wrong"),
@@ -63,7 +63,7 @@ def test_a_change_belongs_to_the_board_of_its_month_alone(house):
     told(house, withdrawn(house, "2026-12", "of december"))
     house.rotation.run(FIRST)
     told(house, leaf.abort(run=1, month="2027-01", reason="of-january", commitment=b"d" * 32))
-    december, january = (changes.of_month(house.places.log, FIRST.plus(number)) for number in (0, 1))
+    december, january = (changelog.of_month(house.places.log, FIRST.plus(number)) for number in (0, 1))
     assert [row["kind"] for row in december] == ["withdraw", "set"]
     assert [(row["kind"], row["subject"]) for row in january] == [
         ("abort", "run/1"),
@@ -74,26 +74,26 @@ def test_a_change_belongs_to_the_board_of_its_month_alone(house):
 
 
 def test_what_is_not_published_yet_is_no_row(house):
-    before = changes.of_month(house.places.log, FIRST)
+    before = changelog.of_month(house.places.log, FIRST)
     house.ledger.record("test/0", leaf.abort(run=1, month="2026-12", reason="x", commitment=b"d" * 32))
-    assert changes.of_month(house.places.log, FIRST) == before
+    assert changelog.of_month(house.places.log, FIRST) == before
 
 
 def test_they_are_found_behind_many_other_leaves(house):
     several = [leaf.abort(run=n, month="2026-12", reason="x", commitment=b"d" * 32) for n in range(1, 302)]
     told(house, *several)
-    rows = changes.of_month(house.places.log, FIRST)
+    rows = changelog.of_month(house.places.log, FIRST)
     assert [row["leaf"] for row in rows] == sorted((row["leaf"] for row in rows), reverse=True)
     assert [row["kind"] for row in rows] == ["abort"] * 301 + ["set"]
 
 
 def test_a_log_that_is_not_there_has_none(tmp_path):
-    assert changes.of_month(tmp_path, FIRST) == []
+    assert changelog.of_month(tmp_path, FIRST) == []
 
 
 def test_the_board_of_a_month_that_ended_has_what_its_turn_did(house):
-    publicview.refresh(house)
+    public_view.refresh(house)
     told(house, withdrawn(house, "2026-12", "late"))
     house.rotation.run(FIRST)
-    publicview.after(house)
+    public_view.after(house)
     assert b'"why":"late"' in (house.places.view / "board" / "2026-12.json").read_bytes()

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from grammars.admission.gates import Admission, admit
-from quarterturn import intake
 from quarterturn.cli.exits import EXITS
-from quarterturn.stock import around
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.tasks import import_tasks
+from quarterturn.tasks.replenish import around
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
 
@@ -49,7 +49,7 @@ def drafts(memory: Path) -> Path:
 @pytest.fixture(scope="session")
 def proven(drafts: Path, templates: Path, memory: Path) -> dict[str, Admission]:
     """What the box said of them, once: what is struck is what comes after."""
-    prover, read = BoxProver(BwrapBox()), intake.read_drafts(drafts.read_bytes(), "drafts")
+    prover, read = BoxProver(BwrapBox()), import_tasks.read_drafts(drafts.read_bytes(), "drafts")
     with closing(House(copy_of(templates, "empty", memory / "proven"), None)) as house:
         others = around(house, who="ada")
         return {draft.id: admit(draft, prover, others) for draft in read}

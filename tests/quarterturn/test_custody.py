@@ -13,9 +13,10 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from quarterturn import checkup, custody
+from quarterturn.cli import doctor_checks
 from quarterturn.cli.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
-from quarterturn.home import Places
+from quarterturn.home.home import Places
+from quarterturn.keys import key_locks
 from vault.keys.locks.command import NewCommand
 from vault.keys.locks.custodians import decrypted
 from vault.keys.locks.passphrase import Cost, Passphrase
@@ -79,22 +80,22 @@ def add(say, kind, home, *words):
 
 
 def test_the_first_lock_takes_the_place_of_the_files_mode(home, say, monkeypatch):
-    assert checkup.machine(home).data["keys"]["ok"] is False
-    assert "whoever can read" in checkup.machine(home).data["keys"]["detail"]
+    assert doctor_checks.machine(home).data["keys"]["ok"] is False
+    assert "whoever can read" in doctor_checks.machine(home).data["keys"]["detail"]
     monkeypatch.setenv(NEXT_PASSPHRASE, NEXT)
     said = add(say, "passphrase", home, "--json")
     assert said.data == {"lock": "passphrase", "locks": ["passphrase"]}
     assert say("task", "list", "--home", home).code == 7
     monkeypatch.setenv(PASSPHRASE, NEXT)
     assert say("task", "list", "--home", home).code == 0
-    assert "alone; nobody else can open" in checkup.machine(home).data["keys"]["detail"]
+    assert "alone; nobody else can open" in doctor_checks.machine(home).data["keys"]["detail"]
 
 
 def test_locks_are_added_listed_and_removed_and_the_access_log_says_by_whom(locked, keys, say, monkeypatch):
     monkeypatch.setenv(PASSPHRASE, WORD)
     monkeypatch.setenv(NEXT_PASSPHRASE, NEXT)
     assert add(say, "passphrase", locked, "--name", "spare").code == 0
-    assert checkup.machine(locked).data["keys"]["ok"] is True
+    assert doctor_checks.machine(locked).data["keys"]["ok"] is True
     assert [row["name"] for row in keys("list", "--json").data["locks"]] == ["passphrase", "spare"]
     assert keys("remove", "nothing").code == 3
     assert "start again what runs" in keys("remove", "passphrase", given=NEXT).out
@@ -223,7 +224,7 @@ def test_a_split_of_an_open_home_says_that_nothing_else_opens_it(home, people, t
 
 def test_whoever_leaves_a_home_to_its_custodians_alone_is_told(split, keys):
     said = keys("remove", "passphrase")
-    assert (said.code, said.out.splitlines()[-1]) == (0, custody.SHUT)
+    assert (said.code, said.out.splitlines()[-1]) == (0, key_locks.SHUT)
 
 
 def test_a_home_without_custodians_says_so(split, home, say):

@@ -11,13 +11,13 @@ from typing import Protocol
 
 import pytest
 
-from quarterturn import bells, desk
-from quarterturn.bells import Bells
-from quarterturn.embedded import Embedded, Work
-from quarterturn.queue import Executor
+from quarterturn.composition.wiring import House
+from quarterturn.runs import postgres_executor, submission_service
+from quarterturn.runs.local_executor import Embedded, Work
+from quarterturn.runs.postgres_executor import Bells
 from quarterturn.settings import Service
-from quarterturn.submitting import Submissions, Wish
-from quarterturn.wiring import House
+from quarterturn.submissions.queue import Executor
+from quarterturn.submissions.requests import Submissions, Wish
 from vault.errors import Unavailable
 
 from ..patience import PATIENCE, until
@@ -60,7 +60,7 @@ def workers(house) -> Iterator[Workers]:
 
 
 def submit(house, executor, account="ada"):
-    return desk.submit(house, account, WISH, once=None, enqueue=executor.enqueue)[0]
+    return submission_service.submit(house, account, WISH, once=None, enqueue=executor.enqueue)[0]
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:
@@ -87,7 +87,7 @@ def test_a_job_is_taken_once_it_is_there(house, workers):
 
 
 def test_a_job_that_fails_ends_no_worker(house, workers, caplog, monkeypatch):
-    monkeypatch.setattr("quarterturn.queue.LEASE", timedelta(hours=1))
+    monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))
 
     def work(house, claim, _stopping):
         if claim.number == 1:
@@ -135,16 +135,18 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers
 
 
 def test_the_database_says_which_executor_a_home_has(house):
-    assert type(bells.executor(house, 1)) is (Bells if house.engine.dialect.name == "postgresql" else Embedded)
+    assert type(postgres_executor.executor(house, 1)) is (
+        Bells if house.engine.dialect.name == "postgresql" else Embedded
+    )
 
 
 def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, caplog):
     caplog.set_level("INFO")
     tries = threading.Semaphore(0)
     claim = house.queue.claim
-    monkeypatch.setattr("quarterturn.steady.LONGEST", 0.01)
-    monkeypatch.setattr("quarterturn.bells.POLL", 0.02)
-    monkeypatch.setattr("quarterturn.bells.REAP", 3600.0)  # who reaps meets no trouble, and ends none
+    monkeypatch.setattr("quarterturn.retry_loop.LONGEST", 0.01)
+    monkeypatch.setattr("quarterturn.runs.postgres_executor.POLL", 0.02)
+    monkeypatch.setattr("quarterturn.runs.postgres_executor.REAP", 3600.0)  # who reaps meets no trouble, and ends none
 
     def fails(_worker, _only=None):
         tries.release()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from grammars.language.load import LIBRARY
-from quarterturn import devset, grammarcheck, stock
-from quarterturn.wiring import House, shipped_grammars
+from quarterturn.composition.wiring import House, shipped_grammars
+from quarterturn.tasks import dev_sets, grammar_report, replenish
 
 from ..patience import PATIENCE
 
@@ -49,7 +49,7 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
     assert {one["live"] + one["near"] for one in data["templates"]} == {0}
     names = tuple(one["template"] for one in data["templates"])
     assert {name.removeprefix("git/") for name in names} >= {*chosen}
-    dev = {draft.skeleton for draft in devset.public(shipped_grammars())}
+    dev = {draft.skeleton for draft in dev_sets.public(shipped_grammars())}
     public = {name for name in dev if name.startswith(tuple(f"{name}:" for name in names))}
     assert sum(one["seen"] for one in data["templates"]) == len(public) >= 1  # everybody knows those of a dev set
 
@@ -60,10 +60,10 @@ def test_what_a_home_has_used_is_counted(home, monkeypatch):
     grammar = shipped_grammars()["git"]
     tag = house.vault.tag("skeleton", "git/glance:staged")
     monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
-    use = grammarcheck.used(house, grammar)
+    use = grammar_report.used(house, grammar)
     assert use.live == {"git/glance:staged"}
     glance = dataclasses.replace(grammar, templates={"glance": grammar.templates["glance"]})
-    (line,) = (line for line in grammarcheck.report(glance, use).lines if line.startswith("git/glance"))
+    (line,) = (line for line in grammar_report.report(glance, use).lines if line.startswith("git/glance"))
     seen = sum(name.startswith("git/glance:") for name in use.seen)
     assert line.split()[:4] == ["git/glance", str(6 - 1 - seen), "1", str(seen)]
     house.close()
@@ -107,8 +107,8 @@ def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_publ
     assert again.code == 8
     assert "in force already" in again.sentence
     house = House(home, None)
-    assert not stock.grammars(house, who="ada")["sqlite"].public
-    assert stock.grammars(house, who="ada")["git"].public
+    assert not replenish.grammars(house, who="ada")["sqlite"].public
+    assert replenish.grammars(house, who="ada")["git"].public
     house.close()
     left = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"has grown too long for anybody" not in left

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import home as homes
-from quarterturn import migrations, stock
+from quarterturn import migrations
+from quarterturn.composition.wiring import House
 from quarterturn.errors import NotFound, Refused
-from quarterturn.home import Places, create
+from quarterturn.home import home as homes
+from quarterturn.home.home import Places, create
 from quarterturn.settings import Benchmark, Database, Settings
-from quarterturn.wiring import House
+from quarterturn.tasks import replenish
 from rotation.month.sets import MCPBENCH
 from vault.errors import Locked
 from vault.errors import Refused as Taken
@@ -183,7 +184,7 @@ def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
     assert (said.code, said.data["set"]) == (0, "mcpbench")
     house = House(tmp_path / "home", None)
     assert house.spec is MCPBENCH
-    assert sum(stock.wanted(house).values()) == 200
+    assert sum(replenish.wanted(house).values()) == 200
     house.close()
 
 

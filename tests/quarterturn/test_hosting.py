@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from mcp.client import Client
 
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused
-from quarterturn.home import Places, create, endpoint_sender
-from quarterturn.hosting import Hosting
+from quarterturn.home.home import Places, create, endpoint_sender
+from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.settings import Benchmark, Settings
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from vault.errors import VaultError
 from vault.keys import signing

@@ -7,9 +7,9 @@ from copy import deepcopy
 
 import pytest
 
-from quarterturn import intake
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused
-from quarterturn.wiring import House
+from quarterturn.tasks import import_tasks
 from rotation.month.sets import Stratum
 from sandbox.boxes.bwrap.box import BwrapBox
 
@@ -47,13 +47,13 @@ def drafts(document):
             }
             lines.append({"task": document(EASY, number), "provenance": provenance})
         apply(lines[-1])
-        return intake.read_drafts("".join(json.dumps(line) + "\n" for line in lines).encode(), "tasks.jsonl")
+        return import_tasks.read_drafts("".join(json.dumps(line) + "\n" for line in lines).encode(), "tasks.jsonl")
 
     return read
 
 
 def take_in(house, drafts):
-    return intake.take_in(house, drafts, box=BwrapBox(), author="ada")
+    return import_tasks.take_in(house, drafts, box=BwrapBox(), author="ada")
 
 
 def test_tasks_that_prove_themselves_are_kept_with_their_evidence(house, drafts):

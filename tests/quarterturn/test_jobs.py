@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import desk, jobs, running
-from quarterturn.queue import LEASE, pause
-from quarterturn.running import Hold
-from quarterturn.submitting import Wish
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.runs import jobs, running, submission_service
+from quarterturn.runs.running import Hold
+from quarterturn.submissions.queue import LEASE, pause
+from quarterturn.submissions.requests import Wish
 from rotation.errors import Refused
 from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
@@ -76,7 +76,7 @@ def kinds(house) -> list[str]:
 
 
 def submit(house, tasks="private"):
-    return desk.submit(house, "ada", Wish(tasks, image="agent:1"), once=None, enqueue=lambda *_: None)[0]
+    return submission_service.submit(house, "ada", Wish(tasks, image="agent:1"), once=None, enqueue=lambda *_: None)[0]
 
 
 class After:
@@ -231,7 +231,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
     said = Counter(kinds(house))
     assert (said["run-open"], said["score"], said["abort"]) == (1, 1, 0)
     assert house.ledger.published.size == house.ledger.size
-    assert desk.shown(house, ended)["figures"]["whole"]["attempted"]
+    assert submission_service.shown(house, ended)["figures"]["whole"]["attempted"]
 
 
 @pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
@@ -271,7 +271,7 @@ def test_a_private_job_is_played_told_and_ended(house):
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("done", None, True)
     assert house.runs.get(ended.run).state is RunState.DONE
-    shown = desk.shown(house, ended)
+    shown = submission_service.shown(house, ended)
     assert shown["figures"]["whole"]["attempted"] == house.spec.size
     assert (house.places.view / "board" / f"{MONTH}.json").exists()
 
@@ -345,12 +345,12 @@ def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_neve
     for attempt in range(1, jobs.PATIENCE):
         jobs.work(house, house.queue.claim("w"), threading.Event())
         waits = house.submissions.get(made.id)
-        assert (waits.state, desk.waits(house, waits)) == ("queued", "again")
+        assert (waits.state, submission_service.waits(house, waits)) == ("queued", "again")
         clock.now += pause(attempt)
     assert "word" not in caplog.text
     assert caplog.text.count(f"{made.id} is set aside") == jobs.PATIENCE - 1
     jobs.work(house, house.queue.claim("w"), threading.Event())
-    shown = desk.shown(house, house.submissions.get(made.id))
+    shown = submission_service.shown(house, house.submissions.get(made.id))
     assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)
     assert "word" not in repr(shown)
 
@@ -374,7 +374,7 @@ def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, mon
     made = submit(house, tasks)
     jobs.work(house, house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "done"
-    trace = desk.own_run(house, made.id, "ada")["trace"]
+    trace = submission_service.own_run(house, made.id, "ada")["trace"]
     assert len(trace["tasks"]) == count
     assert trace["tasks"][0]["task"]["goal"]
     assert trace["tasks"][0]["run"]["transcript"]

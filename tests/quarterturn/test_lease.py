@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import jobs
-from quarterturn.queue import LEASE, pause
-from quarterturn.submitting import Wish
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.runs import jobs
+from quarterturn.submissions.queue import LEASE, pause
+from quarterturn.submissions.requests import Wish
 from sandbox.boxes.box import Program
 from sandbox.errors import Unavailable
 from sandbox.runs.submission import Submission

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import logkey
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.keys import log_key
 from vault.errors import Broken, Refused
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.note import open_note
@@ -31,13 +31,13 @@ def keys(home: Path) -> list[str]:
     return (home / "public" / "log.vkey").read_text().splitlines()
 
 
-@pytest.mark.parametrize("done", range(len(logkey.STEPS) + 1))
+@pytest.mark.parametrize("done", range(len(log_key.STEPS) + 1))
 def test_broken_off_after_any_step_it_goes_on_and_changes_once(live: Path, say: Callable, done: int) -> None:
     (old,) = keys(live)
     with opened(live) as house:
         size = house.writer.size
         _ = house.ledger
-        for step in logkey.STEPS[:done]:
+        for step in log_key.STEPS[:done]:
             step(house)
     with opened(live) as house:
         assert house.writer.fsck() == []
@@ -67,7 +67,7 @@ def test_who_still_holds_the_old_key_signs_nothing(live: Path, say: Callable) ->
     with opened(live) as running:
         running.ledger.publish()
         with opened(live) as house:
-            for step in logkey.STEPS:
+            for step in log_key.STEPS:
                 step(house)
         size = running.writer.size
         with pytest.raises(Refused, match="it signed nothing"):

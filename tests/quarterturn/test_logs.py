@@ -14,10 +14,10 @@ from datetime import timedelta
 import pytest
 
 from quarterturn import logs
-from quarterturn.embedded import Embedded
+from quarterturn.composition.wiring import House
 from quarterturn.redactor import DROPPED, KEYS, Redactor
-from quarterturn.submitting import Wish
-from quarterturn.wiring import House
+from quarterturn.runs.local_executor import Embedded
+from quarterturn.submissions.requests import Wish
 from vault.task.document import Task
 
 from ..patience import PATIENCE, until
@@ -84,7 +84,7 @@ def test_people_on_a_terminal_get_lines_to_read(written):
 def test_whatever_a_worker_meets_no_word_of_its_tasks_is_written(written, live, monkeypatch):
     """The error path of a real private run: tasks opened from the vault, and everything that breaks quotes them."""
     house, opened, tried = House(live, None), [], threading.Event()
-    monkeypatch.setattr("quarterturn.queue.LEASE", timedelta(hours=1))  # the job is met once
+    monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))  # the job is met once
     house.accounts.create("ada", "submitter")
     house.submissions.take("ada", Wish("private", image="ada/agent:1"), month="2026-12")
 

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from quarterturn import checkup, marks
-from quarterturn.wiring import House
+from quarterturn.cli import doctor_checks
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import caveats
 from rotation.calendar import Month
 
 pytestmark = pytest.mark.slow
@@ -33,19 +34,19 @@ def promised(house, month):
 def test_the_set_statement_the_board_and_the_doctor_say_it(house, say):
     names = [FIRST.plus(n).cohort for n in range(4)]
     assert promised(house, FIRST)["public_grammar"] is True
-    assert marks.public_cohorts(house) == marks.public_cohorts(house, FIRST) == names
+    assert caveats.public_cohorts(house) == caveats.public_cohorts(house, FIRST) == names
     said = "public grammar: anybody can draw tasks like those of " + ", ".join(names)
     assert said in say("board", "--month", FIRST, "--home", house.home).out
-    assert said in checkup.machine(house.home).data["home"]["detail"]
+    assert said in doctor_checks.machine(house.home).data["home"]["detail"]
 
 
 def test_the_doctor_counts_the_live_tasks_that_are_not_traceable(house):
     live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
     said = f"not traceable: {live} of {live} live tasks, a leaked text of theirs names no run"
-    assert said in checkup.machine(house.home).data["home"]["detail"]
+    assert said in doctor_checks.machine(house.home).data["home"]["detail"]
     with house.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE vault_task SET traceable = 1")
-    assert marks.untraceable(house) == []
+    assert caveats.untraceable(house) == []
 
 
 def test_what_enters_from_a_grammar_of_ones_own_is_not_marked(house, stock):
@@ -53,20 +54,20 @@ def test_what_enters_from_a_grammar_of_ones_own_is_not_marked(house, stock):
         stock(house, 1, first=10 + number)
         house.rotation.run(FIRST.plus(number))
         left = [FIRST.plus(n).cohort for n in range(number + 1, 4)]
-        assert marks.public_cohorts(house) == marks.public_cohorts(house, FIRST.plus(number + 1)) == left
+        assert caveats.public_cohorts(house) == caveats.public_cohorts(house, FIRST.plus(number + 1)) == left
         assert promised(house, FIRST.plus(number + 1))["public_grammar"] is bool(left)
-    assert marks.lines(marks.public_cohorts(house)) == []
-    assert "public grammar" not in checkup.machine(house.home).data["home"]["detail"]
-    assert len(marks.public_cohorts(house, FIRST)) == 4  # as it was then
+    assert caveats.lines(caveats.public_cohorts(house)) == []
+    assert "public grammar" not in doctor_checks.machine(house.home).data["home"]["detail"]
+    assert len(caveats.public_cohorts(house, FIRST)) == 4  # as it was then
 
 
 def test_the_doctor_needs_no_key_for_it(house, say):
     (house.home / "keys" / "ring.json").unlink()
-    assert "public grammar" in checkup.machine(house.home).data["home"]["detail"]
+    assert "public grammar" in doctor_checks.machine(house.home).data["home"]["detail"]
 
 
 def test_a_home_whose_database_is_gone_bad_is_a_finding(home):
     (home / "quarterturn.db").write_bytes(b"no database" * 100)
-    found = checkup.machine(home).data["home"]
+    found = doctor_checks.machine(home).data["home"]
     assert found["ok"] is False
     assert "database" in found["detail"]

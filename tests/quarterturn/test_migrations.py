@@ -11,11 +11,12 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from quarterturn import desk, migrations
+from quarterturn import migrations
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused
-from quarterturn.migrations.metadata import METADATA
-from quarterturn.submitting import Wish
-from quarterturn.wiring import House
+from quarterturn.migrations.scripts.metadata import METADATA
+from quarterturn.runs import submission_service
+from quarterturn.submissions.requests import Wish
 from vault.database import open_engine, transaction
 
 from .children import Child, Gate
@@ -80,7 +81,7 @@ def test_a_home_with_data_goes_down_and_up(live):
     try:
         assert house.vault.records("live")
         house.accounts.create("ada", "submitter")
-        desk.submit(house, "ada", Wish("private", image="agent:1"), once=None, enqueue=lambda *_: None)
+        submission_service.submit(house, "ada", Wish("private", image="agent:1"), once=None, enqueue=lambda *_: None)
         migrations.downgrade(house.engine)
         assert tables(house.engine) == set()
         migrations.upgrade(house.engine)

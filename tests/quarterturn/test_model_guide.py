@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 from rotation.month import sets
 
 from ..sandbox.model_gateway.stub import Stub, Turn

@@ -7,9 +7,10 @@ import stat
 
 import pytest
 
-from quarterturn import models, running, settings
+from quarterturn import settings
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.wiring import House
+from quarterturn.runs import models, running
 from sandbox.boxes.box import Limits
 from sandbox.errors import Unavailable
 from sandbox.model_gateway.process import ModelGateway

@@ -13,14 +13,15 @@ from functools import partial
 import pytest
 from sqlmodel import Session, select
 
-from quarterturn import checkup, monthly, turning
+from quarterturn.cli import doctor_checks
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
-from quarterturn.home import create
-from quarterturn.monthly import Clock, outbox
-from quarterturn.outbox import WAITS
+from quarterturn.home.home import create
+from quarterturn.month import alarm_clock, monthly_turn
+from quarterturn.month.alarm_clock import Clock, outbox
+from quarterturn.notices.outbox import WAITS
+from quarterturn.notices.tables import NoticeRow
 from quarterturn.settings import Benchmark, Settings
-from quarterturn.tables_notices import NoticeRow
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.turn.alarm import Alarm
 from rotation.turn.turn import STEPS
@@ -130,7 +131,7 @@ def test_tasks_without_a_reviewer_are_told_each_day_and_turned_once_they_have_on
     Clock(house).look()
     present.now = datetime(2027, 2, 1, tzinfo=UTC)
     with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
-        patch.setattr("quarterturn.reading.decide", lambda *_: None)
+        patch.setattr("quarterturn.tasks.review.decide", lambda *_: None)
         stock(house, 1, first=5)
     Clock(house).look()
     present.now += timedelta(hours=30)
@@ -211,8 +212,8 @@ def test_of_clocks_that_look_at_once_one_turns(at):
 @pytest.mark.slow
 def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, live):
     def look(before: Callable[[str], None]) -> None:
-        step = monthly.Clock._step
-        monthly.Clock._step = lambda self, name: (before(name), step(self, name))[1]
+        step = alarm_clock.Clock._step
+        alarm_clock.Clock._step = lambda self, name: (before(name), step(self, name))[1]
         ready.open()
         begin.wait()
         Clock(House(live, None, lambda: DUE)).look()
@@ -242,10 +243,10 @@ def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, liv
 def test_who_has_no_lock_is_told_that_somebody_turns(at, say, live):
     house, _ = at(DUE)
     other, _ = at(DUE)
-    with turning.alone(house):
+    with monthly_turn.alone(house):
         Clock(other).look()
         assert (len(months(house)), told(house)) == (1, [])
-        with pytest.raises(Unavailable, match="another process turns this home"), turning.alone(other):
+        with pytest.raises(Unavailable, match="another process turns this home"), monthly_turn.alone(other):
             pass
         assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
 
@@ -270,7 +271,7 @@ def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
 def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_ends_it(at, monkeypatch):
     house, _ = at(DUE)
     clock, reached = Clock(house, seconds=0.01), threading.Event()
-    stop = monthly.Clock._step
+    stop = alarm_clock.Clock._step
 
     def step(self: Clock, name: str) -> None:
         if name == "retire":
@@ -279,7 +280,7 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         stop(self, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(monthly.Clock, "_step", step)
+        patch.setattr(alarm_clock.Clock, "_step", step)
         clock.start()
         assert reached.wait(PATIENCE)
         clock.stop()
@@ -320,7 +321,7 @@ def test_the_waits_grow_and_end():
 
 def test_doctor_says_when_the_next_turn_is_due_and_that_nothing_is_missing(at):
     house, _ = at(DUE - timedelta(days=20))
-    assert checkup._clock(house) == (
+    assert doctor_checks._clock(house) == (
         True,
         "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC. Nothing is missing for it",
     )
@@ -331,11 +332,11 @@ def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(
     settings.write_text(settings.read_text().replace('webhook = ""', 'webhook = "http://127.0.0.1:9/"'))
     settings.write_text(settings.read_text().replace('webhook_secret_file = ""', 'webhook_secret_file = "none"'))
     house, present = at(DUE)
-    ok, said = checkup._clock(house)
+    ok, said = doctor_checks._clock(house)
     assert (ok, "is overdue since 2027-01-01" in said, "Does a `quarterturn serve` run" in said) == (False, True, True)
     Clock(house).look()
     present.now = datetime(2027, 1, 28, tzinfo=UTC)
-    ok, said = checkup._clock(house)
+    ok, said = doctor_checks._clock(house)
     assert not ok
     assert "the turn of 2027-01 is due on 2027-02-01 at 00:00 UTC. Too few reviewed tasks" in said
     assert (
@@ -345,7 +346,7 @@ def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(
 
 def test_doctor_without_the_passphrase_says_so(tmp_path):
     create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), b"test-phrase")
-    found = checkup.machine(tmp_path / "home").data["clock"]["detail"]
+    found = doctor_checks.machine(tmp_path / "home").data["clock"]["detail"]
     assert found.startswith("the turn of 2026-11 is ")
     assert "The key ring or a signing key cannot be used" in found
-    assert "clock" not in checkup.machine(tmp_path / "nothing").data
+    assert "clock" not in doctor_checks.machine(tmp_path / "nothing").data

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import rekeying
 from quarterturn.cli.output import Output
-from quarterturn.home import Places, create, month_key
+from quarterturn.composition.wiring import House
+from quarterturn.home.home import Places, create, month_key
+from quarterturn.keys import rekeying
 from quarterturn.settings import Benchmark, Settings
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from vault.errors import Broken
 from vault.keys import signing

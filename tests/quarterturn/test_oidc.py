@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import ValidationError
 
-from quarterturn import oidc
-from quarterturn.oidc import Provider
-from quarterturn.roles import ROLES
+from quarterturn.accounts import oidc
+from quarterturn.accounts.oidc import Provider
+from quarterturn.accounts.roles import ROLES
 from quarterturn.settings import Oidc
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)

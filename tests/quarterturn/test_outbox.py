@@ -20,11 +20,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from quarterturn import channels, migrations
-from quarterturn.channels import Log, Mail, Webhook
+from quarterturn import migrations
 from quarterturn.errors import Malformed
-from quarterturn.notices import Notice
-from quarterturn.outbox import WAITS, Message, Outbox, Undelivered
+from quarterturn.notices import channels
+from quarterturn.notices.channels import Log, Mail, Webhook
+from quarterturn.notices.contents import Notice
+from quarterturn.notices.outbox import WAITS, Message, Outbox, Undelivered
 from quarterturn.settings import Notify, parse
 from vault.database import open_engine
 

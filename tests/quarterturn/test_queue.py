@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from quarterturn.queue import LEASE, TRIES, Claim, Queue, pause
+from quarterturn.composition.wiring import House
 from quarterturn.settings import Service
-from quarterturn.submitting import Submissions, Wish
-from quarterturn.wiring import House
+from quarterturn.submissions.queue import LEASE, TRIES, Claim, Queue, pause
+from quarterturn.submissions.requests import Submissions, Wish
 from vault.database import transaction
 
 both = pytest.mark.both_databases

@@ -10,7 +10,7 @@ import pytest
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.admission.review import CHECKLIST
 from grammars.language.grammar import Draft
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 from rotation.month.sets import DEMO
 
 pytestmark = pytest.mark.slow

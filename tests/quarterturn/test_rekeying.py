@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import models, rekeying, rows, settings
-from quarterturn.backup import backup, files
+from quarterturn import settings
+from quarterturn.backup import rows
+from quarterturn.backup.backup import backup, files
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
+from quarterturn.keys import rekeying
+from quarterturn.runs import models
 from quarterturn.settings import Model
-from quarterturn.wiring import House
 from vault.keys import private_files
 from vault.keys.seal import Sealed, seal
 

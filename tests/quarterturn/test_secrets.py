@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from quarterturn.cli.secrets import PASSPHRASE
-from quarterturn.home import create
+from quarterturn.home.home import create
 from quarterturn.settings import Benchmark, Settings
 
 WORD = "correct horse battery"
@@ -101,9 +101,9 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
         seen.append(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quarterturn.turning.status", look)
-    monkeypatch.setattr("quarterturn.running.dev", look)
-    monkeypatch.setattr("quarterturn.checkup.machine", look)
+    monkeypatch.setattr("quarterturn.month.monthly_turn.status", look)
+    monkeypatch.setattr("quarterturn.runs.running.dev", look)
+    monkeypatch.setattr("quarterturn.cli.doctor_checks.machine", look)
     for words in (["turn", "status", "--home", locked], ["run", "--as", "me", "--agent", "true"], ["doctor"]):
         monkeypatch.setenv(PASSPHRASE, WORD)
         assert say(*words).code == 130

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from quarterturn.cli.secrets import PASSPHRASE
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 
 from .guides import Desk, blocks
 

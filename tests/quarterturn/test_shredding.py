@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 from vault.store.shredding import erase
 from vault.task.document import Task
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 from rotation.runs.official import Official
 from verifiers.language.verdict import Verdict
 

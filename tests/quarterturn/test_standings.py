@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn import scores, standings
+from quarterturn.leaderboard import scores, standings
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord, RunState
 from verifiers.language.verdict import Verdict

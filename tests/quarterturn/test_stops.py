@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn import desk, jobs, publicview, running, standings
+from quarterturn.composition.wiring import House
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound, Refused
-from quarterturn.queue import TRIES, pause
-from quarterturn.running import Choice, Hold
-from quarterturn.submitting import Wish
-from quarterturn.wiring import House
+from quarterturn.leaderboard import public_view, standings
+from quarterturn.runs import jobs, running, submission_service
+from quarterturn.runs.running import Choice, Hold
+from quarterturn.submissions.queue import TRIES, pause
+from quarterturn.submissions.requests import Wish
 from rotation.errors import Refused as NotServed
 from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
@@ -71,7 +72,7 @@ class Heard(jobs.Silent):
 
 def submitted(house):
     wish = Wish("private", image="ada/agent:1")
-    return desk.submit(house, "ada", wish, once=None, enqueue=lambda *_: None)[0]
+    return submission_service.submit(house, "ada", wish, once=None, enqueue=lambda *_: None)[0]
 
 
 def times(house) -> Counter[int]:
@@ -211,7 +212,7 @@ def test_a_run_that_the_turn_closes_while_it_is_played_is_done(house, played):
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("done", None, True)
     assert came_to(house).keys() <= {"false turn", "false worker-lost"}
-    publicview.after(house)
+    public_view.after(house)
 
 
 def test_another_worker_cannot_serve_what_was_taken_over(house, played):
@@ -241,10 +242,10 @@ def test_who_takes_a_run_back_while_it_waits_ends_it_and_fails_the_rest(house, p
     """Left open, it would stay off the leaderboard, and come to an unknown instead of a fail when the month turns."""
     made = submitted(house)
     stopped(house, made, played)
-    gone = desk.cancel(house, made.id, "ada")
+    gone = submission_service.cancel(house, made.id, "ada")
     assert (gone.state, gone.charged, house.runs.get(1).state) == ("cancelled", True, RunState.DONE)
     assert came_to(house) == {"false cancelled": house.spec.size}
-    assert desk.shown(house, gone)["figures"]["whole"]["success_rate"]["value"] == 0
+    assert submission_service.shown(house, gone)["figures"]["whole"]["success_rate"]["value"] == 0
     assert [line.run for line in standings.of_month(house, house.official.month())] == [1]
 
 
@@ -270,7 +271,7 @@ def test_what_is_taken_back_before_anything_was_served_costs_nothing_and_is_abor
     box, agent = played()
     house.official.open(agent, box, noted=lambda own, run: house.queue.opened(claim, run, own))
     house.queue.give_back(claim)
-    gone = desk.cancel(house, made.id, "ada")
+    gone = submission_service.cancel(house, made.id, "ada")
     assert (gone.charged, house.runs.get(1).state) == (False, RunState.ABORTED)
 
 
@@ -279,7 +280,7 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     stopped(house, made, played)
     house.queue.finish(house.queue.claim("w"), "machine")
     house.rotation.run(house.official.month())
-    shown = desk.shown(house, house.submissions.get(made.id))
+    shown = submission_service.shown(house, house.submissions.get(made.id))
     assert (shown["state"], shown["charged"]) == ("failed", True)
     assert shown["figures"]["whole"]["unknown"] > 0
 

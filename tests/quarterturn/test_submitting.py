@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlmodel import Session
 
-from quarterturn.codes import CODES, charged, code_of
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
-from quarterturn.queue import Queue
 from quarterturn.settings import Service
-from quarterturn.submitting import Submissions, Wish
-from quarterturn.tables_submissions import SubmissionRow
-from quarterturn.wiring import House
+from quarterturn.submissions.codes import CODES, charged, code_of
+from quarterturn.submissions.queue import Queue
+from quarterturn.submissions.requests import Submissions, Wish
+from quarterturn.submissions.tables import SubmissionRow
 from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
 from sandbox.runs import submission as submissions

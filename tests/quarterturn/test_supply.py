@@ -10,10 +10,10 @@ import pytest
 
 from grammars.admission.surroundings import Around
 from grammars.errors import Exhausted
-from quarterturn import devset, stock
+from quarterturn.composition.wiring import House, shipped_grammars
 from quarterturn.errors import Refused
-from quarterturn.supply import MOST_FAILURES, Supply
-from quarterturn.wiring import House, shipped_grammars
+from quarterturn.tasks import dev_sets, replenish
+from quarterturn.tasks.generate import MOST_FAILURES, Supply
 from rotation.errors import NotFound
 from rotation.month.sets import DEMO, SETS, Stratum
 from vault.task.document import Task
@@ -223,7 +223,7 @@ def test_a_grammar_that_is_used_up_says_so(house, grammars):
 
 
 def test_an_empty_home_wants_four_cohorts(house):
-    assert stock.wanted(house) == dict.fromkeys(DEMO.per_cohort, 4)
+    assert replenish.wanted(house) == dict.fromkeys(DEMO.per_cohort, 4)
 
 
 def test_what_waits_or_is_reviewed_counts_and_a_shared_skeleton_counts_once(house, document):
@@ -232,7 +232,7 @@ def test_what_waits_or_is_reviewed_counts_and_a_shared_skeleton_counts_once(hous
         skeleton = f"s/{min(number, 2)}"
         house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
         house.vault.advance(task.id, "admit")
-    assert stock.wanted(house)[EASY] == 2
+    assert replenish.wanted(house)[EASY] == 2
 
 
 def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, stock_of_live):
@@ -243,7 +243,7 @@ def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, 
 def stock_of_live(live):
     house = House(live, None)
     try:
-        return stock.wanted(house)
+        return replenish.wanted(house)
     finally:
         house.close()
 
@@ -256,7 +256,7 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
     live_already = next(s for s in (f"{EASY}/{n}" for n in range(5)) if house.vault.tag("skeleton", s) in taken)
     house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=live_already, template="t")
     house.vault.advance(task.id, "admit")
-    assert stock.wanted(house) == {EASY: 1}
+    assert replenish.wanted(house) == {EASY: 1}
     house.close()
 
 
@@ -264,27 +264,27 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
 
 
 def test_the_dev_set_is_the_same_for_everybody(grammars):
-    drawn = devset.draw(grammars, DEMO)
-    assert [draft.task for draft in drawn] == [draft.task for draft in devset.draw(shipped_grammars(), DEMO)]
+    drawn = dev_sets.draw(grammars, DEMO)
+    assert [draft.task for draft in drawn] == [draft.task for draft in dev_sets.draw(shipped_grammars(), DEMO)]
     assert Counter(Stratum(d.task["server"], d.task["category"], d.task["difficulty"]) for d in drawn) == DEMO.dev
     assert len({draft.skeleton for draft in drawn}) == len(drawn)
 
 
 def test_everybody_knows_the_dev_tasks_of_every_set_that_can_be_drawn(grammars):
-    known = {draft.id for draft in devset.public(grammars)}
-    assert known == {draft.id for spec in SETS.values() for draft in devset.draw(grammars, spec)}
+    known = {draft.id for draft in dev_sets.public(grammars)}
+    assert known == {draft.id for spec in SETS.values() for draft in dev_sets.draw(grammars, spec)}
 
 
 def test_a_dev_set_without_its_grammars_names_those_that_are_missing(grammars):
     some = {name: grammars[name] for name in ("git", "sqlite")}
     with pytest.raises(NotFound, match="3 servers, and there is no grammar for filesystem: write one"):
-        devset.draw(some, DEMO)
-    assert devset.public(some) == []
+        dev_sets.draw(some, DEMO)
+    assert dev_sets.public(some) == []
 
 
 def test_a_home_never_draws_a_skeleton_of_a_dev_set(house, grammars):
-    tags = {house.vault.tag("skeleton", draft.skeleton) for draft in devset.public(grammars)}
-    assert tags <= stock._spent(house)
+    tags = {house.vault.tag("skeleton", draft.skeleton) for draft in dev_sets.public(grammars)}
+    assert tags <= replenish._spent(house)
 
 
 @pytest.mark.slow

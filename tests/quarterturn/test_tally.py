@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from quarterturn.tally import Tally
+from quarterturn.tasks.yield_stats import Tally
 
 
 def fared(template, *, survived=(), made=10, shut=None):

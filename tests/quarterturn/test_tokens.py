@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from quarterturn import tokens
-from quarterturn.accounts import Accounts
+from quarterturn.accounts import tokens
+from quarterturn.accounts.accounts import Accounts
+from quarterturn.accounts.roles import ROLES, scopes_of
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound
-from quarterturn.roles import ROLES, scopes_of
-from quarterturn.wiring import House
 from sandbox.errors import Malformed as NoName
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)

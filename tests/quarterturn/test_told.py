@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from sqlmodel import Session
 
-from quarterturn import standings, told
-from quarterturn.tables_leaderboard import ToldRow
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import disclosure, standings
+from quarterturn.leaderboard.tables import ToldRow
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Figure, score
 from sandbox.runs import submission as submissions
@@ -31,7 +31,7 @@ def whole(value, error):
 
 
 def told_of(value, error, earlier=None):
-    return told.ladder(earlier, {"whole": whole(value, error), "sealed": whole(value, error)})
+    return disclosure.ladder(earlier, {"whole": whole(value, error), "sealed": whole(value, error)})
 
 
 def test_the_first_figure_is_told_to_half_a_point():
@@ -56,7 +56,7 @@ def test_small_steps_do_not_add_up_to_an_answer():
 
 
 def test_what_has_no_value_yet_is_told_when_it_has():
-    none = told.ladder(None, {"whole": score([]), "sealed": score([])})
+    none = disclosure.ladder(None, {"whole": score([]), "sealed": score([])})
     assert none["whole"]["success_rate"]["value"] is None
     assert told_of(0.3, 0.1, none)["whole"]["success_rate"]["value"] == 0.3
 
@@ -96,10 +96,10 @@ def played(house, passes, submitter="ada"):
 @pytest.mark.both_databases
 def test_runs_are_told_in_their_order_and_once(house):
     first, second = played(house, 12), played(house, 13)
-    later = told.figures(house, second)
-    assert later == told.figures(house, first), "one task more is within the noise"
+    later = disclosure.figures(house, second)
+    assert later == disclosure.figures(house, first), "one task more is within the noise"
     opened = len(house.vault.access_log())
-    assert told.figures(house, second) == later
+    assert disclosure.figures(house, second) == later
     assert len(house.vault.access_log()) == opened, "what was told is a row; nothing is opened for it again"
     with Session(house.engine) as session:
         assert session.get(ToldRow, first).figures["whole"]["attempted"] == 24
@@ -109,7 +109,7 @@ def test_runs_are_told_in_their_order_and_once(house):
 def test_a_run_that_is_not_scored_is_told_nothing(house):
     submitted = submissions.Submission("image", "agent", "ada", submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())
-    assert told.figures(house, opened.record.number) is None
+    assert disclosure.figures(house, opened.record.number) is None
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_a_board_and_what_is_told_open_each_new_run_once_and_none_again(house):
     first = standings.of_month(house, house.official.month())
     assert len(house.vault.access_log()) == before + 2
     third = played(house, 20, "eve")
-    told.figures(house, third)
+    disclosure.figures(house, third)
     before = len(house.vault.access_log())
     later = standings.of_month(house, house.official.month())
     assert len(house.vault.access_log()) == before

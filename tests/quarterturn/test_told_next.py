@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import update
 from sqlmodel import col
 
-from quarterturn import scores, told
-from quarterturn.tables_leaderboard import ScoreRow
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import disclosure, scores
+from quarterturn.leaderboard.tables import ScoreRow
 from sandbox.boxes.box import Program
 from sandbox.results.score import Figure, score
 from sandbox.runs.submission import Submission
@@ -50,7 +50,7 @@ def rate(house: House) -> Callable[..., float]:
         with transaction(house.engine) as session:
             session.exec(update(RunRow).where(col(RunRow.number) == number).values(state="done"))
             session.add(ScoreRow(run=number, month=month, figures=figures))
-        found = told.figures(house, number)
+        found = disclosure.figures(house, number)
         assert found is not None
         return found["whole"]["success_rate"]["value"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 from rotation.calendar import Month
 from rotation.turn.turn import STEPS
 from sandbox.boxes.box import Program

@@ -15,7 +15,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 from rotation.calendar import Month
 from sandbox.boxes.box import Program
 from sandbox.runs.submission import Submission

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn import watching
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.findings import detection
 from rotation.calendar import Month
 from rotation.findings.store import Found, Look
 
@@ -75,6 +75,6 @@ def test_who_was_served_a_task_can_be_read(say, live):
 
 def test_a_look_at_a_home_without_runs_finds_nothing(live):
     house = House(live, None)
-    watching.after(house, "test")
+    detection.after(house, "test")
     assert house.books.findings.looks() == []
     house.close()

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from quarterturn import watching
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
+from quarterturn.findings import detection
 from rotation.calendar import Month
 from sandbox.boxes.box import Program
 from sandbox.results.outcome import TaskRun
@@ -45,7 +45,7 @@ def play(house: House, name: str, passes: slice, step: int = 1) -> None:
         evidence = Evidence("filesystem.fileExists", verdict)
         house.official.record(opened, TaskRun(task, category, 8, verdict, evidence, transcript))
     house.official.close(opened)
-    watching.after(house, f"results of run {opened.record.number}")
+    detection.after(house, f"results of run {opened.record.number}")
 
 
 def played(folder: Path, peers: tuple[str, ...]) -> Path:

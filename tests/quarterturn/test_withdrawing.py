@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn import changes, linked, monthly, publicview, scores, signatures, told, watching, withdrawing
+from quarterturn.approvals import signatures
+from quarterturn.composition.wiring import House
 from quarterturn.errors import Unapproved
+from quarterturn.findings import detection
+from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
+from quarterturn.month import alarm_clock, withdraw_task
 from quarterturn.pages import board
 from quarterturn.settings import Approvals, dump, load
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.errors import Malformed
 from rotation.findings.store import Found, Look
@@ -88,7 +91,7 @@ def of_fresh(house):
 
 
 def gone(house, *tasks, reason="it leaked"):
-    return withdrawing.withdraw(house, tasks, reason, who="ada")
+    return withdraw_task.withdraw(house, tasks, reason, who="ada")
 
 
 @pytest.mark.both_databases
@@ -97,7 +100,7 @@ def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     run = played(house, task)
     before = scores.of_run(house, run)["sealed"]
     assert (before.attempted, before.passed) == (18, 17)
-    first = told.figures(house, run.number)
+    first = disclosure.figures(house, run.number)
     with monkeypatch.context() as patch:
         patch.setattr(house.ledger, "publish", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -110,7 +113,7 @@ def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     opened = len(house.vault.access_log())
     scores.of_run(house, run)
     assert len(house.vault.access_log()) == opened, "made anew once, and kept"
-    assert told.figures(house, run.number) == first, "what was told was told"
+    assert disclosure.figures(house, run.number) == first, "what was told was told"
 
 
 def test_the_boards_of_all_months_that_had_the_task_say_so(house):
@@ -118,7 +121,7 @@ def test_the_boards_of_all_months_that_had_the_task_say_so(house):
     played(house, task)
     house.rotation.run(FIRST)
     january = played(house, task, submitter="bob")
-    publicview.refresh(house)
+    public_view.refresh(house)
     leaf = gone(house, task, reason="its goal <cannot> be met").data[0]["leaf"]
     for month, attempted in (("2026-12", 23), ("2027-01", 23)):
         shown = json.loads((house.places.view / "board" / f"{month}.json").read_bytes())
@@ -129,23 +132,23 @@ def test_the_boards_of_all_months_that_had_the_task_say_so(house):
     assert "A task was withdrawn: it counts in no figure" in page
     assert f"/log/proof/inclusion?index={leaf}" in page
     assert january.number in {line["run"] for line in shown["lines"]}
-    assert linked.of_month(house, FIRST.plus(1))
+    assert linked_scores.of_month(house, FIRST.plus(1))
 
 
 def test_the_board_of_a_month_that_never_had_it_does_not(house):
     house.rotation.run(FIRST)
     fresh = of_fresh(house)
     gone(house, fresh)
-    assert [row["kind"] for row in changes.of_month(house.places.log, FIRST)] == ["set"]
-    assert next(row["kind"] for row in changes.of_month(house.places.log, FIRST.plus(1))) == "withdraw"
+    assert [row["kind"] for row in changelog.of_month(house.places.log, FIRST)] == ["set"]
+    assert next(row["kind"] for row in changelog.of_month(house.places.log, FIRST.plus(1))) == "withdraw"
 
 
 def test_maintainers_are_told_once_on_every_channel(house):
     leaf = gone(house, of_fresh(house)).data[0]["leaf"]
-    clock = monthly.Clock(house)
+    clock = alarm_clock.Clock(house)
     clock.look()
     clock.look()
-    posted = [one for one in monthly.outbox(house).posted() if one.key.startswith("task.")]
+    posted = [one for one in alarm_clock.outbox(house).posted() if one.key.startswith("task.")]
     assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
 
 
@@ -250,9 +253,9 @@ def test_a_proposal_of_the_watch_names_the_verb_and_is_closed_by_it(house):
     task = of_fresh(house)
     found = [Found("exposure", task, FIRST, detail="served too often: withdraw it?")]
     house.books.findings.keep([Look(FIRST, NOW, 1, 1, None)], found, NOW)
-    before = "\n".join(watching.listing(house, None, everything=False).lines)
+    before = "\n".join(detection.listing(house, None, everything=False).lines)
     assert f"`quarterturn task withdraw {task} --reason TEXT`" in before
     leaf = gone(house, task).data[0]["leaf"]
-    after = "\n".join(watching.listing(house, None, everything=False).lines)
+    after = "\n".join(detection.listing(house, None, everything=False).lines)
     assert f"confirmed since 2026-12-05, ada: withdrawn at leaf {leaf}" in after
     assert "task withdraw" not in after

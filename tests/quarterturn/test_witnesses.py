@@ -16,13 +16,13 @@ import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.testclient import TestClient
 
-from quarterturn import policies
+from quarterturn.composition.wiring import House
+from quarterturn.composition.witnesses import MAX_ANSWER, Asker
 from quarterturn.errors import Malformed, NotFound
+from quarterturn.home import policies
 from quarterturn.service.listening import Listening
 from quarterturn.service.witness import create
 from quarterturn.settings import Ledger, dump, load
-from quarterturn.wiring import House
-from quarterturn.witnesses import MAX_ANSWER, Asker
 from rotation.calendar import Month
 from sandbox.boxes.box import Program
 from sandbox.runs.submission import Submission
@@ -45,8 +45,8 @@ KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
 @pytest.fixture(autouse=True)
 def _patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for whoever is there, however slow; who is stopped says so at once."""
-    monkeypatch.setattr("quarterturn.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
-    monkeypatch.setattr("quarterturn.witnesses.TIMEOUT", httpx2.Timeout(300.0))
+    monkeypatch.setattr("quarterturn.composition.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
+    monkeypatch.setattr("quarterturn.composition.witnesses.TIMEOUT", httpx2.Timeout(300.0))
 
 
 class Served:

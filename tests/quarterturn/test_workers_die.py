@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import bells, desk, embedded, queue, steady
-from quarterturn.queue import Claim
+from quarterturn import retry_loop
+from quarterturn.composition.wiring import House
+from quarterturn.runs import local_executor, postgres_executor, submission_service
 from quarterturn.settings import Service
-from quarterturn.submitting import Submissions, Wish
-from quarterturn.wiring import House
+from quarterturn.submissions import queue
+from quarterturn.submissions.queue import Claim
+from quarterturn.submissions.requests import Submissions, Wish
 from vault import database as db
 from vault.errors import Unavailable
 
@@ -51,8 +53,8 @@ class Crowd:
     def _work(self, ledger: str, pause: float, database: str, ready: Gate) -> None:
         """Work until somebody ends this process; every job takes a while."""
         queue.LEASE, queue.TRIES = timedelta(seconds=2), 100
-        bells.REAP = embedded.REAP = 0.5
-        bells.POLL, db.IDLE, steady.LONGEST = 0.5, 15, 0.5
+        postgres_executor.REAP = local_executor.REAP = 0.5
+        postgres_executor.POLL, db.IDLE, retry_loop.LONGEST = 0.5, 15, 0.5
         logging.basicConfig(filename=f"{ledger}.log", level=logging.INFO, format="%(name)s %(message)s", force=True)
 
         def noted(file: str, line: object) -> None:
@@ -64,13 +66,13 @@ class Crowd:
             if house.queue.finish(claim, None):
                 noted("", claim.number)
 
-        def failed(troubled: steady.Steady, error: Exception) -> None:
+        def failed(troubled: retry_loop.Steady, error: Exception) -> None:
             noted(".failures", type(error).__name__)
             say(troubled, error)
 
-        say, steady.Steady.say = steady.Steady.say, failed
+        say, retry_loop.Steady.say = retry_loop.Steady.say, failed
         house = House(self.house.home, None, database=database or None)
-        executor = bells.Bells if house.engine.dialect.name == "postgresql" else embedded.Embedded
+        executor = postgres_executor.Bells if house.engine.dialect.name == "postgresql" else local_executor.Embedded
         executor(house, 2, work).start()
         ready.open()
         threading.Event().wait()
@@ -101,10 +103,12 @@ class Crowd:
 
     def submit(self, count: int) -> None:
         for number in range(count):
-            desk.submit(self.house, ("ada", "bob", "carl")[number % 3], WISH, once=None, enqueue=self.enqueue)
+            submission_service.submit(
+                self.house, ("ada", "bob", "carl")[number % 3], WISH, once=None, enqueue=self.enqueue
+            )
 
     def enqueue(self, session, number) -> None:
-        bells.executor(self.house, 0).enqueue(session, number)
+        postgres_executor.executor(self.house, 0).enqueue(session, number)
 
     def waiting(self) -> int:
         with suppress(Unavailable):

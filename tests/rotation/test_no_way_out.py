@@ -17,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from quarterturn.accounts import Accounts
-from quarterturn.codes import code_of
+from quarterturn.accounts.accounts import Accounts
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import OverQuota
-from quarterturn.queue import LEASE, Queue
+from quarterturn.leaderboard.standings import counting
 from quarterturn.settings import Service
-from quarterturn.standings import counting
-from quarterturn.submitting import Submissions, Wish
+from quarterturn.submissions.codes import code_of
+from quarterturn.submissions.queue import LEASE, Queue
+from quarterturn.submissions.requests import Submissions, Wish
 from rotation.errors import NotAllowed
 from sandbox import errors as sandbox_errors
 from sandbox.boxes.box import Facts as Ends

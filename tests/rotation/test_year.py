@@ -9,8 +9,8 @@ import pytest
 from grammars.admission.duplicates import wording
 from grammars.admission.surroundings import Around
 from grammars.language.load import library, load
-from quarterturn import devset
-from quarterturn.supply import MOST_TOLD
+from quarterturn.tasks import dev_sets
+from quarterturn.tasks.generate import MOST_TOLD
 from rotation.month.cohort import Candidate, allocate
 from rotation.month.draw import drafts, spared
 from rotation.month.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
@@ -26,7 +26,7 @@ def of_server(mix, server):
 
 
 def drawn(grammars, mix, seed, used, *, each, around=None):
-    """Draw as `quarterturn.supply` does: every stratum in turn, no skeleton twice, and no goal that was told before."""
+    """Draw as `quarterturn.tasks.generate` does: each stratum in turn, no skeleton twice, no goal told before."""
     found = []
     for stratum, count in mix.items():
         stream = drafts(grammars, stratum, seed, exclude=lambda: used, mix=mix)
@@ -42,7 +42,7 @@ def known_to_everybody(grammars, server):
     tags, said = set(), {}
     for spec in SETS.values():
         used = set()
-        found = drawn(grammars, of_server(dict(sorted(spec.dev.items())), server), devset.SEED, used, each=1)
+        found = drawn(grammars, of_server(dict(sorted(spec.dev.items())), server), dev_sets.SEED, used, each=1)
         tags |= used
         said |= {wording(draft.task): draft.id for _, draft in found}
     return tags, said

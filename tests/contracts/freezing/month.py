@@ -21,10 +21,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn import publicview, standings, told, watching
-from quarterturn.home import Places, create
+from quarterturn.composition.wiring import House
+from quarterturn.findings import detection
+from quarterturn.home.home import Places, create
+from quarterturn.leaderboard import disclosure, public_view, standings
 from quarterturn.settings import Approvals, Benchmark, Model, Settings
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from rotation.month.sets import DEMO, Stratum
 from rotation.runs import withdrawal
@@ -194,7 +195,7 @@ class Played:
             left = place >= len(tasks) - unknown
             self.official.record(run, outcome(task, passed=mark < 256 * share, calls=calls - mark % 2, unknown=left))
         self.official.close(run)
-        told.figures(self.house, run.record.number)
+        disclosure.figures(self.house, run.record.number)
 
     def abort(self, name: str) -> None:
         """Open a run and abort it."""
@@ -207,12 +208,12 @@ class Played:
         self.clock.forward(hours=1)
         task = self.books.months.cohorts("live")[-1].tasks[0]
         withdrawal.withdraw(self.books, [task], "it was read aloud in a talk", who="test-ada")
-        publicview.after(self.house, withdrawn=True)
+        public_view.after(self.house, withdrawn=True)
 
     def look(self, why: str) -> None:
         """Look at the results, and write the public view again."""
-        watching.after(self.house, why)
-        publicview.after(self.house)
+        detection.after(self.house, why)
+        public_view.after(self.house)
 
     @property
     def live(self) -> list[str]:
@@ -268,7 +269,7 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
     yield "public.sha256", "".join(sums).encode()
     for month in (FIRST, FIRST.plus(1)):
         yield from _scores(made, month)
-    yield "findings.json", _json(rounded(watching.listing(made.house, None, everything=True).data))
+    yield "findings.json", _json(rounded(detection.listing(made.house, None, everything=True).data))
 
 
 def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
@@ -279,7 +280,7 @@ def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
     shown = {
         "board": [line.as_json() for line in standings.of_month(made.house, month)],
         "runs": {record.number: record.state.value for record in runs},
-        "told": {number: told.figures(made.house, number) for number in done},
+        "told": {number: disclosure.figures(made.house, number) for number in done},
         "scores": {number: rounded(score(found).as_json()) for number, found in results.items()},
     }
     yield f"scores/{month}.json", _json(shown)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from quarterturn import watchreport
+from quarterturn.findings import detection_report
 from rotation.calendar import Month
 from rotation.detection.report.report import report
 from rotation.findings.store import Finding
@@ -35,6 +35,6 @@ def drawn() -> Callable[..., Figures]:
         table = play(world, 3, Wrong(start=rotations, known=0.6, shortcut=0.6, copied=0.6))
         table = replace(table, submitters=(names + table.submitters)[: len(table.submitters)])
         months = [str(FIRST.plus(number)) for number in range(rotations)]
-        return watchreport.composed(report(table, rotations), rows, months, "bench.example/one", NOW)
+        return detection_report.composed(report(table, rotations), rows, months, "bench.example/one", NOW)
 
     return make

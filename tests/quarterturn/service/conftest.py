@@ -16,12 +16,12 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from quarterturn import publicview
-from quarterturn.embedded import Embedded
-from quarterturn.roles import ROLES
+from quarterturn.accounts.roles import ROLES
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import public_view
+from quarterturn.runs.local_executor import Embedded
 from quarterturn.service.app import create
 from quarterturn.settings import Service
-from quarterturn.wiring import House
 from rotation.calendar import Month
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
@@ -108,9 +108,9 @@ def with_dev_set(home: Path, templates: Path) -> Path:
     kept = templates / "dev.json"
     house = House(home, None)
     if not kept.exists():
-        kept.write_bytes(publicview.dev_set(house.spec, kept))
+        kept.write_bytes(public_view.dev_set(house.spec, kept))
     house.places.view.mkdir(parents=True, exist_ok=True)
-    shutil.copy(kept, house.places.view / publicview.DEV)
+    shutil.copy(kept, house.places.view / public_view.DEV)
     house.close()
     return home
 
@@ -145,7 +145,7 @@ def play(house: House, passes: int, submitter: str = "ada", says: str = "") -> i
     for place, task in enumerate(serve_tasks(house.official, opened)):
         house.official.record(opened, outcome(task, passed=place < passes, says=says))
     house.official.close(opened)
-    publicview.refresh(house)
+    public_view.refresh(house)
     return opened.record.number
 
 
@@ -161,7 +161,7 @@ def turned_from(live: Path, templates: Path) -> Path:
         house = House(home, None, lambda: NOW)
         play(house, 12, says="what the agent said")
         house.rotation.run(Month.parse("2026-12"))
-        publicview.refresh(house)
+        public_view.refresh(house)
         house.close()
         shutil.copytree(home, templates / "turned")
         return home

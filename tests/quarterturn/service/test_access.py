@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from quarterturn.roles import ROLES
+from quarterturn.accounts.roles import ROLES
 from quarterturn.service.access import ACCESS, require_all, routes_of
 from quarterturn.service.app import skeleton
 

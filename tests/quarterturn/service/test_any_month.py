@@ -29,10 +29,12 @@ from hypothesis.stateful import (
 )
 from sqlmodel import Session, select
 
-from quarterturn import jobs, running, standings, turning, withdrawing
-from quarterturn.queue import LEASE
+from quarterturn.leaderboard import standings
+from quarterturn.leaderboard.tables import ScoreRow, ToldRow
+from quarterturn.month import monthly_turn, withdraw_task
 from quarterturn.report import Report
-from quarterturn.tables_leaderboard import ScoreRow, ToldRow
+from quarterturn.runs import jobs, running
+from quarterturn.submissions.queue import LEASE
 from rotation.calendar import Month
 from rotation.month import sets
 from rotation.runs import withdrawal
@@ -200,7 +202,7 @@ class Months(RuleBasedStateMachine):
     def turn(self):
         self.now = max(self.now, datetime(2027, 1 + self.turned, 1, 6, tzinfo=NOW.tzinfo))
         month = Month.parse(self.month())
-        turning.run(self.house, None, Quiet())
+        monthly_turn.run(self.house, None, Quiet())
         self.turned += 1
         report = audit(self.house.places.releases / month.release, [self.house.places.log_vkey.read_text().strip()])
         assert report.ok, report.failed
@@ -219,7 +221,7 @@ class Months(RuleBasedStateMachine):
                 raise Killed
 
         if dies_after is None:
-            withdrawing.withdraw(self.house, [task], "it leaked", who="ada")
+            withdraw_task.withdraw(self.house, [task], "it leaked", who="ada")
         else:
             with suppress(Killed):
                 withdrawal.withdraw(self.house.books, [task], "it leaked", who="ada", on_step=killed)

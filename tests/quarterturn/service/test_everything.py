@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import jobs, scores
-from quarterturn.hosting import Hosting
+from quarterturn.leaderboard import scores
+from quarterturn.runs import jobs
+from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.settings import Run
 from sandbox.runs.store import RunState
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.oidc import Provider
+from quarterturn.accounts.oidc import Provider
 
 from ..test_oidc import Issuer, chosen, token
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn import reading
-from quarterturn.home import create
+from quarterturn.composition.wiring import House
+from quarterturn.home.home import create
 from quarterturn.service.access import ACCESS
 from quarterturn.service.answers import sealed
 from quarterturn.settings import Benchmark, Service, Settings
-from quarterturn.submitting import Wish
-from quarterturn.wiring import House
+from quarterturn.submissions.requests import Wish
+from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
 from vault.canonical import canonical
@@ -50,7 +50,7 @@ def planted_in(folder: Path, document) -> None:
             task, how = Task.parse(made), {"author": "ada", "public_grammar": False, "template": CANARY}
             house.vault.add(task, {"note": CANARY}, skeleton=f"{CANARY}/{task.id}", **how)
             house.vault.advance(task.id, "admit")
-            reading.decide(house, task.id, "grace", None)
+            review.decide(house, task.id, "grace", None)
         house.rotation.run(Month.parse("2026-11"))
 
 

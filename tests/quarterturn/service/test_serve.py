@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from quarterturn.wiring import House
+from quarterturn.composition.wiring import House
 
 from ...patience import PATIENCE
 

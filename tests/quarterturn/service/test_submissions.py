@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from quarterturn import desk
-from quarterturn.codes import CODES
-from quarterturn.submitting import Wish
+from quarterturn.runs import submission_service
+from quarterturn.submissions.codes import CODES
+from quarterturn.submissions.requests import Wish
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body,
     ],
 )
 def test_of_images_one_names_ones_own_or_what_cannot_be_guessed(image, may):
-    assert desk.may_name(("{account}/", "registry.example/{account}/"), "ada", image) is may
+    assert submission_service.may_name(("{account}/", "registry.example/{account}/"), "ada", image) is may
 
 
 def test_another_ones_image_is_not_run(live, serve, problem):
@@ -195,11 +195,11 @@ def test_a_check_costs_nothing_of_the_other_quotas(site, ada):
 
 
 def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, problem):
-    from quarterturn import desk
+    from quarterturn.runs import submission_service
 
     made = site.post("/submissions", AGENT, ada).json()["id"]
     assert problem(site.get(f"/runs/{made}", ada)) == "not-found"
-    desk.keep_trace(site.house, made, {"tasks": [{"run": {"task_id": "t-x"}}]})
+    submission_service.keep_trace(site.house, made, {"tasks": [{"run": {"task_id": "t-x"}}]})
     assert site.get(f"/runs/{made}", ada).json()["trace"]["tasks"]
     assert site.get(f"/runs/{made}").status_code == 404
     assert site.ask("PUT", f"/runs/{made}/publication", ada).status_code == 200

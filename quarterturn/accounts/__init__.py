@@ -1,0 +1,1 @@
+"""Accounts, tokens and roles: who may ask."""

@@ -1,0 +1,174 @@
+"""Accounts and their tokens: made, revoked, and asked about at each request.
+
+1. A token is shown once, when it is made; only its digest is kept.
+2. It opens what its scopes name, until it expires or is revoked.
+3. Which of form, existence, expiry and revocation was wrong is not told to whoever presents one.
+4. When it was used last is kept to the hour: finer would be a row written for each request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from sqlalchemy import Engine, update
+from sqlmodel import Session, col, select
+
+from quarterturn.accounts import tokens
+from quarterturn.accounts.roles import Scope, scopes_of
+from quarterturn.accounts.tables import AccountRow, TokenRow
+from quarterturn.choices import Role
+from quarterturn.errors import Malformed, NotFound
+from sandbox.runs.submission import pseudonym
+from vault.database import transaction
+
+DAYS = 90
+LONGEST = 366
+_FINE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever presented a good token."""
+
+    account: str
+    party: str
+    role: Role
+    scopes: frozenset[Scope]
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is known of a token; not the token."""
+
+    id: int
+    account: str
+    party: str
+    role: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+class Accounts:
+    """The accounts of one home."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], datetime]) -> None:
+        self._engine, self._clock = engine, clock
+
+    def create(
+        self,
+        account: str,
+        role: Role,
+        *,
+        scopes: Collection[str] = (),
+        days: int = DAYS,
+        mint: Callable[[], str] = tokens.mint,
+    ) -> tuple[str, Token]:
+        """Make a token, and the account if it is new; the text is given here and never again.
+
+        Raises:
+            Malformed: the name is no pseudonym, a scope is none of the role's, or the time is too long.
+        """
+        pseudonym(account, "account")
+        chosen = scopes_of(role, scopes)
+        if not 1 <= days <= LONGEST:
+            raise Malformed(f"a token lasts 1 to {LONGEST} days")
+        text, now = mint(), self._now()
+        with transaction(self._engine) as session:
+            if session.get(AccountRow, account) is None:
+                session.add(AccountRow(name=account, party=account, created_at=now))
+                session.flush()
+            row = TokenRow(
+                account=account,
+                role=role,
+                scopes=sorted(chosen),
+                digest=tokens.digest(text),
+                created_at=now,
+                expires_at=now + timedelta(days=days),
+            )
+            session.add(row)
+            session.flush()
+            return text, _token(row, _party(session, account))
+
+    def link(self, account: str, party: str) -> None:
+        """Let an account share the quotas of a party, which is named after one of its accounts.
+
+        Raises:
+            NotFound: there is no such account.
+        """
+        with transaction(self._engine) as session:
+            row = session.get(AccountRow, account)
+            if row is None or session.get(AccountRow, party) is None:
+                raise NotFound(f"there is no account '{account if row is None else party}'; `token list` names them")
+            row.party = _party(session, party)
+
+    def party(self, account: str) -> set[str]:
+        """Name the accounts that are of one party with this one; it alone, where it has none."""
+        with Session(self._engine) as session:
+            own = select(AccountRow.party).where(AccountRow.name == account)
+            query = select(AccountRow.name).where(col(AccountRow.party).in_(own))
+            return {account, *session.exec(query).all()}
+
+    def parties(self) -> dict[str, str]:
+        """Give the party of each account."""
+        with Session(self._engine) as session:
+            return {row.name: row.party for row in session.exec(select(AccountRow)).all()}
+
+    def revoke(self, number: int) -> Token:
+        """Revoke a token; doing it twice changes nothing.
+
+        Raises:
+            NotFound: there is none of that number.
+        """
+        with transaction(self._engine) as session:
+            row = session.get(TokenRow, number)
+            if row is None:
+                raise NotFound(f"there is no token {number}; `quarterturn token list` lists them")
+            row.revoked_at = row.revoked_at or self._now()
+            session.flush()
+            return _token(row, _party(session, row.account))
+
+    def list(self) -> list[Token]:
+        """List all tokens, the oldest first."""
+        with Session(self._engine) as session:
+            rows = session.exec(select(TokenRow).order_by(col(TokenRow.id))).all()
+            return [_token(row, _party(session, row.account)) for row in rows]
+
+    def caller(self, text: str) -> Caller | None:
+        """Say whose token a text is, or None where it opens nothing."""
+        if not tokens.well_formed(text):
+            return None
+        now = self._now()
+        with Session(self._engine) as session:
+            row = session.exec(select(TokenRow).where(TokenRow.digest == tokens.digest(text))).one_or_none()
+            if row is None or row.revoked_at is not None or row.expires_at <= now:
+                return None
+            found = _caller(row, _party(session, row.account))
+            stale = row.used_at is None or row.used_at <= now - _FINE
+        if stale:
+            with transaction(self._engine) as session:
+                session.exec(update(TokenRow).where(col(TokenRow.id) == found.token).values(used_at=now))
+        return found
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+
+def _party(session: Session, account: str) -> str:
+    return session.exec(select(AccountRow.party).where(AccountRow.name == account)).one()
+
+
+def _caller(row: TokenRow, party: str) -> Caller:
+    scopes = frozenset(cast("Scope", scope) for scope in row.scopes)
+    return Caller(row.account, party, cast("Role", row.role), scopes, row.id or 0)
+
+
+def _token(row: TokenRow, party: str) -> Token:
+    names = ("account", "role", "created_at", "expires_at", "revoked_at", "used_at")
+    return Token(id=row.id or 0, party=party, scopes=tuple(row.scopes), **{name: getattr(row, name) for name in names})

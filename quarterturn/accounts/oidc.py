@@ -1,0 +1,197 @@
+"""Maintainers who sign in elsewhere: bearer tokens of one OpenID provider that the settings name (OpenID Connect Core).
+
+    1. form       a JWT of at most 8 KiB whose header names a key and one of ALGORITHMS: not `none`, no shared secret
+    2. key        of the provider's set, which lies where the settings say, or the provider's description; it comes by
+                  https, and a key is good for its own algorithm alone
+    3. signature  by that key (PyJWT)
+    4. claims     `iss` is the issuer, `aud` is our client id or holds it (and `azp` is it), and now is within `nbf`,
+                  `iat` and `exp`
+    5. role       the first of the settings' that a value of the claim names; somebody without one is nobody here
+
+Of a token nothing is kept. It cannot be revoked here, so what is good for longer than a day is not believed. Whoever
+comes with one has no account: they look, review and turn, and submit nothing. A `nonce` would bind a token to the
+sign-in that asked for it; there is none here, and whoever bears one is believed, as with ours.
+
+Keys are kept for ten minutes, and fetched anew for one that nobody knows at most once a minute: strangers choose what a
+token says of its key, and cannot make us ask. Where the provider cannot be had, the last keys are good for an hour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+import jwt
+
+from quarterturn.accounts.accounts import Caller
+from quarterturn.accounts.roles import ROLES
+from quarterturn.choices import Role
+from quarterturn.settings import Oidc, may_be_sent_to
+
+ALGORITHMS = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
+LONGEST_TOKEN, LONGEST_ANSWER = 8192, 1 << 18
+LONGEST_LIFE, LEEWAY = 86_400, 60  # seconds
+FRESH, HOLD, STALE = 600, 60, 3600  # seconds: keys are kept, not asked for again, and good without their provider
+WAIT = 5  # seconds for an answer of the provider
+
+Fetch = Callable[[str], bytes]
+Keys = Mapping[str, jwt.PyJWK]
+
+log = logging.getLogger("quarterturn.service")
+
+
+class Provider:
+    """One OpenID provider.
+
+    Args:
+        settings: whom to believe, and what.
+        clock: the present moment, with its time zone.
+        fetch: gives what lies at a URL.
+    """
+
+    def __init__(self, settings: Oidc, clock: Callable[[], datetime], fetch: Fetch | None = None) -> None:
+        self._settings, self._clock, self._fetch = settings, clock, fetch or fetched
+        self._roles = dict(_pair(one) for one in settings.roles)
+        self._keys: Keys = {}
+        self._fetched = self._tried = float("-inf")
+        self._lock = threading.Lock()
+
+    def caller(self, text: str) -> Caller | None:
+        """Say who bears a token, or None where it is not to be believed; why is not told to whoever shows one."""
+        if len(text) > LONGEST_TOKEN:
+            return None
+        try:
+            header = jwt.get_unverified_header(text)
+            key = self._key(header.get("kid")) if header.get("alg") in ALGORITHMS else None
+            if key is None:
+                return None
+            claims = jwt.decode(text, key, algorithms=ALGORITHMS, options=_OPTIONS)
+        except (jwt.PyJWTError, ValueError, TypeError):
+            return None
+        return self._caller(claims) if self._holds(claims) else None
+
+    def _holds(self, claims: Mapping[str, Any]) -> bool:
+        """Check the claims (step 4)."""
+        now, mine, audience = self._now(), self._settings.audience, claims.get("aud")
+        made, end = _moment(claims.get("iat")), _moment(claims.get("exp"))
+        if made is None or end is None or (begin := _moment(claims.get("nbf", made))) is None:
+            return False
+        several = isinstance(audience, list) and len(audience) > 1
+        return (
+            claims.get("iss") == self._settings.issuer
+            and mine in (audience if isinstance(audience, list) else [audience])
+            and claims.get("azp", None if several else mine) == mine
+            and isinstance(claims.get("sub"), str)
+            and max(begin, made) - LEEWAY <= now < end + LEEWAY
+            and end - made <= LONGEST_LIFE
+        )
+
+    def _caller(self, claims: Mapping[str, Any]) -> Caller | None:
+        """Give whoever has a role (step 5), under a name that stays theirs and is nobody's account."""
+        said = claims.get(self._settings.claim)
+        values = said if isinstance(said, list) else [said]
+        role = next((role for value, role in self._roles.items() if value in values), None)
+        if role is None:
+            return None
+        name = hashlib.sha256(json.dumps([claims["iss"], claims["sub"]]).encode()).hexdigest()
+        account = f"oidc-{name[:16]}"
+        return Caller(account, account, role, ROLES[role] - {"submit"}, -int(name[:12], 16))
+
+    # -- keys ---------------------------------------------------------------------------------------------------------
+
+    def _key(self, name: object) -> jwt.PyJWK | None:
+        """Give a key by its name; the set is asked for anew where it is old, or knows no such key."""
+        now = self._now()
+        if not isinstance(name, str):
+            return None
+        if (now - self._fetched > FRESH or name not in self._keys) and now - self._tried > HOLD:
+            with self._lock:
+                if now - self._tried > HOLD:
+                    self._tried = now
+                    self._ask(now)
+        return self._keys.get(name) if now - self._fetched <= STALE else None
+
+    def _ask(self, now: float) -> None:
+        try:
+            self._keys, self._fetched = _keys(self._fetch(self._where())), now
+        except (OSError, HTTPException, ValueError, TypeError, KeyError, AttributeError) as error:
+            log.warning("the keys of the OpenID provider cannot be had: %s", type(error).__name__)
+
+    def _where(self) -> str:
+        """Give where the keys lie: what the settings say, or the provider, which may name its own host alone."""
+        if self._settings.keys:
+            return self._settings.keys
+        issuer = self._settings.issuer
+        described = json.loads(self._fetch(issuer.rstrip("/") + "/.well-known/openid-configuration"))
+        where = str(described["jwks_uri"])
+        if described["issuer"] != issuer or urlsplit(where)[:2] != urlsplit(issuer)[:2]:
+            raise ValueError("the provider describes another one, or keys of another host")
+        return where
+
+    def _now(self) -> float:
+        return self._clock().astimezone(UTC).timestamp()
+
+
+_OPTIONS: Any = {  # claims are checked against our clock (step 4)
+    **dict.fromkeys(("verify_exp", "verify_nbf", "verify_iat", "verify_aud", "verify_iss", "verify_sub"), False),
+    "verify_signature": True,
+    "enforce_minimum_key_length": True,
+}
+
+
+def _moment(value: object) -> float | None:
+    """Give a NumericDate; None for what is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _keys(data: bytes) -> Keys:
+    """Read a set of keys; those that are no public keys for signatures of ALGORITHMS are left out."""
+    keys: dict[str, jwt.PyJWK] = {}
+    for one in json.loads(data)["keys"]:
+        if one.get("kty") not in ("RSA", "EC", "OKP") or one.get("use", "sig") != "sig":
+            continue
+        with suppress(jwt.PyJWTError, ValueError):
+            key = jwt.PyJWK(one)
+            if key.algorithm_name in ALGORITHMS and isinstance(key.key_id, str):
+                keys[key.key_id] = key
+    return keys
+
+
+def _pair(text: str) -> tuple[str, Role]:
+    value, _, role = text.rpartition("=")
+    return value, next(known for known in ROLES if known == role)
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: it would lead to where nobody named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Go nowhere."""
+        return
+
+
+def fetched(url: str) -> bytes:
+    """Give what lies at a URL, which is https, or http on the loopback.
+
+    Raises:
+        OSError, ValueError: there is nothing to be had, or too much.
+    """
+    handlers: list[urllib.request.BaseHandler] = [_Stay()]
+    if not may_be_sent_to(url):
+        raise ValueError("keys are fetched by https")
+    if urlsplit(url).scheme == "http":
+        handlers.append(urllib.request.ProxyHandler({}))
+    with urllib.request.build_opener(*handlers).open(url, timeout=WAIT) as answer:
+        data: bytes = answer.read(LONGEST_ANSWER + 1)
+    if len(data) > LONGEST_ANSWER:
+        raise ValueError("the answer is too long")
+    return data

@@ -1,0 +1,1 @@
+"""Acts that take two maintainers, and their signatures."""

@@ -1,0 +1,231 @@
+"""What nobody may do alone: two maintainers sign for it, each with a key of their own, and then it is done once.
+
+1. Who may do what is the rules in force (`quarterturn.approvals.rules`). Where the settings propose others, everything
+   that takes two is refused until two maintainers of the old rules have signed for the new ones.
+2. Whoever asks makes a request. The bytes to be signed bind the log, the action, its subject, its whole detail, the
+   request, who asked, and until when it stands: a signature over one is worth nothing for another.
+3. Two different maintainers sign (OpenSSH's signatures, Ed25519, namespace `quarterturn-approval`). Names that people
+   type prove nothing, so whoever asked counts only by signing too.
+4. A request is used up by compare-and-swap, with its line in the access log, and before the act. What can only happen
+   once anyway (`FINISHED`) may be gone on with under the same request when it was broken off.
+
+A detail holds ids, counts, commitments and reasons: nothing private, since it stands in the open and is signed.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import update
+from sqlmodel import Session, col, select
+
+from quarterturn.approvals import rules, signatures
+from quarterturn.approvals.rules import Rules
+from quarterturn.approvals.signatures import WORDS, Request
+from quarterturn.approvals.tables import ApprovalRow
+from quarterturn.errors import Malformed, Refused, Unapproved
+from quarterturn.report import Report
+from quarterturn.settings import SIGNERS
+from vault.canonical import digest
+from vault.database import transaction
+from vault.errors import Malformed as NotCanonical
+from vault.ledger.tree import merkle
+
+if TYPE_CHECKING:
+    from quarterturn.composition.wiring import House
+    from rotation.turn.turn import Plan
+
+Action = Literal["activate", "withdraw", "export", "policy"]
+STANDS = timedelta(days=7)
+FINISHED = frozenset({"activate", "withdraw"})
+"""Acts that cannot happen twice, whatever is approved: a month is turned once, a task withdrawn once."""
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+@dataclass(frozen=True, slots=True)
+class _Act:
+    """What is to be done, and who asks."""
+
+    action: Action
+    subject: str
+    detail: Mapping[str, Any]
+    who: str = ""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the detail's canonical form, in hex."""
+        return _digest(self.detail)
+
+
+def require(house: House, action: Action, subject: str, detail: Mapping[str, Any], *, who: str | None = None) -> None:
+    """Let an act pass that takes nobody else, or that two maintainers have signed for; the request is used up by it.
+
+    Args:
+        house: the home.
+        action: what is done.
+        subject: to what, in a few words (`turn 2026-12`, `task/<id>`).
+        detail: exactly what, as JSON values without anything private.
+        who: who asks; the account of this process, if it is not said.
+
+    Raises:
+        Unapproved: they have not; the message names the request and the next step.
+    """
+    standing = in_force(house, who)
+    if standing is not None and action in standing.actions:
+        _spend(house, standing, _Act(action, subject, detail, who or account()))
+
+
+def turn(plan: Plan) -> tuple[str, dict[str, Any]]:
+    """Give the subject and the detail of a turn: what retires, and the roots over what enters."""
+    roots = {month: merkle.set_root([task.commitment for task in tasks]).hex() for month, tasks in plan.enter.items()}
+    enters = [{"cohort": m.cohort, "count": len(plan.enter[m]), "root": root} for m, root in roots.items()]
+    retires = plan.retire.id if plan.retire else None
+    return f"turn {plan.month}", {"month": str(plan.month), "retires": retires, "enters": enters}
+
+
+def in_force(house: House, who: str | None = None) -> Rules | None:
+    """Give the rules in force, after taking up what the settings propose, if that may be; None where there are none.
+
+    Raises:
+        Unapproved: the settings propose others, and two maintainers have to sign for them first.
+    """
+    old, new, name = rules.kept(house), rules.proposed(house), who or account()
+    if old is None or not old.actions:
+        if new.actions:
+            with transaction(house.engine) as session:
+                if rules.kept(house, session) == old:
+                    rules.keep(house, session, new, name)
+            return rules.kept(house)
+        return old
+    if old.document() != new.document():
+        detail = {"before": old.digest(), "after": new.document()}
+        act = _Act("policy", f"rules {new.digest()[:16]}", detail, name)
+        _spend(house, old, act, lambda session: rules.keep(house, session, new, name))
+        return rules.kept(house)
+    return old
+
+
+def waiting(house: House, action: Action, subject: str, detail: Mapping[str, Any]) -> str | None:
+    """Say what an act still waits for, or None where it waits for nobody; asks nobody and changes nothing."""
+    standing = rules.kept(house)
+    standing = standing if standing is not None and standing.actions else rules.proposed(house)
+    if action not in standing.actions:
+        return None
+    with Session(house.engine) as session:
+        found = _standing(house, standing.number, session, _Act(action, subject, detail))
+    if found is not None and len(found.signed_by) >= SIGNERS:
+        return None
+    return _sentence(found) if found else f"It takes {SIGNERS} maintainers to {WORDS[action]}; they are asked then"
+
+
+def told(house: House) -> Report:
+    """Say what takes two maintainers, and whether the settings say the same; the answer is no where they do not."""
+    old, new = rules.kept(house), rules.proposed(house)
+    if old is None or not old.actions:
+        later = ["they come into force with the first of these; `quarterturn approval list` puts them in force now"]
+        return Report(new.document(), [_rules(new), *(later if new.actions else [])], ok=not new.actions)
+    if old.document() == new.document():
+        return Report(old.document(), [_rules(old)])
+    open_ones = [one.id for one in signatures.requests(house) if one.action == "policy" and one.stands(house.now())]
+    wait = f"request {open_ones[-1]} waits for signatures" if open_ones else "`quarterturn approval list` asks for that"
+    changed = f"the settings or the witnesses' policy say something else, which two have to sign for first: {wait}"
+    return Report(old.document(), [_rules(old), changed], ok=False)
+
+
+def _rules(standing: Rules) -> str:
+    if not standing.actions:
+        return "nothing takes two maintainers: one person may do everything"
+    names = ", ".join(sorted(standing.maintainers))
+    return f"{SIGNERS} of {names} sign for: {', '.join(sorted(set(standing.actions)))}"
+
+
+def account() -> str:
+    """Name the account that this process runs under."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+# -- one request ------------------------------------------------------------------------------------------------------
+
+
+def _spend(house: House, standing: Rules, act: _Act, then: Callable[[Session], None] = lambda _: None) -> None:
+    """Use up a signed request for exactly this, and do `then` in the same transaction; else make one and refuse."""
+    with transaction(house.engine) as session:
+        found = _standing(house, standing.number, session, act) or _ask(house, standing.number, session, act)
+        if len(found.signed_by) >= SIGNERS:
+            _use(house, session, found, act.who)
+            then(session)
+            return
+    raise Unapproved(_sentence(found))
+
+
+def _use(house: House, session: Session, found: Request, who: str) -> None:
+    if found.used_at is not None:
+        return  # what is gone on with was noted when it began
+    change = update(ApprovalRow).where(col(ApprovalRow.id) == found.id, col(ApprovalRow.used_at).is_(None))
+    if session.exec(change.values(used_at=house.now())).rowcount != 1:
+        raise Refused(f"request {found.id} was used up at the same moment; look again")
+    why = f"signed by {', '.join(found.signed_by)}: {found.words}"
+    house.vault.note(who=who, what=f"approval/{found.id}", why=why, session=session)
+
+
+def _ask(house: House, standing: int, session: Session, act: _Act) -> Request:
+    row = ApprovalRow(
+        id="a-" + "".join(secrets.choice(_ALPHABET) for _ in range(16)),
+        action=act.action,
+        subject=act.subject,
+        detail=dict(act.detail),
+        digest=act.digest,
+        asked_by=act.who,
+        asked_at=house.now(),
+        expires_at=house.now() + STANDS,
+        rules=standing,
+        log=signatures.log_key(house),
+    )
+    session.add(row)
+    session.flush()
+    asked = signatures.of(house, session, row)
+    house.vault.note(who=act.who, what=f"approval/{row.id}", why=f"ask: {asked.words}", session=session)
+    return asked
+
+
+def _standing(house: House, standing: int, session: Session, act: _Act) -> Request | None:
+    """Find what stands for exactly this under the rules of this number, and of several what has most signatures."""
+    query = select(ApprovalRow).where(
+        ApprovalRow.action == act.action,
+        ApprovalRow.subject == act.subject,
+        ApprovalRow.digest == act.digest,
+        ApprovalRow.rules == standing,
+        ApprovalRow.log == signatures.log_key(house),
+    )
+    if act.action not in FINISHED:
+        query = query.where(col(ApprovalRow.used_at).is_(None))
+    rows = session.exec(query.order_by(col(ApprovalRow.asked_at), col(ApprovalRow.id))).all()
+    alive = [row for row in rows if row.used_at is not None or house.now() < row.expires_at]
+    found = [signatures.of(house, session, row) for row in alive if _digest(row.detail) == act.digest]
+    return max(found, key=lambda one: len(one.signed_by), default=None)
+
+
+def _digest(detail: Mapping[str, Any]) -> str:
+    try:
+        return digest(dict(detail))
+    except NotCanonical as error:
+        raise Malformed(f"what is to be approved has no canonical form: {error}") from None
+
+
+def _sentence(asked: Request) -> str:
+    have = f"signed by {', '.join(asked.signed_by)}" if asked.signed_by else "not signed yet"
+    return (
+        f"this takes {SIGNERS} maintainers, and request {asked.id} ({asked.words}) is {have}: each looks at it with "
+        f"`quarterturn approval show {asked.id}` and signs it with `quarterturn approval sign {asked.id}`, "
+        f"until {asked.expires_at:%Y-%m-%d}. Then do the same again"
+    )

@@ -1,0 +1,1 @@
+"""Following a log, checking the access log, and the plumbing verbs."""

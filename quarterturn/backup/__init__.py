@@ -1,0 +1,1 @@
+"""Backups: taking them, restoring them, and all rows as one SQLite file."""

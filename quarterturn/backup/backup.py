@@ -1,0 +1,200 @@
+"""A backup: a folder with all that cannot be made again, taken while the service runs, and a manifest of it.
+
+    manifest.json   what is here, with the SHA-256 of each file
+    quarterturn.toml and the witnesses' policy, rows.db, head/signed, public/…, and on request keys/…
+
+The log is written row first, then tiles, then the signed head, then the public copy. So a backup reads the other way
+round, and of any two things that it holds the one that must be there first is never the older:
+
+    1. the public checkpoint    2. the signed head    3. the rows    4. the log's files and the releases    5. the rest
+
+The folder has its name only once it is whole: it is written beside its place, forced to the disk and renamed. The keys
+are not in it unless they are asked for, and then as they lie in the home: under the ring's passphrase, and not at all
+where the ring has none. Neither are the files with passwords that the settings name. All rows of a backup are under one
+key of the ring, which the manifest names: while that key is being changed, none is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from quarterturn.backup import rows
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Refused, Unavailable
+from quarterturn.home.home import Places
+from quarterturn.report import Report
+from vault.canonical import canonical
+from vault.files import make_folder, sync_folder
+from vault.keys import private_files, ring_file
+from vault.keys.unlocking import protected
+from vault.ledger.audit.command import read_keys
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.note import Verifier, read_line, take_apart
+from vault.ledger.tree.tiles import HEAD
+
+FORMAT = "quarterturn/backup/v1"
+MANIFEST, ROWS = "manifest.json", "rows.db"
+
+
+def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
+    """Write a backup of a home into a new folder; no passphrase is needed.
+
+    Raises:
+        Refused: the folder is there already or lies in the home, or the keys would lie open in it.
+        Unavailable: the ring's key is being changed.
+    """
+    destination, places = destination.resolve(), house.places
+    if destination.exists():
+        raise Refused(f"{destination} is there already: name a new folder")
+    if destination.is_relative_to(house.home):
+        raise Refused(f"{destination} lies in the home: a backup belongs on another disk")
+    if with_keys and not protected(places.ring):
+        raise Refused("the key ring has no passphrase, so its file is the key: it is not put into a backup")
+    ring = _settled(places)
+    with whole(destination, f"the backup {destination}") as folder:
+        _copy(places.log / HEAD, folder / "public" / "log" / HEAD)  # 1
+        _copy(places.head, folder / "head" / places.head.name)  # 2
+        revision = rows.take(house.engine, folder / ROWS)  # 3
+        for path in _public(house):  # 4
+            _copy(path, folder / "public" / path.relative_to(places.public))
+        _copy(places.settings, folder / places.settings.name)  # 5
+        policy = (house.home / house.settings.ledger.policy).resolve()
+        if policy != house.home and policy.is_relative_to(house.home):
+            _copy(policy, folder / policy.relative_to(house.home))
+        if with_keys:
+            for path in files(places.ring.parent):
+                _copy(path, folder / "keys" / path.relative_to(places.ring.parent))
+        if _settled(places) != ring:
+            raise Unavailable("the key ring was changed meanwhile: make the backup again")
+        manifest = _manifest(house, folder, revision, ring["primary"])
+        private_files.create(folder / MANIFEST, canonical(manifest), "manifest")
+    size = manifest["head"]["size"] if manifest["head"] else 0
+    lines = [f"{destination}: {len(manifest['files'])} files, the log with {size} leaves."]
+    if not with_keys:
+        lines.append(
+            f"Without the keys: keep a copy of {places.ring.parent} elsewhere, and the passphrase apart from it."
+        )
+    return Report({"backup": str(destination), **{k: v for k, v in manifest.items() if k != "files"}}, lines)
+
+
+@contextmanager
+def whole(destination: Path, what: str) -> Iterator[Path]:
+    """Give a new folder that becomes `destination` at the end of the block, or is removed if the block breaks off.
+
+    Raises:
+        Unavailable: the disk failed; nothing is there, also where it cannot be known whether its name is on the disk.
+    """
+    try:
+        make_folder(destination.parent)
+        with private_files.folder_beside(destination) as folder:
+            yield folder
+            _settle(folder)
+            folder.rename(destination)
+            try:
+                sync_folder(destination.parent)
+            except OSError:
+                destination.rename(folder)
+                raise
+    except OSError as error:
+        place = error.filename or destination
+        raise Unavailable(f"{what} cannot be written: {place}: {error.strerror or error}; nothing is there") from None
+
+
+def _settle(folder: Path) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            sync(path)
+
+
+def files(folder: Path) -> list[Path]:
+    """List the plain files below a folder, without scratch that somebody is writing."""
+    found = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
+    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
+def sync(path: Path) -> None:
+    """Make a file's bytes durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def digest(path: Path) -> str:
+    """Give a file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def head_of(folder: Path, note: bytes, later: Sequence[str] = ()) -> tuple[Checkpoint, bytes]:
+    """Check a signed head with the public keys of a home or a backup, and give it without witnesses' lines.
+
+    Args:
+        folder: of the home or the backup.
+        note: the signed head.
+        later: keys that the log got after the backup was made.
+
+    Raises:
+        Malformed, Broken: it is none, or another log's.
+    """
+    keys = [Verifier.parse(key) for key in [*read_keys(folder / "public" / "log.vkey"), *later]]
+    head, _ = open_checkpoint(note, keys)
+    text, lines = take_apart(note)
+    own = next(line for line in lines if read_line(line)[:2] in [(key.name, key.key_id) for key in keys])
+    return head, f"{text}\n{own}\n".encode()
+
+
+def _public(house: House) -> list[Path]:
+    """List what is public, but for the view, which is drawn from the rows when the service starts."""
+    places = house.places
+    return [path for path in files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)]
+
+
+def _settled(places: Places) -> dict[str, Any]:
+    """Give the ring's document while it holds one key: what is sealed is under that one, and no copy needs two rings.
+
+    Raises:
+        Unavailable: its key is being changed.
+    """
+    document = ring_file.read(places.ring)
+    if len(document["keys"]) > 1:
+        raise Unavailable("the ring's key is being changed: finish that with `quarterturn keys rotate`, then back up")
+    return document
+
+
+def _manifest(house: House, folder: Path, revision: str, key_id: str) -> dict[str, Any]:
+    note = folder / "head" / house.places.head.name
+    head = head_of(folder, note.read_bytes())[0] if note.exists() else None
+    return {
+        "format": FORMAT,
+        "made_at": house.now().isoformat(),
+        "origin": house.settings.benchmark.origin,
+        "revision": revision,
+        "head": {"size": head.size, "root": head.root.hex()} if head else None,
+        "keys": (folder / "keys").is_dir(),
+        "key_id": key_id,
+        "files": {
+            str(path.relative_to(folder)): {"sha256": digest(path), "size": path.stat().st_size}
+            for path in files(folder)
+        },
+    }
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file; one that is gone meanwhile was a tile that nothing signed stands on, or is not written yet."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        target.unlink(missing_ok=True)
+        return
+    target.chmod(0o600)

@@ -1,0 +1,206 @@
+"""Making a home out of a backup, all of it or nothing.
+
+1. Every file is compared with the manifest before anything is written, and nothing else may lie beside them.
+2. The newest head that was ever signed is asked for, from outside: a backup cannot know what was signed after it. It
+   must bear this log's signature, and not contradict the backup's own.
+3. The home is written beside its place and renamed. Where the rows go to a database of their own, that is empty before
+   and has all rows or none; it is written last before the home has its name.
+4. With a newer head than its rows and tiles reach to, a home can be read but signs nothing: whatever would promise
+   anything is refused, and says what to do (`vault.store.public_log`, `vault.ledger.write.append`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from quarterturn import settings
+from quarterturn.backup import rows
+from quarterturn.backup.backup import FORMAT, MANIFEST, ROWS, digest, head_of, sync, whole
+from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
+from quarterturn.home.home import SQLITE, Places
+from quarterturn.report import Report
+from vault.database import open_engine
+from vault.errors import Broken
+from vault.errors import Malformed as NotUnderstood
+from vault.files import make_folder, sync_folder
+from vault.ledger.audit.command import read_keys
+
+OLDER = (
+    "This copy is older than its log: it has {held} leaves, and {signed} were signed. It can be read, and signs "
+    "nothing. Restore a newer backup, or put the newest database and public/log in. Where there is neither, this log "
+    "has ended: begin another under a new origin, and say so in public."
+)
+
+
+def restore(source: Path, home: Path, newest: Path | None, database: str | None, keys: Path | None = None) -> Report:
+    """Make a home out of a backup.
+
+    Args:
+        source: the backup's folder.
+        home: the new home; nothing is there yet, or an empty folder.
+        newest: a file with the newest signed head of the log that is known.
+        database: an address that is used instead of the settings', or None.
+        keys: a file with the log's newest public keys, where they were changed after the backup.
+
+    Raises:
+        NotFound: there is no backup.
+        Malformed: what is there is none, or no head was named.
+        Broken: a file is not what the manifest says.
+        Refused: something is in the way, or the head contradicts the backup.
+    """
+    source, home = source.resolve(), home.resolve()
+    if home.exists() and (not home.is_dir() or any(home.iterdir())):
+        raise Refused(f"{home} is not empty: name a new folder; nothing was written")
+    manifest = _verified(source)
+    later = read_keys(keys) if keys is not None else []
+    note, older = _newest(source, manifest, newest, later)
+    outside: Path | None = None
+    try:
+        with whole(home, f"the home {home}") as folder:
+            _write(source, folder, manifest)
+            if note is not None:
+                (folder / "head" / "signed").write_bytes(note)
+                _know(folder / "public" / "log.vkey", later)
+            outside = _rows(folder, home, database)
+    except BaseException:
+        if outside is not None:
+            outside.unlink(missing_ok=True)
+        raise
+    lines = [f"{home} is as it was on {manifest['made_at']}."]
+    if not any(name.startswith("keys/") for name in manifest["files"]):
+        lines.append(f"Put its keys back: {home / 'keys'}, of a copy whose ring holds {manifest['key_id']}")
+    if older:
+        lines.append(older)
+    lines.append("Never let two copies of a home run: both would sign for one log.")
+    return Report({"home": str(home), "made_at": manifest["made_at"], "signs": not older}, lines)
+
+
+def _verified(source: Path) -> Any:
+    """Give the manifest of a backup whose every file is what it says (rule 1)."""
+    if not (source / MANIFEST).is_file():
+        raise NotFound(f"there is no backup at {source}: a backup is a folder with a {MANIFEST}")
+    manifest = _read(source)
+    listed = {name: entry["sha256"] for name, entry in manifest["files"].items()}
+    found = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_symlink() or not path.is_dir()}
+    if strange := sorted(found - listed.keys() - {MANIFEST}):
+        raise Broken(f"The backup {source} holds what its manifest does not know: {strange[0]}.")
+    for name, expected in sorted(listed.items()):
+        path = source / name
+        if path.is_symlink() or name not in found or digest(path) != expected:
+            raise Broken(f"The backup {source} is damaged: {name} is not what was backed up. Use another one.")
+    return manifest
+
+
+def _read(source: Path) -> Any:
+    try:
+        manifest = json.loads((source / MANIFEST).read_bytes())
+        head = manifest["head"]
+        sound = manifest["format"] == FORMAT and isinstance(manifest["key_id"], str)
+        sound = sound and (head is None or (isinstance(head["size"], int) and bool(head["root"])))
+        sound = sound and all(isinstance(entry["sha256"], str) for entry in manifest["files"].values())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        sound = False
+    if not sound:
+        raise Malformed(f"{source / MANIFEST} is no manifest of {FORMAT}")
+    return manifest
+
+
+def _newest(source: Path, manifest: Any, newest: Path | None, later: Sequence[str]) -> tuple[bytes | None, str]:
+    """Give the head to go on from if it is not the backup's own, and what to say where that one is older (rule 2)."""
+    own = manifest["head"]
+    if newest is None:
+        if own is None:
+            return None, ""
+        raise Malformed(
+            f"name the newest head that was signed, with --head: head/signed of the old home if its disk can be read, "
+            f"else the newest public checkpoint that anybody kept; {source / 'head' / 'signed'} if nothing was signed "
+            "after this backup"
+        )
+    try:
+        note = newest.read_bytes()
+    except OSError as error:
+        raise NotFound(f"{newest} cannot be read: {error.strerror}") from None
+    try:
+        head, plain = head_of(source, note, later)
+    except (NotUnderstood, Broken) as error:
+        raise type(error)(
+            f"{newest} is no head of this log that the backup can check: {error}. Where the log's key was changed "
+            "after the backup, name the log.vkey of after that with --key"
+        ) from None
+    held = own["size"] if own else 0
+    if head.size < held:
+        raise Refused(f"{newest} has {head.size} leaves, and the backup itself {held}: name the newest head there is")
+    if head.size == held and own and head.root.hex() != own["root"]:
+        raise Refused(f"{newest} and the backup are two logs of one size, {held}: somebody signed twice; keep both")
+    if head.size == held:
+        return None, ""
+    return plain, OLDER.format(held=held, signed=head.size)
+
+
+def _know(path: Path, later: Sequence[str]) -> None:
+    """Add the keys that the log got after the backup, so that whoever reads the copy can check its newest head."""
+    known = read_keys(path)
+    path.write_text("".join(f"{key}\n" for key in dict.fromkeys([*known, *later])), encoding="utf-8")
+
+
+def _write(source: Path, folder: Path, manifest: Any) -> None:
+    for name in manifest["files"]:
+        target = folder / name
+        private = not name.startswith("public/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, target)
+        target.chmod(0o600 if private else 0o644)
+        if digest(target) != manifest["files"][name]["sha256"]:
+            raise Broken(f"{source / name} changed while it was read; nothing was restored.")
+    for name in ("keys", "head"):
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+        (folder / name).chmod(0o700)
+    (folder / "public").chmod(0o755)
+
+
+def _rows(folder: Path, home: Path, database: str | None) -> Path | None:
+    """Bring the rows to where the settings, or whoever is asked first, want them (rule 3).
+
+    Gives their file if it lies outside of the home.
+    """
+    chosen = settings.load(folder / settings.FILE)
+    url = Places(home).database_url(chosen, database)
+    if not url.startswith(SQLITE):
+        engine = open_engine(url)
+        try:
+            rows.put(folder / ROWS, engine)
+        finally:
+            engine.dispose()
+        (folder / ROWS).unlink()
+        return None
+    place = Path(url.removeprefix(SQLITE))
+    if place.is_relative_to(home):
+        target = folder / place.relative_to(home)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (folder / ROWS).rename(target)
+        return None
+    if place.exists():
+        raise Refused(f"there is a database at {place} already; nothing was written")
+    _move(folder / ROWS, place)
+    return place
+
+
+def _move(source: Path, place: Path) -> None:
+    """Move a file to another disk, whole or not at all."""
+    beside = place.with_name(f".{place.name}.new")
+    try:
+        make_folder(place.parent)
+        shutil.copyfile(source, beside)
+        beside.chmod(0o600)
+        sync(beside)
+        beside.rename(place)
+        sync_folder(place.parent)
+    except OSError as error:
+        for path in (beside, place):
+            path.unlink(missing_ok=True)
+        raise Unavailable(f"the database {place} cannot be written: {error.strerror}; nothing is there") from None
+    source.unlink()

@@ -1,0 +1,219 @@
+"""What `doctor` looks at: the machine, the home, and on request the wall itself."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from quarterturn import clock, foreign_packages
+from quarterturn.approvals import approvals
+from quarterturn.choices import BoxName
+from quarterturn.composition.boxes import BOXES, choose_box
+from quarterturn.composition.wiring import House
+from quarterturn.errors import HallError
+from quarterturn.home import policies
+from quarterturn.home.home import Places
+from quarterturn.keys import key_locks
+from quarterturn.leaderboard import caveats
+from quarterturn.month import alarm_clock
+from quarterturn.report import Report
+from quarterturn.runs.running import Progress
+from sandbox import attacks
+from sandbox.attacks import Attempt, covert
+from sandbox.attacks.controls import wire
+from sandbox.boxes.box import Box
+from sandbox.errors import Lost, SandboxError
+from sandbox.judge import JUDGING
+from vault.errors import VaultError
+from vault.ledger.tree.tiles import HEAD
+
+Finding = tuple[bool, str]
+
+
+class Telling(Progress, Protocol):
+    """Where progress goes, and a line on the way."""
+
+    def say(self, line: str) -> None:
+        """Say something on the way."""
+        ...
+
+
+def machine(home: Path, database: str | None = None, passphrase: bytes | None = None) -> Report:
+    """Say what is there, what is missing, and what works without it; the answer is no only if no box can be had.
+
+    `database` is an address that wins over the home's settings, or None; without the passphrase less can be said.
+    """
+    checks: dict[str, Callable[[], Finding]] = {
+        "python": _python,
+        "git": lambda: _program("git", "the git server cannot run behind bubblewrap"),
+        "bwrap box": lambda: _box("bwrap", "agents can be run in an engine only"),
+        "docker box": lambda: _box("docker", "images cannot be run, and no score can be official"),
+        "judging": _judging,
+        "rooms": _rooms,
+        "home": lambda: _of(home, database, passphrase, _home),
+    }
+    if Places(home).settings.is_file():
+        checks["keys"] = lambda: _of(home, database, passphrase, lambda house: key_locks.judged(house.places))
+        checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
+        checks["approvals"] = lambda: _of(home, database, passphrase, _approvals)
+        checks["clock"] = lambda: _of(home, database, passphrase, _clock)
+    found = {name: check() for name, check in checks.items()}
+    return Report(
+        {name: {"ok": ok, "detail": detail} for name, (ok, detail) in found.items()},
+        [f"{'ok' if ok else '--':<3} {name:<11} {detail}" for name, (ok, detail) in found.items()],
+        found["bwrap box"][0] or found["docker box"][0],
+    )
+
+
+def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
+    """Try to get out of a box, from inside, in every way that we know.
+
+    Args:
+        box_name: which box.
+        out: where progress goes.
+        controls: whether each attempt is also made without the control that stops it.
+
+    Raises:
+        Unavailable: the box cannot be had, or this machine does not let us make controls.
+        Lost: the suite did not run to its end, so it proves nothing; what was made was said before.
+    """
+    if controls:
+        wire.require()
+    box = choose_box(box_name)
+    made: list[Attempt] = []
+    try:
+        with out.progress(f"attacking the {box.name} box", len(attacks.attempts())) as advance:
+
+            def done(attempt: Attempt) -> None:
+                made.append(attempt)
+                advance(1)
+
+            attacks.attack(box, controls=controls, done=done)
+    except Lost:
+        for line in _lines(made):
+            out.say(line)
+        raise
+    return Report({"box": box.name, "attempts": [_shown(one, controls) for one in made]}, *_judged(box, made))
+
+
+def _shown(attempt: Attempt, controls: bool) -> dict[str, Any]:
+    shown = asdict(attempt)
+    if not controls:
+        del shown["control_succeeded"]
+    return shown
+
+
+def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
+    """Give a line for each attempt with what it comes to, and whether the wall holds."""
+    lines, escaped = _lines(made), sum(one.outcome == "escaped" for one in made)
+    lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
+    one, together = (covert.total(covert.ceiling(runs)) for runs in (1, covert.RUNS))
+    lines.append(
+        f"What we say ourselves carries at most {one:.0f} bits a private run, {together:.0f} with {covert.RUNS} of "
+        f"them a month; the goals of a set have {covert.TASKS * covert.GOAL}."
+    )
+    return lines, not escaped
+
+
+def _lines(made: Sequence[Attempt]) -> list[str]:
+    escaped = [one for one in made if one.outcome == "escaped"]
+    unproved = [one.name for one in made if one.control_succeeded is False]
+    lines = [f"{one.outcome:<8} {one.group:<11} {one.name:<22} {one.control}" for one in made]
+    lines += [f"{one.name} got out: {one.detail}" for one in escaped]
+    lines += [f"{name} was stopped without its control too, so it proves nothing here" for name in unproved]
+    return lines
+
+
+def _python() -> Finding:
+    return sys.version_info >= (3, 11), sys.version.split()[0]
+
+
+def _program(name: str, without: str) -> Finding:
+    path = shutil.which(name)
+    return path is not None, path or f"{name} is missing, and without it {without}: install Debian's package {name}"
+
+
+def _box(name: str, without: str) -> Finding:
+    box = BOXES[name]()
+    try:
+        box.check()
+    except SandboxError as error:
+        return False, f"{error} (without it, {without})"
+    missing: Sequence[str] = getattr(box, "limits_missing", tuple)()
+    return True, f"works, but does not limit {' and '.join(missing)}" if missing else "works, and all limits hold"
+
+
+def _judging() -> Finding:
+    """Say whether states can be read and judged, and what stays within a reader's reach but for its filter."""
+    try:
+        reach = JUDGING.in_reach()
+    except SandboxError as error:
+        return False, f"{error} (without it, nothing can be judged)"
+    if reach:
+        return True, f"works; only the system call filter keeps {' and '.join(reach)} from it: allow user namespaces"
+    return True, "works, and reaches neither files nor networks"
+
+
+def _rooms() -> Finding:
+    strangers = foreign_packages.strangers()
+    return not strangers, "; ".join(strangers) or "all of them are ours"
+
+
+def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callable[[House], Finding]) -> Finding:
+    """Look at an open home; where it cannot be opened, that is what is found."""
+    try:
+        house = House(home, passphrase, database=database)
+        try:
+            return look(house)
+        finally:
+            house.close()
+    except (HallError, VaultError) as error:
+        return False, str(error)
+
+
+def _home(house: House) -> Finding:
+    benchmark, known = (
+        house.settings.benchmark,
+        [*caveats.lines(caveats.public_cohorts(house)), *caveats.untraceable(house)],
+    )
+    said = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
+    return True, "; ".join([said, *known])
+
+
+def _witnesses(house: House) -> Finding:
+    """Say who cosigns the log, and whether they did."""
+    if house.policy is None:
+        return True, "nobody cosigns the log: order and time are the operator's word"
+    quorum, path = house.policy.quorum, house.places.log / HEAD
+    if not path.exists():
+        return True, f"the quorum '{quorum}' has to cosign the log's first head"
+    if names := policies.cosigners(house.policy, path.read_bytes()):
+        return True, f"the log's head is cosigned by {', '.join(names)}"
+    return False, f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned"
+
+
+def _approvals(house: House) -> Finding:
+    """Say what takes two maintainers, and whether the settings say the same."""
+    found = approvals.told(house)
+    return found.ok, "; ".join(found.lines)
+
+
+def _clock(house: House) -> Finding:
+    """Say when the next turn is due, what it lacks, and what could not be told of."""
+    month, due = clock.next_turn(house.months, house.settings)
+    coming, now = alarm_clock.coming(house, month, due), house.now()
+    overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
+    said = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
+    said += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
+    if overdue and not coming.lacks:
+        said.append("Does a `quarterturn serve` run, with its clock?")
+    failed = [one for one in alarm_clock.outbox(house).posted() if one.error and not one.sent]
+    if failed:
+        last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it is tried again"
+        said.append(f"{last.key} was not told by {last.channel} ({last.error}); {rest}")
+    return not (overdue or failed or (soon and coming.lacks)), ". ".join(line.rstrip(".") for line in said)

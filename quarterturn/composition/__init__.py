@@ -1,0 +1,1 @@
+"""The home with its rooms connected."""

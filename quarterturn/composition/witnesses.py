@@ -1,0 +1,60 @@
+"""How a home's log asks its witnesses over HTTP.
+
+Redirects are not followed and proxies not asked; an answer is cut off where it is longer than any that is one.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from functools import cached_property
+
+import httpx2
+
+from vault.errors import Unavailable
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.write.append import LogWriter
+from vault.ledger.write.cosigning import Witnesses
+from vault.ledger.write.witness import Reply
+
+MAX_ANSWER = 64 * 1024
+TIMEOUT = httpx2.Timeout(10.0)
+
+log = logging.getLogger("quarterturn.composition.witnesses")
+
+
+def of(writer: LogWriter, policy: Policy) -> Witnesses:
+    """Give the witnesses of a log."""
+    return Witnesses(writer, policy, Asker(), told=lambda sentence: log.warning("%s", sentence))
+
+
+class Asker:
+    """Posts to a witness."""
+
+    def __call__(self, url: str, body: bytes) -> Reply:
+        """Ask.
+
+        Raises:
+            Unavailable: there is no answer, or it never ends.
+        """
+        try:
+            with (
+                httpx2.Client(verify=self._context, trust_env=False, timeout=TIMEOUT) as client,
+                client.stream("POST", url, content=body, headers={"accept-encoding": "identity"}) as response,
+            ):
+                return Reply(response.status_code, response.headers.get("content-type", ""), _whole(response))
+        except httpx2.HTTPError as error:
+            raise Unavailable(f"does not answer ({type(error).__name__})") from None
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+
+def _whole(response: httpx2.Response) -> bytes:
+    found = b""
+    for part in response.iter_raw():
+        found += part
+        if len(found) > MAX_ANSWER:
+            raise Unavailable("answered without an end")
+    return found

@@ -1,0 +1,1 @@
+"""What detection found in a home: looks, reviews, reports and traces."""

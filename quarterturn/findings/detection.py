@@ -1,0 +1,155 @@
+"""The watch at work in a home: looking after each run and turn, and what maintainers read and say of it.
+
+A look that fails takes nothing from the run or the turn that it came after: it is written down, and said where a
+maintainer looks (`turn status`, `watch list`). Nothing of a look is told to whoever submitted the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from quarterturn.composition.wiring import House
+from quarterturn.report import Report
+from rotation.calendar import Month
+from rotation.detection.scan_results import Watch
+from rotation.exposure.store import Burn, Limits, burns
+from rotation.findings.store import OF_TASKS, Finding, Look, State
+
+if TYPE_CHECKING:
+    from rotation.detection.detectors.scan import Judged
+    from rotation.detection.statistics.table import Table
+
+FEWEST = 5  # submitters present below which there is no verdict about leaks
+
+
+def watch(house: House) -> Watch:
+    """Give the home's watch, with its detectors."""
+    limits = Limits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
+    return Watch(house.books, limits, _scan, _visible)
+
+
+def after(house: House, why: str) -> None:
+    """Look once more; whatever goes wrong is written down, and stops nobody."""
+    try:
+        watch(house).look(why)
+    except Exception as error:
+        with suppress(Exception):
+            house.books.findings.failed(Month.of(house.now()), error, house.now())
+
+
+def listing(house: House, month: str | None, *, everything: bool) -> Report:
+    """List the findings that want attention, or all of them, by month."""
+    asked = Month.parse(month) if month else None
+    looks = [one for one in house.books.findings.looks() if asked in (None, one.month)]
+    found = [one for one in house.books.findings.all(asked) if everything or one.status != "clean" or one.state]
+    lines = [line for look in looks for line in _month(look, [one for one in found if one.month == look.month])]
+    data = {"looks": [_look(one) for one in looks], "findings": [described(one) for one in found]}
+    return Report(data, lines or ["the watch has looked at nothing yet: it looks after each run and each turn"])
+
+
+def review(house: House, number: int, state: State, note: str, who: str) -> Report:
+    """Add a person's word to the review of a finding."""
+    found = house.books.findings.review(number, state, who=who, note=note, now=house.now())
+    return Report(described(found), [_line(found), *_words(found)])
+
+
+def exposure(house: House, task: str | None) -> Report:
+    """Say how far tasks are burnt, or who was served one of them."""
+    servings = house.books.exposures.servings(task)
+    tasks = burns(servings, lambda one: one.task)
+    data: dict[str, Any] = {"tasks": [_burn(one) for one in tasks.values()]}
+    if task is None:
+        data["skeletons"] = [_burn(one) for one in burns(servings, lambda one: one.skeleton).values()]
+        lines = [_burnt(one) for one in tasks.values()]
+    else:
+        data["servings"] = [
+            {"run": s.run, "month": s.month, "submitter": s.submitter, "channel": s.channel, "times": s.times}
+            | {"first_at": s.first_at.isoformat(), "last_at": s.last_at.isoformat()}
+            for s in servings
+        ]
+        lines = [
+            f"run {s.run:<5} {s.month}  {s.submitter:<24} {s.channel:<24} {s.times:>3} times, last {s.last_at:%Y-%m-%d}"
+            for s in servings
+        ]
+    return Report(data, lines or ["nothing was served yet" if task is None else f"nobody was served {task}"])
+
+
+def waiting(house: House) -> list[str]:
+    """Say in a line or two what waits for a maintainer; nothing where nothing does."""
+    left = [one for one in house.books.findings.all() if one.state == "open"]
+    said = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
+    return said + [line for look in house.books.findings.looks() for line in _failure(look)]
+
+
+def _scan(table: Table, rotation: int) -> Iterable[Judged]:
+    from rotation.detection.detectors.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
+
+    return judged(table, rotation)
+
+
+def _visible(table: Table, rotation: int) -> float | None:
+    """Give the smallest leak that could be seen, where there are too few submitters for a verdict."""
+    from rotation.detection.report.report import visible  # noqa: PLC0415 - likewise
+
+    if len(set(table.submitter[table.rotation == rotation])) >= FEWEST:
+        return None
+    return min((share for share in visible(table, rotation).values() if share is not None), default=None)
+
+
+def _month(look: Look, found: Sequence[Finding]) -> list[str]:
+    seen = f" (one of {look.smallest:.0%} of the exposed tasks could have been seen)" if look.smallest else ""
+    few = (
+        f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}" if 0 < look.submitters < FEWEST else ""
+    )
+    head = f"{look.month}: {look.runs} runs by {look.submitters} submitters, looked at {look.at:%Y-%m-%d %H:%M}{few}"
+    return [head, *_failure(look), *(line for one in found for line in (_line(one), *_words(one)))]
+
+
+def _failure(look: Look) -> list[str]:
+    if look.failed is None:
+        return []
+    return [f"the watch failed in {look.month} ({look.failed}): it looks again after the next run or turn"]
+
+
+def _line(one: Finding) -> str:
+    told = "".join(f"  {name} {value:.2g}" for name, value in (("p_adj", one.p_adj), ("q", one.q)) if value is not None)
+    return f"  {one.number:>5}  {one.status:<6}  {one.kind:<9} {one.subject}{told}  {one.detail}".rstrip()
+
+
+def _words(one: Finding) -> list[str]:
+    said = [f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ") for w in one.reviews[-1:]]
+    if one.kind in OF_TASKS and one.state == "open":
+        said.append(f"         `quarterturn task withdraw {one.subject} --reason TEXT` takes it out, and closes this")
+    return said
+
+
+def _look(one: Look) -> dict[str, Any]:
+    plain = {name: getattr(one, name) for name in ("runs", "submitters", "failed", "smallest")}
+    return plain | {"month": str(one.month), "at": one.at.isoformat(), "too_few_peers": one.submitters < FEWEST}
+
+
+def described(one: Finding) -> dict[str, Any]:
+    """Give a finding as plain JSON values."""
+    names = ("number", "kind", "subject", "status", "p_value", "p_adj", "q", "detail", "state")
+    words = [{"state": w.state, "who": w.who, "at": w.at.isoformat(), "note": w.note} for w in one.reviews]
+    return {name: getattr(one, name) for name in names} | {
+        "month": str(one.month),
+        "computed_at": one.computed_at.isoformat(),
+        "reviews": words,
+    }
+
+
+def _burn(one: Burn) -> dict[str, Any]:
+    months = {
+        month: {"servings": rate.servings, "submitters": rate.submitters, "channels": dict(rate.channels)}
+        for month, rate in one.months.items()
+    }
+    plain = {"name": one.name, "servings": one.servings, "submitters": dict(one.submitters)}
+    return plain | {"readers": list(one.readers), "months": months}
+
+
+def _burnt(one: Burn) -> str:
+    rates = ", ".join(f"{month}: {rate.servings} to {rate.submitters}" for month, rate in one.months.items())
+    return f"{one.name}  {one.servings:>5} servings, {len(one.readers)} readers  ({rates})"

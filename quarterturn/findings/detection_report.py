@@ -1,0 +1,110 @@
+"""The watch's report on a month: all its figures as one document, and the page that is drawn from them.
+
+The figures are computed anew from the results, as they were at the month's end; what people said of the findings comes
+from the rows. A report changes nothing: a finding that no look has kept yet is shown as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Malformed, NotFound, Refused
+from quarterturn.findings.detection import FEWEST, described, watch
+from quarterturn.pages import watch as page
+from quarterturn.report import Report
+from rotation.calendar import Month
+from rotation.findings.store import Finding, Found
+from sandbox.runs.store import RunState
+from vault.files import write_atomically
+
+Item = dict[str, Any]
+SCHEMA = "quarterturn/watch-report/v1"
+ORDER = ("review", "watch", "clean")
+KINDS = ("leak", "copy", "family", "task", "exposure")
+UNTESTED: Item = dict.fromkeys(("effect", "low", "high"))
+UNKEPT: Item = {"number": None, "state": None, "reviews": [], "detail": ""}
+SHOWN = ("kind", "subject", *UNKEPT, "status", "p_value", "p_adj", "q", *UNTESTED)
+
+
+def write(house: House, month: str, html: Path, figures_to: Path | None) -> Report:
+    """Write the report of a month, and its figures too where they are wanted.
+
+    Raises:
+        Malformed: the month is none, or both files are one.
+        NotFound: it has no finished run.
+        Refused: a file is there already.
+    """
+    chosen = Month.parse(month)
+    if html == figures_to:
+        raise Malformed(f"{html} cannot be both the page and its figures: name another file for one of them")
+    for path in filter(None, (html, figures_to)):
+        if path.exists():
+            raise Refused(f"{path} is there already, and is not written over: remove it, or name another file")
+    made = figures(house, chosen)
+    written = {html: page.page(made).encode()} | ({figures_to: page.canonical(made)} if figures_to else {})
+    for path, data in written.items():
+        write_atomically(path, data, path.with_name(f".{path.name}.part"))
+    few = f"; too few peers for a verdict about leaks, which takes {FEWEST}" if made["report"]["too_few_peers"] else ""
+    count = len(made["findings"])
+    said = f"{chosen}: {count} findings want attention, {made['report']['submitters']} submitters{few}: {html}"
+    return Report(made | {"html": str(html)}, [said])
+
+
+def figures(house: House, month: Month) -> Item:
+    """Give all figures of a month's report.
+
+    Raises:
+        NotFound: no run of the month is finished.
+    """
+    from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+
+    if not any(run.state is RunState.DONE for run in house.runs.list(month=str(month))):
+        raise NotFound(f"no run of {month} is finished; `quarterturn board` shows the month that is live")
+    looking = watch(house)
+    rotation = month.since(looking.start()) + 1
+    shown = report(looking.table(f"report on {month}"), rotation)
+    months = [str(looking.start().plus(number)) for number in range(rotation)]
+    return composed(shown, house.books.findings.all(month), months, house.settings.benchmark.origin, house.now())
+
+
+def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:
+    """Put the computed figures and what people said together."""
+    month = Month.parse(months[-1])
+    tests = [
+        one | {"status": Found("", "", month, one["p_value"], one["p_adj"], one["q"]).status} for one in report["tests"]
+    ]
+    report = report | {"tests": tests}
+    return {
+        "schema": SCHEMA,
+        "benchmark": benchmark,
+        "month": months[-1],
+        "months": list(months),
+        "made": f"{made:%Y-%m-%d %H:%M} UTC",
+        "fewest": FEWEST,
+        "report": report,
+        "findings": _findings(report, rows),
+    }
+
+
+def _findings(report: Item, rows: Sequence[Finding]) -> list[Item]:
+    """Give what wants attention: what was tested, with what people said of it, and what was counted."""
+    kept = {(row.kind, row.subject): described(row) for row in rows}
+    tested = {(one["kind"], one["subject"]): one for one in report["tests"]}
+    found = []
+    for key in dict.fromkeys([*tested, *kept]):
+        figure, row = tested.get(key, UNTESTED), kept.get(key, UNKEPT)
+        one = row | figure | {"kind": key[0], "subject": key[1]}
+        if one["status"] != "clean" or row["state"]:
+            found.append({name: one[name] for name in SHOWN} | {"smallest": report["smallest"].get(one["subject"])})
+    return sorted(found, key=_urgency)
+
+
+def _urgency(one: Item) -> tuple[int, bool, int, float, str]:
+    """Put first what nobody has answered yet, then who is suspected before what."""
+    kind = KINDS.index(one["kind"]) if one["kind"] in KINDS else len(KINDS)
+    answered = one["state"] in {"explained", "confirmed"}
+    return ORDER.index(one["status"]), answered, kind, one["p_adj"] or 0.0, one["subject"]

@@ -1,0 +1,59 @@
+"""What `watch trace` prints: names, ids and probabilities, and never a word of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from quarterturn.composition.wiring import House
+from quarterturn.report import Report
+from rotation.detection.leaked_text import Traced, traced
+
+WORDS = {
+    "nothing": "nothing found: it holds no variant of a task that anybody was served, or too little of one",
+    "unvaried": "it is a task as the vault has it, which no run was shown: look at who opened it (`access log`)",
+    "one": "it came from one recipient",
+    "two": "two recipients put it together",
+    "unclear": "it holds values of a task, but nobody can be named with certainty",
+}
+
+
+def report(house: House, text: bytes, who: str) -> Report:
+    """Trace a text and say what it came to."""
+    found = traced(house.books, text, who=who)
+    trace = found.trace
+    data = {
+        "verdict": trace.verdict,
+        "sha256": found.sha256,
+        "logged": found.logged.at.isoformat(),
+        "access_log_entry": found.logged.number,
+        "key_was_public": list(found.public),
+        "tasks": found.tasks,
+        "sources": [asdict(source) for source in trace.sources],
+        "named": [
+            {
+                "submitter": recipient.submitter,
+                "month": recipient.month,
+                "probability": round(sure, 4),
+                "runs": list(found.runs[recipient]),
+            }
+            for recipient, sure in trace.named
+        ],
+        "probabilities": {name: round(getattr(trace, name), 4) for name in ("one", "two", "unvaried", "nobody")},
+    }
+    return Report(data, list(_lines(found)))
+
+
+def _lines(found: Traced) -> Iterator[str]:
+    trace = found.trace
+    yield f"text {found.sha256}, logged {found.logged.at:%Y-%m-%d %H:%M:%S} UTC as entry {found.logged.number}"
+    yield f"held against {found.tasks} tasks that are served in variants: {WORDS[trace.verdict]}"
+    for source in trace.sources:
+        yield f"task {source.task_id}: {source.values} of its {source.of} free values are in the text"
+    for recipient, sure in trace.named:
+        runs = ", ".join(map(str, found.runs[recipient]))
+        yield f"{recipient.submitter}, {recipient.month} (run {runs}): {sure:.1%}"
+    if trace.verdict == "two" and len(trace.named) < 2:  # noqa: PLR2004 - two did it
+        yield "who the other one was cannot be told; nobody is named on a guess"
+    for task_id in found.public:
+        yield f"the key of task {task_id} was public before the text was logged: this speaks against nobody"

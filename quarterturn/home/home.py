@@ -1,0 +1,248 @@
+"""A home: the one folder that holds everything, and how it is made.
+
+    quarterturn.toml   settings
+    quarterturn.db     rows (SQLite)
+    keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, month.key, which signs
+                       what a turn came to, and endpoint.key, which signs what hosted endpoints are sent
+    head/signed        the last head that was signed, outside the database
+    public/            what a web server may serve: log/, log.vkey, releases/, months/ and the keys of those who signed
+                       them (allowed_signers), endpoint.pem, view/
+
+A home is made in an order in which a crash leaves something that `create` goes on from:
+
+    1. folders, the private ones open to nobody else
+    2. the key ring, then the signing keys, each whole or absent
+    3. the public keys
+    4. the database, with the tables of every room
+    5. the settings, whole or absent: with them it is a home, and is never touched by `create` again
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Engine
+
+from quarterturn import migrations, settings
+from quarterturn.errors import NotFound, Refused, Unavailable
+from quarterturn.settings import Settings
+from sandbox.endpoint.signature import Sender
+from vault.database import open_engine, with_password
+from vault.errors import Refused as AlreadyThere
+from vault.file_lock import locked
+from vault.files import make_folder, write_atomically
+from vault.keys import private_files, signing
+from vault.keys.ring import FileKeyRing, KeyRing
+from vault.ledger.audit.command import read_keys
+from vault.ledger.signatures.note import Signer, Verifier
+from vault.store.tasks import in_use
+
+SQLITE = "sqlite:///"
+_PATIENCE = 10.0  # seconds to wait for another who makes the same home
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things lie in a home."""
+
+    home: Path
+
+    @property
+    def settings(self) -> Path:
+        """The settings' file."""
+        return self.home / settings.FILE
+
+    @property
+    def ring(self) -> Path:
+        """The key ring's file."""
+        return self.home / "keys" / "ring.json"
+
+    @property
+    def log_key(self) -> Path:
+        """The sealed signing key of the log."""
+        return self.home / "keys" / "log.key"
+
+    @property
+    def next_log_key(self) -> Path:
+        """Its successor, while the log's key is being changed."""
+        return self.home / "keys" / "log.next.key"
+
+    @property
+    def month_key(self) -> Path:
+        """The sealed key that signs what a turn came to."""
+        return self.home / "keys" / "month.key"
+
+    @property
+    def endpoint_key(self) -> Path:
+        """The sealed key that signs what hosted endpoints are sent."""
+        return self.home / "keys" / "endpoint.key"
+
+    @property
+    def model_keys(self) -> Path:
+        """The sealed keys of language models, one a model and kind of run."""
+        return self.home / "keys" / "models"
+
+    @property
+    def head(self) -> Path:
+        """The last head that was signed."""
+        return self.home / "head" / "signed"
+
+    @property
+    def public(self) -> Path:
+        """The folder that may be served to anybody."""
+        return self.home / "public"
+
+    @property
+    def log(self) -> Path:
+        """The public log."""
+        return self.public / "log"
+
+    @property
+    def log_vkey(self) -> Path:
+        """The log's public key; where it had others before, those stand on lines above it."""
+        return self.public / "log.vkey"
+
+    @property
+    def log_keys(self) -> list[Verifier]:
+        """The log's public keys, its own last."""
+        return [Verifier.parse(key) for key in read_keys(self.log_vkey)]
+
+    @property
+    def endpoint_pem(self) -> Path:
+        """Its public key."""
+        return self.public / "endpoint.pem"
+
+    @property
+    def releases(self) -> Path:
+        """The published months."""
+        return self.public / "releases"
+
+    @property
+    def view(self) -> Path:
+        """What everybody may know, as files (`quarterturn.leaderboard.public_view`)."""
+        return self.public / "view"
+
+    def require(self) -> None:
+        """Refuse a folder that is no home.
+
+        Raises:
+            NotFound: there is none, or it was never finished.
+        """
+        if not self.settings.is_file():
+            raise NotFound(f"there is no home at {self.home}: make one with `quarterturn init --home {self.home}`")
+
+    def database_url(self, chosen: Settings, named: str | None = None) -> str:
+        """Give the database's address with its password; a relative SQLite path lies in the home.
+
+        Args:
+            chosen: the settings.
+            named: an address from outside, which wins over theirs, or None.
+
+        Raises:
+            Locked: the password's file is missing, or open to others.
+        """
+        url, file = named or chosen.database.url, chosen.database.password_file
+        if url.startswith(SQLITE):
+            relative = not url.startswith(f"{SQLITE}/")
+            return f"{SQLITE}{self.home}/{url.removeprefix(SQLITE)}" if relative else url
+        return with_password(url, private_files.read(self.home / file, "password of the database")) if file else url
+
+
+def create(
+    home: Path, chosen: Settings, passphrase: bytes | None, database: str | None = None, at: datetime | None = None
+) -> None:
+    """Make a home; interrupted half-way, it goes on from there when it is called again.
+
+    Args:
+        home: its folder.
+        chosen: its settings.
+        passphrase: of its key ring, or None for one without.
+        database: an address that is used instead of the settings' and not written down, or None.
+        at: the present moment, for the age of its ring's first key, or None.
+
+    Raises:
+        Refused: there is a home already, or the folder or the database holds something else.
+        Locked: it was begun with another passphrase.
+    """
+    places = Places(home.resolve())
+    _refuse_what_is_there(places)
+    _make_folders(places)  # 1
+    started = places.ring.exists()
+    opened = FileKeyRing.open if started else partial(FileKeyRing.create, at=at)  # 2
+    ring = opened(places.ring, passphrase)
+    if not places.log_key.exists():
+        signing.store(places.log_key, Ed25519PrivateKey.generate(), ring)
+    signer = Signer(chosen.benchmark.origin, signing.load(places.log_key, ring))
+    _show(places.log_vkey, f"{signer.verifier.vkey}\n")  # 3
+    endpoint_sender(places, ring)
+    month_key(places, ring)
+    engine = open_engine(places.database_url(chosen, database))
+    try:
+        migrations.upgrade(engine)  # 4
+        _refuse_rows_of_another(engine)
+    finally:
+        engine.dispose()
+    private_files.create(places.settings, settings.dump(chosen).encode(), "settings file")  # 5
+
+
+def _refuse_rows_of_another(engine: Engine) -> None:
+    if in_use(engine):
+        raise Refused("the database holds the rows of another home: name an empty one")
+
+
+def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
+    """Give who signs what hosted endpoints are sent; made with its public key where the home has none yet."""
+    sender = Sender(_kept(places.endpoint_key, ring, signing.ENDPOINT))
+    if not places.endpoint_pem.is_file() or places.endpoint_pem.read_text(encoding="utf-8") != sender.public_pem:
+        _show(places.endpoint_pem, sender.public_pem)
+    return sender
+
+
+def month_key(places: Places, ring: KeyRing) -> Ed25519PrivateKey:
+    """Give the key that signs what turns came to, as each one's `set` statement says; made where the home has none."""
+    return _kept(places.month_key, ring, signing.MONTH)
+
+
+def _make_folders(places: Places) -> None:
+    try:
+        make_folder(places.home)
+        for folder in (places.ring.parent, places.head.parent):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        make_folder(places.log)
+    except OSError as error:
+        place = error.filename or places.home
+        raise Unavailable(f"{place} cannot be made: {error.strerror}; the same command goes on from here") from None
+
+
+def _show(path: Path, key: str) -> None:
+    """Write a public key; as `create` begins anew until the home has its settings, it is on the disk by then."""
+    try:
+        with locked(path.parent, _PATIENCE, "writing a public key", folder=True):
+            write_atomically(path, key.encode(), path.with_name(f".{path.name}.new"))
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}; call again") from None
+
+
+def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:
+    if not path.exists():
+        with suppress(AlreadyThere):  # another process was faster
+            signing.store(path, Ed25519PrivateKey.generate(), ring, use)
+    return signing.load(path, ring, use)
+
+
+def _refuse_what_is_there(places: Places) -> None:
+    home = places.home
+    if places.settings.exists():
+        raise Refused(f"{home} is a home already; choose another folder, or go on with the verbs that work on it")
+    if home.exists() and not home.is_dir():
+        raise Refused(f"{home} is not a folder; choose another with --home")
+    ours = {"keys", "head", "public", "quarterturn.db", "quarterturn.db-wal", "quarterturn.db-shm"}
+    found = [path.name for path in home.iterdir()] if home.exists() else []
+    strange = sorted(name for name in found if name not in ours and not name.startswith(f".{settings.FILE}."))
+    if strange:
+        raise Refused(f"{home} holds other things already ({strange[0]}); choose an empty folder, or a new one")

@@ -1,0 +1,64 @@
+"""Who has to cosign a home's log: the policy that its settings name, and what the public log says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from quarterturn.errors import Malformed, NotFound
+from quarterturn.home.home import Places
+from quarterturn.settings import may_be_sent_to
+from vault.errors import Broken
+from vault.errors import Malformed as NoPolicy
+from vault.ledger.signatures.policy import Named, Policy
+
+NOBODY = "No witness cosigned this: order and time are the operator's word."
+
+
+def of(places: Places, name: str) -> Policy | None:
+    """Give the policy of a home for its own log, or None where the settings name none.
+
+    Raises:
+        NotFound, Malformed: there is no such policy, or its quorum can never come together.
+    """
+    if not name:
+        return None
+    policy = read(places.home / name)
+    policy.logs = [Named(one) for one in places.log_keys]
+    return policy
+
+
+def read(path: Path) -> Policy:
+    """Read a policy whose witnesses are to be asked.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is none, a URL in it is not encrypted, or too many of its witnesses have none.
+    """
+    try:
+        policy = Policy.parse(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError):
+        raise NotFound(f"there is no policy at {path}, which ledger.policy of the settings names") from None
+    except NoPolicy as error:
+        raise Malformed(f"{path} is no policy: {error}") from None
+    for name, one in policy.witnesses.items():
+        if one.url and not may_be_sent_to(one.url):
+            raise Malformed(f"{path}: the URL of witness {name} is neither https nor on the loopback")
+    if not policy.satisfied([name for name, one in policy.witnesses.items() if one.url]):
+        raise Malformed(f"{path}: too few witnesses have a URL for the quorum {policy.quorum!r} ever to come together")
+    return policy
+
+
+def cosigners(policy: Policy | None, note: bytes | str | None) -> list[str]:
+    """Give who cosigned a published head, as the policy names them; nobody where they are too few."""
+    if policy is None or note is None:
+        return []
+    try:
+        return list(policy.open(note).witnesses)
+    except (NoPolicy, Broken):
+        return []
+
+
+def word(witnesses: Sequence[str]) -> str:
+    """Say whose word order and time are, under a head that these cosigned."""
+    return f"Cosigned by {', '.join(witnesses)}: order and time are their word too." if witnesses else NOBODY

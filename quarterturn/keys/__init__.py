@@ -1,0 +1,1 @@
+"""The keys of a home: its locks, changing keys, and shredding."""

@@ -1,0 +1,95 @@
+"""What is told of a private run while its tasks live: figures rounded to half a point, and new ones only where they say
+something new.
+
+Whoever may ask for a figure again and again, with answers changed a little each time, learns the tasks from the
+differences. So a later run of the same submitter, month and track is told the figures of the one before, except where
+its own differ by more than their standard error: the Ladder of Blum and Hardt (2015, https://arxiv.org/abs/1502.04585).
+Linked accounts climb one ladder. It is climbed on the rounded figures: what was rounded away tells nothing here either.
+
+Figures are told in the order of the runs and once; what was told is a row and stays. A run whose row is missing because
+somebody died between score and telling is told when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import scores
+from quarterturn.leaderboard.scores import FIGURES, PARTS
+from quarterturn.leaderboard.tables import ToldRow
+from sandbox.results.score import Figure, Score
+from sandbox.runs.store import RunRecord, RunState
+from vault.database import transaction
+
+_BOTH_SIDES = 2 * 1.959964  # from the ends of a 95 % interval to the standard error
+
+Told = Mapping[str, Any]
+
+
+def figures(house: House, number: int) -> Told | None:
+    """Give what is told of a run; None while it has not been scored."""
+    record = house.runs.get(number)
+    if record.state is not RunState.DONE:
+        return None
+    if (known := _known(house, number)) is not None:
+        return known
+    party = house.accounts.party(record.submitter)
+    for one in house.runs.list(month=record.month, state=RunState.DONE):
+        if one.number <= number and one.submitter in party and one.track == record.track:
+            _tell(house, one, party)
+    return _known(house, number)
+
+
+def ladder(earlier: Told | None, fresh: Mapping[str, Score]) -> dict[str, Any]:
+    """Give what is told of `fresh` after `earlier` was."""
+    told: dict[str, Any] = {}
+    for part in PARTS:
+        told[part] = scores.rounded(fresh[part])
+        for name in FIGURES:
+            before = earlier[part][name] if earlier else None
+            if before is not None and not _new(before, getattr(fresh[part], name)):
+                told[part][name] = before
+    return told
+
+
+def _new(before: Mapping[str, Any], now: Figure) -> bool:
+    """Say whether a figure differs from the one that was told by more than its standard error."""
+    if before["value"] is None or now.value is None or now.low is None or now.high is None:
+        return True
+    error = (now.high - now.low) / _BOTH_SIDES
+    return abs(now.value - float(before["value"])) > error
+
+
+def _known(house: House, number: int) -> Told | None:
+    with Session(house.engine) as session:
+        row = session.get(ToldRow, number)
+        return row.figures if row else None
+
+
+def _tell(house: House, record: RunRecord, party: Collection[str]) -> None:
+    if _known(house, record.number) is not None:
+        return
+    fresh = scores.of_run(house, record)
+    with suppress(IntegrityError), transaction(house.engine) as session:  # who was faster told the same
+        if session.get(ToldRow, record.number) is not None:
+            return
+        before = session.exec(
+            select(ToldRow)
+            .where(
+                ToldRow.month == record.month,
+                ToldRow.track == record.track,
+                col(ToldRow.submitter).in_(party),
+                col(ToldRow.run) < record.number,
+            )
+            .order_by(col(ToldRow.run).desc())
+        ).first()
+        told = ladder(before.figures if before else None, fresh)
+        session.add(
+            ToldRow(run=record.number, month=record.month, track=record.track, submitter=record.submitter, figures=told)
+        )

@@ -1,0 +1,59 @@
+"""Linked scores on the board: what each run's ability would pass of the earliest month's set, beside its raw score.
+
+Raw scores rank, within a month; linked ones compare months. They are over all of a run's tasks, as the `whole` figure
+of the board is, and rounded as everything that is shown of live tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterturn.composition.wiring import House
+from quarterturn.findings.detection import watch
+from quarterturn.leaderboard.scores import half_point
+from quarterturn.leaderboard.standings import Line
+from rotation.calendar import Month
+from rotation.runs import withdrawal
+
+Scores = Mapping[int, Mapping[str, Any]]
+NAMES = ("raw", "linked")
+
+
+def of_month(house: House, month: Month) -> Scores:
+    """Give the raw and the linked score of each of the month's runs, by its number; later months move none of them."""
+    from rotation.detection.report.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+    from rotation.detection.statistics.linking import link  # noqa: PLC0415 - likewise
+
+    if not house.months.cohorts():
+        return {}
+    looking = watch(house)
+    rotation = month.since(looking.start()) + 1
+    gone = {one.task for one in withdrawal.listed(house.books)}
+    table = looking.table(f"linked board of {month}", gone).until(rotation)
+    return {
+        int(one["run"]): {name: {end: half_point(share) for end, share in one[name].items()} for name in NAMES}
+        for one in (scores(link(table)) if table.last == rotation else [])
+        if one["rotation"] == rotation
+    }
+
+
+def lines(board: Sequence[Line], linked: Scores) -> list[str]:
+    """Draw the scores as text, the best linked one first."""
+    shown = [(line, linked[line.run]) for line in board if line.run is not None and line.run in linked]
+    if not shown:
+        return ["no run of this month can be linked"]
+    ordered = sorted(shown, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))
+    head = f"{'agent':<14} {'linked':<24} raw"
+    return [
+        head,
+        *(f"{line.name:<14} {_cell(one['linked']):<24} {_cell(one['raw'])}".rstrip() for line, one in ordered),
+    ]
+
+
+def _cell(figure: Mapping[str, float | None]) -> str:
+    value, low, high = (figure[name] for name in ("value", "low", "high"))
+    if value is None:
+        return "-"
+    between = "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{100 * value:5.1f} %{between}"

@@ -1,0 +1,34 @@
+"""Rows of scores of closed runs, rounded, and of those that were disclosed to their owners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import JSON, Column
+from sqlmodel import Field, SQLModel
+
+import sandbox.runs.tables  # noqa: F401 - submissions name their runs
+from vault.store.tables import Counter
+
+
+class ScoreRow(SQLModel, table=True):
+    """The figures of a closed run, rounded as a board shows them (`quarterturn.leaderboard.scores`)."""
+
+    __tablename__ = "hall_score"
+
+    run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
+    month: str = Field(max_length=7, index=True)
+    figures: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    without: int = 0  # how many withdrawals they are made without
+
+
+class ToldRow(SQLModel, table=True):
+    """The figures of a private run as its owner was told them: rounded, and held back where they say nothing new."""
+
+    __tablename__ = "hall_told"
+
+    run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
+    month: str = Field(max_length=7)
+    track: str = Field(max_length=32)
+    submitter: str = Field(max_length=40, index=True)
+    figures: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))

@@ -1,0 +1,1 @@
+"""Alembic's scripts: how it reaches the database, all tables, and the revisions."""

@@ -1,0 +1,32 @@
+"""The tables of every room, gathered in one place for comparison with the migrations."""
+
+from __future__ import annotations
+
+from sqlmodel import SQLModel
+
+import grammars.admission.tables
+import quarterturn.accounts.tables
+import quarterturn.approvals.tables
+import quarterturn.leaderboard.tables
+import quarterturn.notices.tables
+import quarterturn.submissions.tables
+import rotation.exposure.tables
+import rotation.findings.tables
+import rotation.month.tables
+import sandbox.runs.tables
+import vault.store.tables
+
+TABLES = (
+    vault.store.tables,
+    grammars.admission.tables,
+    sandbox.runs.tables,
+    rotation.month.tables,
+    rotation.exposure.tables,
+    rotation.findings.tables,
+    quarterturn.accounts.tables,
+    quarterturn.submissions.tables,
+    quarterturn.leaderboard.tables,
+    quarterturn.notices.tables,
+    quarterturn.approvals.tables,
+)
+METADATA = SQLModel.metadata

@@ -1,0 +1,70 @@
+"""A withdrawal in words: who may say so, doing it, and what it came to.
+
+It takes one maintainer, or two where the rules say so; which tasks, and why, is what they sign for. What is withdrawn
+already needs nobody's word again: the verb then finishes what was begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from quarterturn.approvals import approvals
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import public_view
+from quarterturn.report import Report
+from rotation.runs import withdrawal
+from rotation.runs.withdrawal import Withdrawn
+from vault.task.lifecycle import Event, State, advance
+
+LONGEST_SUBJECT = 200
+
+
+def withdraw(house: House, tasks: Sequence[str], reason: str, *, who: str) -> Report:
+    """Withdraw tasks, or finish withdrawing them.
+
+    Raises:
+        Unapproved: it takes two maintainers, and they have not signed.
+        Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.withdraw`.
+    """
+    withdrawal.require_reason(reason)
+    states = {task: house.vault.record(task).state for task in tasks}
+    left = sorted(task for task, state in states.items() if state is not State.WITHDRAWN)
+    for task in left:
+        advance(states[task], Event.WITHDRAW)  # two people are not asked about what cannot be
+    if left:
+        approvals.require(house, "withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
+        for task in left:
+            house.vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
+    withdrawal.withdraw(house.books, tasks, reason, who=who)
+    public_view.after(house, withdrawn=True)
+    found = {one.task: one for one in withdrawal.listed(house.books)}
+    rows = [_row(task, found.get(task)) for task in dict.fromkeys(tasks)]
+    return Report(rows, [_line(task, found.get(task)) for task in dict.fromkeys(tasks)])
+
+
+def _subject(tasks: Sequence[str]) -> str:
+    named = ", ".join(f"task/{task}" for task in tasks)
+    return named if len(named) <= LONGEST_SUBJECT else f"{len(tasks)} tasks"
+
+
+def _row(task: str, one: Withdrawn | None) -> dict[str, Any]:
+    if one is None:
+        return {"id": task, "leaf": None}
+    return {
+        "id": task,
+        "leaf": one.leaf,
+        "month": str(one.month),
+        "reason": one.reason,
+        "cohort": one.cohort,
+        "replacement": one.replacement,
+    }
+
+
+def _line(task: str, one: Withdrawn | None) -> str:
+    if one is None:
+        return f"{task} was withdrawn; it was never promised, so the log says nothing of it."
+    if one.cohort is None:
+        return f"{task} left the reserve at leaf {one.leaf}."
+    took = f"{one.replacement} took its place" if one.replacement else "no reserve was left, so its place stays empty"
+    return f"{task} was withdrawn from {one.cohort} at leaf {one.leaf}; {took}. It counts in no figure any more."

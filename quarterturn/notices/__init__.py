@@ -1,0 +1,1 @@
+"""Notices to maintainers: the outbox and its channels."""

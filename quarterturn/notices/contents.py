@@ -1,0 +1,64 @@
+"""What maintainers are told of the month: that a turn comes, was made or is overdue, and that a task was withdrawn.
+
+A notice is made from rows alone, and its key says what it is about once and for all: whoever makes it again makes the
+same one. It holds months, counts and strata, which are public, and no word of an error, which may quote a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from quarterturn.month.monthly_turn import Coming
+from rotation.month.store import Turn
+from rotation.runs.withdrawal import Withdrawn
+
+Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to tell.
+
+    Attributes:
+        key: names it for ever.
+        kind: what it is.
+        month: whose turn it is about, or in which it happened.
+        subject: one sentence.
+        lines: what there is to know or to do, in sentences.
+    """
+
+    key: str
+    kind: Kind
+    month: str
+    subject: str
+    lines: tuple[str, ...] = ()
+
+
+def coming(turn: Coming) -> Notice:
+    """Tell of a turn that will be due, once."""
+    subject = f"The turn of {turn.month} is due on {turn.due:%Y-%m-%d at %H:%M} UTC."
+    lines = turn.lacks or ("Nothing is missing for it.",)
+    return Notice(f"turn.coming/{turn.month}", "turn.coming", str(turn.month), subject, (*lines, *turn.notes))
+
+
+def overdue(turn: Coming, today: date, why: Sequence[str]) -> Notice:
+    """Tell of a turn that could not be made, once a day."""
+    subject = f"The turn of {turn.month} is overdue since {turn.due:%Y-%m-%d at %H:%M} UTC."
+    return Notice(f"turn.overdue/{turn.month}/{today}", "turn.overdue", str(turn.month), subject, tuple(why))
+
+
+def done(turn: Turn) -> Notice:
+    """Tell of a turn that was made, once."""
+    subject = f"The turn of {turn.month} is done: {turn.month.plus(1)} runs."
+    return Notice(f"turn.done/{turn.month}", "turn.done", str(turn.month), subject)
+
+
+def withdrawn(one: Withdrawn) -> Notice:
+    """Tell of a task that was withdrawn, once."""
+    subject = f"Task {one.task} was withdrawn at leaf {one.leaf}: {one.reason}"
+    took = f"{one.replacement} took its place." if one.replacement else "Nobody took its place."
+    stood = "It stood in a reserve." if one.cohort is None else f"It was of {one.cohort}. {took}"
+    return Notice(f"task.withdrawn/{one.leaf}", "task.withdrawn", str(one.month), subject, (stood,))

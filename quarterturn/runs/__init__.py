@@ -1,0 +1,1 @@
+"""Running submissions: the submission service, jobs and the executors that take them."""

@@ -1,0 +1,178 @@
+"""One job: playing a submission that was claimed, and ending it under that claim.
+
+1. while it is played a thread renews the claim; whether its owner took it back is looked at once a second
+2. what an earlier attempt opened in the ledger is gone on with
+3. its end is written only by whoever still holds the claim; what failed is said by a code and by no word of an error
+4. what was lost to another worker, or given back because this one stops, is left as it is
+5. while the database is gone nothing can be written, so nothing is decided: what was begun is given back once it
+   answers, or reaped, and gone on with
+6. what our machine cannot run now (its engine is away, a port is taken) is set aside and tried again, `PATIENCE` times
+7. a run that was opened is gone on with after anything else too, `TRIES` times in all with those of workers that fell
+   silent: what it has not served yet is failed when the month turns
+8. a run that an earlier attempt or the turn closed is not played: what died was only the word of it
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any
+
+from sqlmodel import Session
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import NotAllowed
+from quarterturn.leaderboard import disclosure, public_view
+from quarterturn.runs import models, running, submission_service
+from quarterturn.runs.hosted_endpoint import Hosting
+from quarterturn.runs.running import Choice, Hold, Standing
+from quarterturn.submissions.codes import code_of
+from quarterturn.submissions.queue import LEASE, TRIES, Claim, pause
+from quarterturn.submissions.requests import Submitted
+from sandbox.runs.store import RunRecord, RunState
+from vault.errors import Unavailable
+
+RENEW = LEASE.total_seconds() / 3  # seconds between renewals
+PATIENCE = 30  # attempts, which take two hours together, until it is said that our machine could not
+
+log = logging.getLogger("quarterturn.worker")
+
+
+class _Turned(NotAllowed):
+    """The month turned before a run was opened: it would count against the quotas of another month than its own."""
+
+
+class Beat:
+    """Keeps a claim alive, and knows how it stands."""
+
+    def __init__(self, house: House, claim: Claim, stopping: threading.Event) -> None:
+        self._house, self._claim, self._stopping = house, claim, stopping
+        self._ended = threading.Event()
+
+    def standing(self) -> Standing:
+        """Say whether the job is still this worker's, and whether the worker goes on."""
+        stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
+        try:
+            found = self._house.submissions.get(self._claim.id)
+        except Unavailable:
+            return "stopped" if stopped else "held"  # as far as anybody can tell: whatever is written is fenced
+        if found.state == "cancelled":
+            return "cancelled"
+        if (found.state, found.attempt) != held:
+            return "lost"
+        return "stopped" if stopped else "held"
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Renew the claim for as long as the block lasts."""
+        thread = threading.Thread(target=self._renew, name=f"beat {self._claim.number}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _renew(self) -> None:
+        while not self._ended.wait(RENEW):
+            with suppress(Unavailable):
+                self._house.queue.renew(self._claim)
+
+
+class Silent:
+    """Hears progress, which nobody may know."""
+
+    def say(self, text: str) -> None:
+        """Swallow it."""
+
+    def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:  # noqa: ARG002
+        """Swallow it."""
+        return nullcontext(lambda _steps: None)
+
+
+def work(house: House, claim: Claim, stopping: threading.Event) -> None:
+    """Play a job and end it."""
+    one, beat = house.submissions.get(claim.id), Beat(house, claim, stopping)
+    code: str | None = None
+    lack: Exception | None = None
+    died = False
+    with beat.kept():
+        try:
+            _play(house, one, claim, beat)
+        except Unavailable as error:
+            lack = error
+        except Exception as error:
+            code = _why(house, one.id, error)
+            if _goes_on(house, one, claim, code):
+                lack, died, code = error, code != "machine", None
+    if lack is None and (code is None or not stopping.is_set()):
+        house.queue.finish(claim, code)
+    elif lack is None or stopping.is_set():
+        house.queue.give_back(claim)
+    else:
+        said = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
+        log.warning("%s is set aside for %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
+        house.queue.give_back(claim, pause(claim.attempt), died=died)
+
+
+def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
+    chosen = _choice(house, one)
+    if one.run is not None and house.runs.get(one.run).state is RunState.DONE:
+        house.ledger.publish()  # what closed it may not have been, if the disk failed or too few witnesses were there
+        disclosure.figures(house, one.run)
+        public_view.after(house)
+        return
+    if one.tasks == "private":
+        hold = Hold(one.run, lambda own, run: _opened(house, one, claim, own, run), beat.standing, again=True)
+        running.private(house, chosen, Silent(), hold)
+        return
+    hold, first = Hold(standing=beat.standing), 1 if one.tasks == "check" else None
+    with models.gateway(house, one.model, "dev") as model:
+        report = running.dev(chosen, Silent(), lambda: house.sender, model, house.spec, first=first, hold=hold)
+    trace: dict[str, Any] = report.data
+    submission_service.keep_trace(house, one.id, trace)
+
+
+def _choice(house: House, one: Submitted) -> Choice:
+    service = house.settings.service
+    hosting = Hosting(one.reference, service.callbacks, service.callbacks_url or None)
+    return Choice(
+        image=one.reference if one.kind == "image" else None,
+        agent=None,
+        submitter=one.account,
+        box=None if one.kind == "image" else house.settings.run.box,
+        hosting=hosting if one.kind == "endpoint" else None,
+        model=one.model,
+    )
+
+
+def _why(house: House, name: str, error: Exception) -> str | None:
+    """Give the code of a failure; that a turn ended the run is known by the run alone. None: it was closed."""
+    record = _run(house, name)
+    if record is not None and record.state is RunState.DONE:
+        return None
+    aborted = record is not None and record.state is RunState.ABORTED and record.code == "turn"
+    return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
+
+
+def _goes_on(house: House, one: Submitted, claim: Claim, code: str | None) -> bool:
+    """Say whether a submission that failed with a code is tried again."""
+    if code == "machine":
+        return claim.attempt < PATIENCE
+    record = _run(house, one.id)
+    return record is not None and record.state is RunState.RUNNING and one.died + 1 < TRIES
+
+
+def _run(house: House, name: str) -> RunRecord | None:
+    number = house.submissions.get(name).run
+    return house.runs.get(number) if number is not None else None
+
+
+def _opened(house: House, one: Submitted, claim: Claim, session: Session, run: int) -> None:
+    """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
+    if house.runs.get(run, session).month != one.month:
+        raise _Turned(f"submission {one.id} is one of {one.month}, which is over; submit it again")
+    if not house.queue.opened(claim, run, session):
+        raise RuntimeError("the claim was lost before the run was opened")

@@ -1,0 +1,85 @@
+"""The embedded executor: threads of this process that take jobs from the database.
+
+The row is the job, so enqueueing is nothing but waking up whoever waits, once the row is committed. Another process on
+the same home may work beside it; the claims keep them apart.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from sqlalchemy import event
+from sqlmodel import Session
+
+from quarterturn.choices import WorkerClass
+from quarterturn.composition.wiring import House
+from quarterturn.retry_loop import Steady
+from quarterturn.runs import jobs
+from quarterturn.submissions.queue import Claim
+
+POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
+Work = Callable[[House, Claim, threading.Event], None]
+
+
+class Embedded:
+    """Works on the jobs of one home in this process (`quarterturn.submissions.queue.Executor`).
+
+    Args:
+        house: the home, open and unlocked; its stores are used by all threads.
+        workers: how many jobs are worked on at a time; none, where others work and this process only takes jobs in.
+        work: plays one job and ends it.
+        only: the class of runs that are worked on here; all of them by default.
+    """
+
+    def __init__(self, house: House, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None) -> None:
+        self._house, self._work, self._count, self._only = house, work, workers, only
+        self._name, self._reap_at = named(), 0.0
+        self._wake, self._stopping = threading.Event(), threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def enqueue(self, session: Session, number: int) -> None:  # noqa: ARG002 - the row says it all
+        """Wake a worker once the row is there."""
+        event.listen(session, "after_commit", lambda _: self._wake.set(), once=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._stopping.clear()
+        steady = Steady(self._stopping)
+        self._threads = [
+            threading.Thread(target=steady.make, args=(partial(self._look, place),), name=f"worker {place}")
+            for place in range(self._count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Take no more jobs; what is being played is given back, and its run is gone on with later."""
+        self._stopping.set()
+        self._wake.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _look(self, place: int) -> None:
+        """Work until nothing may be taken, then wait to be woken, or a moment."""
+        if place == 0 and time.monotonic() >= self._reap_at:
+            self._reap_at = time.monotonic() + REAP
+            self._house.queue.reap()
+        take(self._house, f"{self._name}/{place}", self._work, self._stopping, self._only)
+        self._wake.wait(POLL)
+        self._wake.clear()
+
+
+def take(house: House, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None) -> None:
+    """Take job after job (of a class) and play them, until nothing may be taken or this worker stops."""
+    while not stopping.is_set() and (claim := house.queue.claim(worker, only)) is not None:
+        work(house, claim, stopping)
+
+
+def named() -> str:
+    """Name this process as a worker."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}"

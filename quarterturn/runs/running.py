@@ -1,0 +1,401 @@
+"""Running a submission against the dev set, which tells everything, or the live set, which tells its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from sqlmodel import Session
+
+from quarterturn.choices import BoxName
+from quarterturn.composition.boxes import choose_box
+from quarterturn.composition.wiring import House, shipped_grammars
+from quarterturn.errors import Malformed, NotAllowed, Refused, UpstreamDown
+from quarterturn.findings import detection
+from quarterturn.leaderboard import caveats, disclosure, public_view, scores, standings
+from quarterturn.report import Report
+from quarterturn.runs import models
+from quarterturn.runs.hosted_endpoint import Hosting, ephemeral
+from quarterturn.tasks import dev_sets
+from rotation.month.sets import DEMO, SetSpec
+from rotation.runs.official import OpenRun
+from sandbox.attacks import selfcheck
+from sandbox.boxes.box import Box, Limits, Places
+from sandbox.endpoint import Sender
+from sandbox.endpoint.address import Unresolved
+from sandbox.isolation import machine_lock
+from sandbox.isolation.exits import RunClass, run_class
+from sandbox.model_gateway.process import ModelGateway
+from sandbox.results.failure import STOPS
+from sandbox.results.outcome import TaskRun
+from sandbox.results.score import Result, score
+from sandbox.runs import submission as submissions
+from sandbox.runs.run import Solution, Terms, run_set
+from sandbox.runs.store import ENDED
+from sandbox.runs.submission import Submission
+from sandbox.transcript import Call
+from vault.errors import Unavailable, kind_of
+from vault.task.document import Task
+from verifiers.language.verdict import Evidence, Verdict
+
+
+class Progress(Protocol):
+    """Where progress goes (`quarterturn.cli.output.Output`)."""
+
+    def say(self, text: str) -> None:
+        """Say something that belongs to no result."""
+        ...
+
+    def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+        """Give a context manager that yields `advance(steps)`."""
+        ...
+
+
+Standing = Literal["held", "cancelled", "stopped", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Who else has a say in a run while it is played.
+
+    Attributes:
+        resume: the number of the run that an earlier attempt opened, or None.
+        opened: is told the run's number within the transaction that opens it; what it raises opens none.
+        standing: is asked once a second. What its owner `cancelled` is ended in public; what the operator `stopped` and
+            what was `lost` to another worker is gone on with later.
+        again: whether whoever holds it resumes it without being told.
+    """
+
+    resume: int | None = None
+    opened: Callable[[Session, int], None] = lambda _session, _number: None
+    standing: Callable[[], Standing] = lambda: "held"
+    again: bool = False
+
+
+ALONE = Hold()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was named on the command line: what is submitted, by whom, and the box, if one was.
+
+    Raises:
+        Malformed: not exactly one thing is submitted, or an image for a box that has none.
+    """
+
+    image: str | None
+    agent: str | None
+    submitter: str
+    box: BoxName | None
+    hosting: Hosting | None = None
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run, before anything is started for it."""
+        if self.hosting is not None and self.model is not None:
+            raise Malformed("a hosted endpoint brings its own model: leave --model out")
+        if sum(one is not None for one in (self.image, self.agent, self.hosting)) != 1:
+            raise Malformed("name one of --image, --agent and --endpoint")
+        if self.image is not None and self.box == "bwrap":
+            raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
+
+    def run_class(self, *, private: bool) -> RunClass:
+        """Say which class a run of it has, on the private set or on public tasks."""
+        kind = "endpoint" if self.hosting is not None else "image" if self.image is not None else "command"
+        return run_class(private=private, kind=kind, model=self.model)
+
+    def box_name(self, default: BoxName) -> BoxName:
+        """Give the box to use; an image runs in the docker box only."""
+        return "docker" if self.image is not None else self.box or default
+
+    def submission(self, make_box: Callable[[], Box]) -> tuple[Submission, Box]:
+        """Make the submission and then its box; an image is made the other way round, for an engine knows its digest.
+
+        Raises:
+            Malformed, NotFound, Refused: it cannot be submitted; the message says why.
+            Unavailable: the box cannot be had.
+        """
+        if self.hosting is not None:
+            return self.hosting.submission(self.submitter), make_box()
+        if self.agent is not None:
+            made, box = submissions.command(self.agent, submitter=self.submitter), make_box()
+        else:
+            box = make_box()
+            resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
+            made = submissions.image(self.image or "", submitter=self.submitter, resolve=resolve)
+        box.fits(made.program)
+        return made, box
+
+    def places(self, sender: Callable[[], Sender]) -> AbstractContextManager[Places | None]:
+        """Give where agents run, if it is not the box; an endpoint's address is pinned and its callbacks are heard."""
+        return self.hosting.places(sender()) if self.hosting else nullcontext()
+
+
+def dev(
+    chosen: Choice,
+    out: Progress,
+    sender: Callable[[], Sender] = ephemeral,
+    model: ModelGateway | None = None,
+    spec: SetSpec = DEMO,
+    *,
+    first: int | None = None,
+    hold: Hold = ALONE,
+) -> Report:
+    """Run a set's dev tasks, without a home; everything comes back. `sender` signs what an endpoint is sent.
+
+    With `first`, only so many of them are run.
+    """
+    own = chosen.run_class(private=False)
+    submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto"), run_class=own))
+    tasks = [Task.parse(draft.task) for draft in dev_sets.draw(shipped_grammars(), spec)[:first]]
+    label = f"{submitted.name} on the dev set"
+    stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
+    playing = machine_lock.playing(own, stopped)
+    with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
+        done, ours = lambda _: advance(1), Terms(models=model)
+        runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
+    results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
+    whole = score(results)
+    served = [{"task": task.document, "run": run.as_json()} for task, run in zip(tasks, runs, strict=True)]
+    data = {"box": box.name, "score": whole.as_json(), "tasks": served}
+    lines = [line for task, run in zip(tasks, runs, strict=True) for line in (_line(task, run), *_why(run))]
+    return Report(data, [*lines, "", f"{whole.passed} of {whole.attempted} passed. The dev set is public: no rank."])
+
+
+def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> Report:
+    """Run the live set: the wall is checked first, and nothing but figures comes back, as `disclosure` has them.
+
+    Raises:
+        NotAllowed: nothing is live, or a turn is under way; or the run that is to be resumed has ended, or is one that
+            workers go on with.
+        NotFound, Locked: the model is none of the settings, or its key was never entered.
+        Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the same.
+    """
+    month = house.official.month()
+    own = chosen.run_class(private=True)
+    if hold.resume is not None and not hold.again:
+        _require_free(house, hold.resume)
+    with _owner_at_fault(house, hold):
+        submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box), own))
+        if hold.again and hold.resume is not None and house.runs.get(hold.resume).submission != submitted.digest:
+            raise Refused(f"what run {hold.resume} was opened for goes by another digest now; it is not played on")
+    if chosen.hosting:
+        chosen.hosting.require_official(box, house.spec.name)
+    with ExitStack() as stack:
+        stack.enter_context(machine_lock.playing(own, lambda: hold.standing() != "held"))
+        with _owner_at_fault(house, hold):
+            places = stack.enter_context(chosen.places(lambda: house.sender))
+        model = stack.enter_context(models.gateway(house, chosen.model, "private"))
+        require_wall(box)
+        opened, _ = play(house, submitted, box, out, places=places, model=model, hold=hold)
+    learnt = disclosure.figures(house, opened.record.number) or {}
+    line = standings.lines([(opened.record, {part: scores.shown(learnt[part]) for part in scores.PARTS})])
+    public = caveats.public_cohorts(house, month)
+    data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
+    del data["runs"], data["sunset"]  # the board counts the ones and shows the other
+    return Report(data | {"public_grammar": public}, [*standings.table(line), *caveats.lines(public)])
+
+
+@contextmanager
+def _owner_at_fault(house: House, hold: Hold) -> Iterator[None]:
+    """Hold it against its owner where what was submitted is gone: that is no cause of the closed list.
+
+    An image may be taken away, a tag moved and a name left without an address, by whoever saw a run go badly.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = kind_of(error) in {None, "unavailable"} and not isinstance(error, Unresolved)
+        if hold.again and hold.resume is not None and not ours:
+            house.official.forget_cause(hold.resume)
+        raise
+
+
+def _require_free(house: House, number: int) -> None:
+    """Refuse a run that has ended, and to take one from the workers, who would lose what they are playing of it."""
+    if (record := house.runs.get(number)).state in ENDED:
+        raise NotAllowed(
+            f"run {number} has ended ({record.state}): nothing of it is left to play; a new run leaves --resume out"
+        )
+    for one in house.submissions.unfinished():
+        if one.run == number:
+            raise NotAllowed(
+                f"run {number} is that of submission {one.id}, which is {one.state}: workers go on with it, so leave "
+                "it to them"
+            )
+
+
+def require_wall(box: Box) -> None:
+    """Check the wall before anything private is behind it.
+
+    Raises:
+        Refused: an attempt got out.
+    """
+    escaped = [attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"]
+    if escaped:
+        raise Refused(f"the {box.name} box lets these out: {', '.join(escaped)}. No private task is run in it")
+
+
+def play(
+    house: House,
+    submitted: Submission,
+    box: Box,
+    out: Progress,
+    *,
+    places: Places | None = None,
+    model: ModelGateway | None = None,
+    hold: Hold = ALONE,
+) -> tuple[OpenRun, tuple[Result, ...]]:
+    """Open a run in the ledger, serve it every task of the live set, and close it.
+
+    Where that fails, why is written down with the run, and whoever resumes it plays what was not served yet. At the
+    latest the turn ends it: no run stays open beyond its month. One that was served nothing is aborted at once, unless
+    somebody holds it who will resume it.
+    """
+    upstream = model.spec.name if model else None
+    if hold.resume is not None:
+        opened = house.official.resume(hold.resume, submitted, box, upstream)
+    else:
+        opened = house.official.open(submitted, box, upstream, noted=hold.opened)
+    number = opened.record.number
+    try:
+        tasks = house.official.prepare(opened)
+
+        def done(run: TaskRun) -> None:
+            house.official.record(opened, run)
+            advance(1)
+            _require_upstream(run, upstream)
+
+        def cancelled() -> bool:
+            try:
+                return hold.standing() != "held" or not house.runs.held(number, opened.attempt)
+            except Unavailable:  # nobody can tell; whatever is written is fenced
+                return False
+
+        with out.progress(submitted.name, len(tasks)) as advance:
+            run_set(
+                tasks,
+                submitted,
+                box,
+                places=places,
+                workers=house.settings.run.workers,
+                on_done=done,
+                on_serve=lambda task_id: house.official.serve(opened, task_id),
+                again=lambda task_id, cause: house.official.again(opened, task_id, cause),
+                on_left=lambda left: house.official.seal(opened, left),
+                left=house.official.sealed(opened),
+                terms=terms(house, model),
+                cancelled=cancelled,
+            )
+        results = house.official.close(opened)
+    except BaseException as error:
+        with suppress(Exception):  # what went wrong first is what is said
+            _after_stop(house, opened, hold, _stop_code(hold.standing(), error), out)
+        raise
+    detection.after(house, f"results of run {number}")
+    public_view.after(house)
+    return opened, results
+
+
+def _after_stop(house: House, run: OpenRun, hold: Hold, code: str | None, out: Progress) -> None:
+    """Write down with a run why it stopped, or end it where nobody goes on with it."""
+    number = run.record.number
+    if code is None or not house.runs.held(number, run.attempt):
+        return
+    if not STOPS[code].goes_on or not (hold.again or house.exposures.of_run(number)):
+        house.official.end(number, code)
+        public_view.after(house)
+        return
+    house.official.stop(run, code)
+    if not hold.again:
+        out.say(
+            f"Run {number} stays open. Play what was not served yet with the same command and --resume {number}; "
+            "what is left when the month turns counts as failed."
+        )
+
+
+def taken_back(house: House, number: int) -> None:
+    """End a run that its owner took back, unless it has ended."""
+    if house.runs.get(number).state not in ENDED:
+        house.official.end(number, "cancelled")
+        public_view.after(house)
+
+
+def _require_upstream(run: TaskRun, upstream: str | None) -> None:
+    """Play nothing more while the upstream of a model answers nobody."""
+    if run.code == "upstream-down":
+        raise UpstreamDown(f"the upstream '{upstream}' answers nobody; what was not served yet waits for it")
+
+
+def _stop_code(standing: Standing, error: BaseException) -> str | None:
+    """Give the code of what stopped a run; None where another worker has it."""
+    if standing in ("lost", "cancelled"):
+        return "cancelled" if standing == "cancelled" else None
+    if standing == "stopped" or isinstance(error, KeyboardInterrupt):
+        return "worker-stopped"
+    if isinstance(error, UpstreamDown):
+        return "upstream-down"
+    return "machine" if kind_of(error) == "unavailable" else "mistake"
+
+
+def reference(house: House, submitted: Submission, box: Box, out: Progress) -> list[Result]:
+    """Run the reference agent on the live set; it is handed the solutions, opens no run and has no rank."""
+    cohorts = house.months.cohorts("live")
+    opened = [
+        house.vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks
+    ]
+    solutions = {item.task.id: _solution(item.task.in_base(item.provenance["solutions"][0])) for item in opened}
+    tasks = [item.task.base() for item in opened]
+    with out.progress(submitted.name, len(tasks)) as advance:
+        runs = run_set(
+            tasks,
+            submitted,
+            box,
+            workers=house.settings.run.workers,
+            on_done=lambda _: advance(1),
+            solutions=solutions,
+            terms=terms(house),
+        )
+    return [
+        _result(item.task, run, house.vault.record(item.task.id).skeleton_tag)
+        for item, run in zip(opened, runs, strict=True)
+    ]
+
+
+def terms(house: House, model: ModelGateway | None = None) -> Terms:
+    """Give the terms of the home's runs; `model` is what their agents may ask."""
+    return Terms(agent=Limits(wall=house.settings.run.wall_seconds), models=model)
+
+
+def _solution(solution: Mapping[str, Any]) -> Solution:
+    return Solution([Call(call["tool"], call["arguments"]) for call in solution["calls"]], solution["answer"])
+
+
+def _result(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:
+    return Result.of(run, run=1, cohort="dev", server=task.server, skeleton=skeleton or task.id)
+
+
+def _line(task: Task, run: TaskRun) -> str:
+    mark = "pass" if run.passed else "????" if run.verdict is Verdict.UNKNOWN else "FAIL"
+    return f"{mark}  {task.server:<10} {task.category:<12} {run.calls:>2}/{run.max_steps:<2} calls  {task.goal[:70]}"
+
+
+def _why(run: TaskRun) -> list[str]:
+    """Say in a line what a task was not passed for, and in another what the agent printed last."""
+    if run.passed:
+        return []
+    said = [line for line in run.output.splitlines() if line.strip()][-1:]
+    reason = _missed(run.evidence) if run.code == "finished" else run.code
+    return [
+        f"      {' '.join(text.split())[:120]}" for text in (reason, *(f"it printed: {line}" for line in said)) if text
+    ]
+
+
+def _missed(evidence: Evidence) -> str:
+    """Give what was found at the first leaf that is as the whole came out."""
+    for child in evidence.children:
+        if child.verdict is evidence.verdict or evidence.op == "not":
+            return _missed(child)
+    return evidence.found or evidence.op

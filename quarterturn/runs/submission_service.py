@@ -1,0 +1,207 @@
+"""The desk: what submitters ask of the house, and all that they are told.
+
+Of a private run that is its state, its place in the queue, one code where it came to nothing, and its figures as
+`quarterturn.leaderboard.disclosure` has them; not how far it is, how long it took, or what it did on any task. A task's
+result comes with its retirement, and the dev set's at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, Literal
+
+from sqlmodel import Session
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import NotAllowed, NotFound, Refused
+from quarterturn.leaderboard import disclosure
+from quarterturn.runs import running
+from quarterturn.submissions.codes import CODES
+from quarterturn.submissions.requests import Quota, Submitted, Wish
+from quarterturn.submissions.tables import TraceRow
+from rotation.calendar import Month
+from rotation.errors import NotAllowed as NotLive
+from rotation.runs import withdrawal
+from sandbox.runs.store import RunState
+from vault.database import transaction
+from vault.errors import Unavailable
+from vault.task.lifecycle import State
+
+_PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
+Enqueue = Callable[[Session, int], None]
+
+
+def month(house: House) -> str:
+    """Give the month that is live, or that of the calendar where none is: runs of the dev set need none."""
+    try:
+        return str(house.official.month())
+    except NotLive:
+        return str(Month.of(house.now()))
+
+
+def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue: Enqueue) -> tuple[Submitted, bool]:
+    """Take a submission in, and say whether it is a new one.
+
+    Raises:
+        NotLive: it is private, and nothing is live.
+        Refused: the image may be somebody else's.
+        NotFound: the settings have no such model.
+        OverQuota, NotAllowed: as for `Submissions.take`.
+    """
+    if wish.image is not None and not may_name(house.settings.service.images, account, wish.image):
+        raise Refused("an image is named by its digest, or begins as the setting service.images says")
+    if wish.model is not None and wish.model not in house.settings.models:
+        raise NotFound(f"the settings allow no model '{wish.model}'")
+    live = str(house.official.month()) if wish.tasks == "private" else month(house)
+    return house.submissions.take(account, wish, month=live, once=once, enqueue=enqueue)
+
+
+def cancel(house: House, name: str, account: str) -> Submitted:
+    """Take a submission back. Whoever plays its run ends it; where nobody does, it is ended here.
+
+    Raises:
+        NotFound, NotAllowed: as for `Submissions.cancel`.
+    """
+    waits = house.submissions.get(name, account).state == "queued"
+    gone = house.submissions.cancel(name, account)
+    if waits and gone.run is not None:
+        with suppress(Unavailable):  # then the turn ends it
+            running.taken_back(house, gone.run)
+    return house.submissions.get(name, account)
+
+
+def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
+    """Say whether an account may name an image. Names of other people's images can be guessed, digests cannot."""
+    mine = tuple(prefix.replace("{account}", account) for prefix in prefixes)
+    return image.startswith(mine) or _PINNED.fullmatch(image) is not None
+
+
+def line(house: House, found: Sequence[Submitted]) -> list[int]:
+    """Give the queue where one of these waits in it; where none does nobody needs it."""
+    return house.queue.waiting() if any(one.state == "queued" for one in found) else []
+
+
+def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dict[str, Any]:
+    """Say what its owner may know of a submission now; `waiting` is the queue, where it is known already."""
+    waiting = waiting if waiting is not None else line(house, [one])
+    code = CODES[one.code] if one.code else None
+    private = one.tasks == "private" and one.run is not None  # and nothing is told of it before it was scored
+    return {
+        "id": one.id,
+        "set": one.tasks,
+        "kind": one.kind,
+        "model": one.model,
+        "counts": one.named,
+        "month": one.month,
+        "state": one.state,
+        "place": waiting.index(one.number) if one.number in waiting else None,
+        "failure": {"code": one.code, "hint": code.hint, "ours": code.ours} if code else None,
+        "charged": one.charged,
+        "run": one.run,
+        "figures": disclosure.figures(house, one.run) if private and one.run is not None else None,
+        "created_at": one.created_at.isoformat(),
+    }
+
+
+def waits(house: House, one: Submitted) -> Literal["next", "before", "own", "again"] | None:
+    """Say why a submission waits, if it does.
+
+    For a worker, for others before it, for one of its party's own, or to be tried again after a failure of ours.
+    """
+    line, party = house.queue.waiting(), house.accounts.party(one.account)
+    if one.number not in line:
+        return None
+    if one.not_before is not None and one.not_before > house.now():
+        return "again"
+    running = sum(other.state == "running" and other.account in party for other in house.submissions.unfinished())
+    if running >= house.settings.service.at_once:
+        return "own"
+    return "before" if line.index(one.number) else "next"
+
+
+def quotas(house: House, account: str) -> dict[str, Any]:
+    """Say what is used and left."""
+    return {name: _quota(one) for name, one in house.submissions.quotas(account, month(house)).items()}
+
+
+def _quota(one: Quota) -> dict[str, Any]:
+    return asdict(one) | {"left": one.left, "until": one.until.isoformat() if one.until else None}
+
+
+# -- traces -----------------------------------------------------------------------------------------------------------
+
+
+def keep_trace(house: House, name: str, trace: Any) -> None:
+    """Keep what a submission came to on public tasks; whether it is published stays as it is."""
+    body = zlib.compress(json.dumps(trace).encode())
+    with transaction(house.engine) as session:
+        row = session.get(TraceRow, name) or TraceRow(submission=name, body=body)
+        row.body = body
+        session.add(row)
+
+
+def published_run(house: House, name: str) -> dict[str, Any] | None:
+    """Give a run that its owner lets everybody see, as it was when they said so; None for any other, whatever it is."""
+    with Session(house.engine) as session:
+        row = session.get(TraceRow, name)
+        if row is None or row.published_at is None:
+            return None
+        trace = json.loads(zlib.decompress(row.body))
+    return {"id": name, "set": house.submissions.get(name).tasks, "public": True, "trace": trace}
+
+
+def own_run(house: House, name: str, account: str) -> dict[str, Any]:
+    """Give a run to its owner, as far as its tasks are public.
+
+    Raises:
+        NotFound: it is not theirs, or nothing of it can be shown yet.
+    """
+    one = house.submissions.get(name, account)
+    if one.tasks == "private":
+        _open_retired(house, one)
+    with Session(house.engine) as session:
+        row = session.get(TraceRow, name)
+        if row is None:
+            raise NotFound("nothing of this run can be shown yet")
+        public, trace = row.published_at is not None, json.loads(zlib.decompress(row.body))
+    return {"id": name, "set": one.tasks, "public": public, "trace": trace}
+
+
+def publish(house: House, name: str, account: str, *, public: bool) -> dict[str, Any]:
+    """Let everybody see a run, or nobody but its owner from now on.
+
+    Raises:
+        NotFound: it is not theirs.
+        NotAllowed: nothing of it can be shown yet.
+    """
+    house.submissions.get(name, account)
+    try:
+        found = own_run(house, name, account)
+    except NotFound:
+        raise NotAllowed("nothing of this run can be shown yet") from None
+    with transaction(house.engine) as session:
+        session.get_one(TraceRow, name).published_at = house.now() if public else None
+    return found | {"public": public}
+
+
+def _open_retired(house: House, one: Submitted) -> None:
+    """Open what a private run came to on tasks that are published by now, each time that more of them are."""
+    if one.run is None or house.runs.get(one.run).state is not RunState.DONE:
+        return
+    released = {cohort.id for cohort in house.months.cohorts("published")}
+    gone = {task.task for task in withdrawal.listed(house.books) if task.cohort in released}
+    played = house.runs.finished(one.run)
+    retired = [t for t in played if t in gone or house.vault.record(t).state is State.PUBLISHED]
+    with Session(house.engine) as session:
+        row = session.get(TraceRow, one.id)
+        known = json.loads(zlib.decompress(row.body))["tasks"] if row else []
+    if len(known) == len(retired):
+        return
+    why = f"trace of retired tasks for the submitter of run {one.run}"
+    blobs = (house.vault.open_blob(f"run/{one.run}/{task}", who=one.account, why=why) for task in sorted(retired))
+    keep_trace(house, one.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})

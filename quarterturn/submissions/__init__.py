@@ -1,0 +1,1 @@
+"""Submissions as rows: requests, quotas, the queue and its leases."""

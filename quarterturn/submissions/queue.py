@@ -1,0 +1,237 @@
+"""The queue: rows of submissions, who works on which, and for how long they may be silent.
+
+1. A claim raises the row's *attempt*. Whatever a worker writes afterwards names its attempt, in one
+   `UPDATE … WHERE attempt = ?`: of two who hold themselves for the worker, one writes nothing.
+2. A claim is a lease. Its worker renews it; where it does not, `reap` puts the row back, without any lock on the queue.
+3. What died under `TRIES` workers is given up. What could not be played for a reason of ours is set aside, longer each
+   time (`pause`), and does not stand in the way of others meanwhile.
+4. It is fair between parties: what comes first is what has the fewest of its own party before it. Of one party's
+   private ones those that were named to count come first, and the others wait until they have ended.
+5. A worker may be of one class, and then takes only runs of that class (`sandbox.isolation.exits`): runs without an
+   exit share no machine with runs that have one. What runs counts in its party's backlog whatever its class; what waits
+   for a worker of the other class stands in nobody's way.
+6. An executor carries numbers of rows and nothing else; the row is the truth.
+
+The embedded executor is this database alone: a job is there once its transaction is committed. On PostgreSQL bells are
+carried to other machines (`quarterturn.runs.postgres_executor`), rung within the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from sqlalchemy import ColumnElement, Engine, and_, exists, func, not_, or_, update
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, select
+
+from quarterturn.accounts.tables import AccountRow
+from quarterturn.choices import WorkerClass
+from quarterturn.submissions.requests import UNFINISHED
+from quarterturn.submissions.tables import SubmissionRow
+from sandbox.isolation.exits import run_class
+from vault.database import joined, transaction
+
+LEASE = timedelta(seconds=90)
+TRIES = 5
+SHORTEST, LONGEST = timedelta(seconds=5), timedelta(minutes=5)  # for which something is set aside
+
+
+def pause(attempt: int) -> timedelta:
+    """Say for how long a job is set aside after an attempt, the first being 1."""
+    return min(LONGEST, SHORTEST * 2.0 ** min(attempt - 1, 20))
+
+
+class Executor(Protocol):
+    """What carries jobs from whoever takes a submission in to whoever works on it."""
+
+    def enqueue(self, session: Session, number: int) -> None:
+        """Hand a job over, within the transaction that wrote its row."""
+        ...
+
+    def start(self) -> None:
+        """Begin to work."""
+        ...
+
+    def stop(self) -> None:
+        """Take no more jobs, and put back what was begun."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that somebody works on: its row, and the attempt that it is theirs under."""
+
+    number: int
+    id: str
+    attempt: int
+
+
+class Queue:
+    """The queue of one home.
+
+    Args:
+        engine: from `vault.database.open_engine`.
+        clock: the present moment, with its time zone.
+        at_once: how many of one party are worked on at the same time.
+    """
+
+    def __init__(self, engine: Engine, clock: Callable[[], datetime], at_once: int = 1) -> None:
+        self._engine, self._clock, self._at_once = engine, clock, at_once
+
+    def waiting(self) -> list[int]:
+        """Give the numbers of what waits, in the order in which it is claimed as things stand."""
+        with Session(self._engine) as session:
+            return [number for number, _ in self._order(session)]
+
+    def place(self, session: Session, number: int) -> int:
+        """Say which place a row that was just written has in its party's own backlog, from 1."""
+        own = select(AccountRow.party).join(SubmissionRow).where(SubmissionRow.number == number).scalar_subquery()
+        backlog = (
+            select(func.count())
+            .select_from(SubmissionRow)
+            .join(AccountRow)
+            .where(AccountRow.party == own, col(SubmissionRow.state).in_(UNFINISHED))
+        )
+        return session.exec(backlog).one()
+
+    def claimable(self, session: Session, only: WorkerClass | None = None) -> list[tuple[int, int]]:
+        """Give what may be claimed now, as (number, place in its party's own backlog), the next one first.
+
+        Args:
+            session: the transaction.
+            only: the class of runs that are asked for; all of them by default.
+        """
+        return list(self._order(session, self._at_once, only))
+
+    def class_of(self, session: Session, number: int) -> WorkerClass:
+        """Say which class a job's run has."""
+        row = session.get_one(SubmissionRow, number)
+        own = run_class(private=row.tasks == "private", kind=row.kind, model=row.model)
+        return "sealed" if own == "sealed" else "open"
+
+    def claim(self, worker: str, only: WorkerClass | None = None) -> Claim | None:
+        """Take the next job (of a class), or None where nothing may be taken now (rules 1, 2, 4 and 5)."""
+        with transaction(self._engine) as session:
+            for number, _ in self.claimable(session, only):
+                row, now = session.get_one(SubmissionRow, number), self._now()
+                claim = Claim(number, row.id, row.attempt + 1)
+                taken = {
+                    "state": "running",
+                    "attempt": claim.attempt,
+                    "worker": worker,
+                    "lease_until": now + LEASE,
+                    "not_before": None,
+                    "started_at": row.started_at or now,
+                }
+                change = update(SubmissionRow).where(
+                    col(SubmissionRow.number) == number,
+                    col(SubmissionRow.state) == "queued",
+                    col(SubmissionRow.attempt) == row.attempt,
+                )
+                if session.exec(change.values(**taken)).rowcount == 1:
+                    return claim
+        return None
+
+    def renew(self, claim: Claim) -> bool:
+        """Say that a job is still worked on; False says that it is not this worker's any more."""
+        return self._write(claim, lease_until=self._now() + LEASE)
+
+    def opened(self, claim: Claim, run: int, session: Session | None = None) -> bool:
+        """Write down which run of the ledger a job opened, within the transaction that opens it."""
+        return self._write(claim, session, run=run)
+
+    def finish(self, claim: Claim, code: str | None) -> bool:
+        """End a job: done, or failed with a code of the table."""
+        state = "done" if code is None else "failed"
+        return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
+
+    def give_back(self, claim: Claim, pause: timedelta | None = None, *, died: bool = False) -> bool:
+        """Put a job back that could not be ended; with a pause it has not begun, and nobody takes it again before.
+
+        One that `died` of a mistake counts as one that died under its worker (rule 3).
+        """
+        if pause is None:
+            return self._write(claim, state="queued", lease_until=None)
+        later, deaths = self._now() + pause, SubmissionRow.died + int(died)
+        return self._write(claim, state="queued", lease_until=None, not_before=later, started_at=None, died=deaths)
+
+    def reap(self) -> int:
+        """Put back, or give up, whatever its worker was silent about for too long; say how many there were."""
+        now = self._now()
+        silent = (col(SubmissionRow.state) == "running", col(SubmissionRow.lease_until) < now)
+        over = {"state": "failed", "code": "interrupted", "lease_until": None, "ended_at": now}
+        with transaction(self._engine) as session:
+            dead = session.exec(
+                update(SubmissionRow).where(*silent, col(SubmissionRow.died) >= TRIES - 1).values(**over)
+            ).rowcount
+            again = {"state": "queued", "lease_until": None, "died": SubmissionRow.died + 1}
+            back = session.exec(update(SubmissionRow).where(*silent).values(**again)).rowcount
+        return int(dead + back)
+
+    def _order(
+        self, session: Session, most: int | None = None, only: WorkerClass | None = None
+    ) -> Sequence[tuple[int, int]]:
+        """Give what waits (of a class) as (number, place in its party's own backlog), the next one first.
+
+        Where places up to `most` are asked for, what is set aside has none.
+        """
+        place = (
+            func.row_number()
+            .over(
+                partition_by=AccountRow.party,
+                order_by=(col(SubmissionRow.state).desc(), col(SubmissionRow.named).desc(), col(SubmissionRow.number)),
+            )
+            .label("place")
+        )
+        unfinished = (
+            select(SubmissionRow.number, SubmissionRow.state, place)
+            .join(AccountRow, col(AccountRow.name) == col(SubmissionRow.account))
+            .where(col(SubmissionRow.state).in_(UNFINISHED))
+        )
+        if most is not None:
+            later = col(SubmissionRow.not_before)
+            unfinished = unfinished.where(or_(later.is_(None), later <= self._now()), not_(_waits_for_named()))
+        if only is not None:
+            unfinished = unfinished.where(or_(col(SubmissionRow.state) == "running", _is_of(only)))
+        own = unfinished.subquery()
+        query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
+        if most is not None:
+            query = query.where(own.c.place <= most)
+        return [(number, place) for number, place in session.exec(query).all()]
+
+    def _write(self, claim: Claim, session: Session | None = None, **values: object) -> bool:
+        change = update(SubmissionRow).where(
+            col(SubmissionRow.number) == claim.number,
+            col(SubmissionRow.state) == "running",
+            col(SubmissionRow.attempt) == claim.attempt,
+        )
+        with joined(self._engine, session) as own:
+            return own.exec(change.values(**values)).rowcount == 1
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+
+def _waits_for_named() -> ColumnElement[bool]:
+    """Whether a private row waits until one has ended that its party named before it, or in its place."""
+    other, owner = aliased(SubmissionRow), aliased(AccountRow)
+    first = or_(not_(col(SubmissionRow.named)), col(other.number) < col(SubmissionRow.number))
+    named = exists().where(
+        col(other.account) == col(owner.name),
+        col(owner.party) == col(AccountRow.party),
+        col(other.named),
+        col(other.state).in_(UNFINISHED),
+        col(other.number) != col(SubmissionRow.number),
+        first,
+    )
+    return and_(col(SubmissionRow.tasks) == "private", col(SubmissionRow.state) == "queued", named)
+
+
+def _is_of(only: WorkerClass) -> ColumnElement[bool]:
+    """Say the same as `run_class` of what the service takes in, images and endpoints, in the database's words."""
+    row = SubmissionRow
+    sealed = and_(col(row.tasks) == "private", col(row.kind) != "endpoint", col(row.model).is_(None))
+    return sealed if only == "sealed" else not_(sealed)

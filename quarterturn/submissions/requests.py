@@ -1,0 +1,346 @@
+"""Submissions through the service: taking them in, what they cost, and taking them back.
+
+    queued -claim-> running -finish-> done | failed
+       |   ^           |
+       |   '--reap-----'     (a worker died: the next attempt takes over)
+       '----cancel-----'---> cancelled
+
+1. A submission is taken in by one transaction that also counts the quota and hands the job to the executor: it waits
+   and is paid for, or none of it is.
+2. A quota is counted from the rows and stands nowhere else, so a refund is nothing that could be forgotten.
+3. The same `Idempotency-Key` with the same wish gives the same submission; with another wish it is refused.
+4. Quotas are a party's: linked accounts share them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Engine, func, or_, update
+from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
+
+from quarterturn.accounts.tables import AccountRow
+from quarterturn.choices import Asked
+from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
+from quarterturn.settings import Service
+from quarterturn.submissions.codes import charged
+from quarterturn.submissions.tables import SubmissionRow
+from rotation.exposure.store import Exposures
+from sandbox.endpoint.address import parse as parse_url
+from sandbox.runs import submission as submissions
+from vault.database import transaction
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+UNFINISHED = ("queued", "running")
+LONGEST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for.
+
+    Attributes:
+        tasks: the dev set, the private one, or one dev task as a check.
+        image: a container image, or None.
+        endpoint: the URL of a hosted agent, or None.
+        model: a language model of the settings that its agents may ask, or None.
+        counts: whether this run is to be the party's first of the month, though others wait already.
+
+    Raises:
+        Malformed: it names not exactly one agent, or one that cannot be.
+        Refused: its port belongs to another protocol. Which address it has is looked at when a task is sent there.
+    """
+
+    tasks: Asked
+    image: str | None = None
+    endpoint: str | None = field(default=None, repr=False)
+    model: str | None = None
+    counts: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what could never be run."""
+        if (self.image is None) == (self.endpoint is None):
+            raise Malformed("name one of image and endpoint")
+        if len(self.reference) > LONGEST:
+            raise Malformed(f"an image or an endpoint has a name of at most {LONGEST} characters")
+        if self.image is not None:
+            submissions.require_reference(self.image)
+        elif parse_url(self.reference).scheme != "https":
+            raise Malformed("an endpoint is reached over https: a task is never sent in the clear")
+        if self.counts and self.tasks != "private":
+            raise Malformed("only a private run can be named to count")
+
+    @property
+    def reference(self) -> str:
+        """The image or the URL."""
+        return self.image if self.image is not None else self.endpoint or ""
+
+    def digest(self) -> str:
+        """Tell wishes apart."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A submission as its row has it; `run` is the number of its private run once that was opened.
+
+    `died` says how often its worker fell silent, or a mistake of ours ended an attempt; `served`, whether that run was
+    served a task.
+    """
+
+    number: int
+    id: str
+    account: str
+    tasks: Asked
+    kind: str
+    reference: str = field(repr=False)
+    model: str | None
+    named: bool
+    month: str
+    state: str
+    code: str | None
+    attempt: int
+    died: int
+    not_before: datetime | None
+    run: int | None
+    created_at: datetime
+    started_at: datetime | None
+    served: bool
+
+    @property
+    def charged(self) -> bool:
+        """Whether it counts against a quota."""
+        started = self.tasks != "private" and self.started_at is not None
+        return charged(self.state, self.code, served=self.served, started=started)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One quota: how much of it is used, and when it begins anew (None: as things end)."""
+
+    limit: int
+    used: int
+    until: datetime | None
+
+    @property
+    def left(self) -> int:
+        """How much may still be used."""
+        return max(0, self.limit - self.used)
+
+
+class Submissions:
+    """The submissions of one home.
+
+    Args:
+        engine: from `vault.database.open_engine`.
+        exposures: which runs were served something.
+        limits: from the settings.
+        clock: the present moment, with its time zone.
+        draw: gives a character of those that it is given.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        exposures: Exposures,
+        limits: Service,
+        clock: Callable[[], datetime],
+        draw: Callable[[str], str] = secrets.choice,
+    ) -> None:
+        self._engine, self._exposures, self._limits, self._clock, self._draw = engine, exposures, limits, clock, draw
+
+    def take(
+        self,
+        account: str,
+        wish: Wish,
+        *,
+        month: str,
+        once: str | None = None,
+        enqueue: Callable[[Session, int], None] = lambda _session, _number: None,
+    ) -> tuple[Submitted, bool]:
+        """Take a submission in, and say whether it is a new one.
+
+        Args:
+            account: whose it is.
+            wish: what is asked for.
+            month: the benchmark month that is live; only private runs are bound to it.
+            once: the Idempotency-Key, or None.
+            enqueue: hands the job to the executor, within the same transaction.
+
+        Raises:
+            OverQuota: the message says which, and when there is more.
+            NotAllowed: a private run of the party has begun this month, so another one can no longer be named; or the
+                key was used before with another wish.
+        """
+        key = hashlib.sha256(once.encode()).hexdigest() if once is not None else None
+        with transaction(self._engine) as session:
+            if key is not None and (known := _known(session, account, key)):
+                if known.asked != wish.digest():
+                    raise NotAllowed("this Idempotency-Key was used for something else")
+                return self._submitted(session, known), False
+            party = _party(session, account)
+            self._require_quota(session, party, wish.tasks, month)
+            if wish.tasks == "private":
+                self._require_room(session, month)
+            if wish.counts:
+                self._require_unbegun(session, party, month)
+            row = SubmissionRow(
+                id="s-" + "".join(self._draw(_ALPHABET) for _ in range(16)),
+                account=account,
+                tasks=wish.tasks,
+                kind="image" if wish.image is not None else "endpoint",
+                reference=wish.reference,
+                model=wish.model,
+                named=wish.counts,
+                month=month,
+                state="queued",
+                once=key,
+                asked=wish.digest(),
+                created_at=self._now(),
+            )
+            session.add(row)
+            session.flush()
+            enqueue(session, row.number or 0)
+            return self._submitted(session, row), True
+
+    def get(self, name: str, account: str | None = None) -> Submitted:
+        """Give a submission; with an account, only one of its own.
+
+        Raises:
+            NotFound: there is none, or it is somebody else's: nobody can tell which.
+        """
+        with Session(self._engine) as session:
+            row = session.exec(select(SubmissionRow).where(SubmissionRow.id == name)).one_or_none()
+            if row is None or account not in (None, row.account):
+                raise NotFound("there is no such submission")
+            return self._submitted(session, row)
+
+    def some(self, names: Collection[str]) -> Sequence[Submitted]:
+        """Give those of these names that there are."""
+        query = select(SubmissionRow).where(col(SubmissionRow.id).in_(names))
+        with Session(self._engine) as session:
+            return self._all(session, query)
+
+    def of(self, account: str, *, after: int | None = None, limit: int = 50) -> Sequence[Submitted]:
+        """List an account's submissions, the newest first, from those before the number `after` on."""
+        query = select(SubmissionRow).where(SubmissionRow.account == account)
+        if after is not None:
+            query = query.where(col(SubmissionRow.number) < after)
+        with Session(self._engine) as session:
+            return self._all(session, query.order_by(col(SubmissionRow.number).desc()).limit(limit))
+
+    def unfinished(self) -> Sequence[Submitted]:
+        """List all that waits or runs, the oldest first."""
+        query = select(SubmissionRow).where(col(SubmissionRow.state).in_(UNFINISHED))
+        with Session(self._engine) as session:
+            return self._all(session, query.order_by(col(SubmissionRow.number)))
+
+    def cancel(self, name: str, account: str) -> Submitted:
+        """Take a submission back; what was served no private task is refunded, what runs is stopped.
+
+        Raises:
+            NotFound: there is none of this account.
+            NotAllowed: it has ended.
+        """
+        found = self.get(name, account)
+        change = update(SubmissionRow).where(col(SubmissionRow.id) == name, col(SubmissionRow.state).in_(UNFINISHED))
+        with transaction(self._engine) as session:
+            ended = {"state": "cancelled", "code": "cancelled", "ended_at": self._now(), "lease_until": None}
+            if session.exec(change.values(**ended)).rowcount != 1:
+                raise NotAllowed(f"submission {name} is {found.state}: nothing can be taken back of it")
+        return self.get(name, account)
+
+    def quotas(self, account: str, month: str) -> dict[str, Quota]:
+        """Say what is used and left of each quota, `private`, `dev`, `check` and `waiting`."""
+        with Session(self._engine) as session:
+            return self._quotas(session, _party(session, account), month)
+
+    def _quotas(self, session: Session, party: Sequence[str], month: str) -> dict[str, Quota]:
+        limits, now = self._limits, self._now()
+        today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        query = select(SubmissionRow).where(col(SubmissionRow.account).in_(party))
+        of_month = query.where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
+        of_today = query.where(SubmissionRow.created_at >= today)
+        used = {"private": 0, "dev": 0, "check": 0}
+        for one in self._all(session, of_month):
+            used["private"] += one.charged
+        for one in self._all(session, of_today):
+            used[one.tasks] += one.tasks != "private" and one.charged
+        waiting = session.exec(
+            select(func.count())
+            .select_from(SubmissionRow)
+            .where(col(SubmissionRow.account).in_(party), col(SubmissionRow.state).in_(UNFINISHED))
+        ).one()
+        tomorrow = today + timedelta(days=1)
+        return {
+            "private": Quota(limits.private_per_month, used["private"], _end_of(month)),
+            "dev": Quota(limits.dev_per_day, used["dev"], tomorrow),
+            "check": Quota(limits.checks_per_day, used["check"], tomorrow),
+            "waiting": Quota(limits.waiting, waiting, None),
+        }
+
+    def _require_room(self, session: Session, month: str) -> None:
+        """Refuse what would be a private run too many, whoever made the others."""
+        limit = self._limits.private_in_all
+        of_month = select(SubmissionRow).where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
+        if sum(one.charged for one in self._all(session, of_month)) >= limit:
+            raise OverQuota(
+                f"all {limit} private runs that {month} has for everybody are taken: there are more on "
+                f"{_end_of(month):%Y-%m-%d} UTC"
+            )
+
+    def _require_quota(self, session: Session, party: Sequence[str], tasks: str, month: str) -> None:
+        quotas = self._quotas(session, party, month)
+        for name in (tasks, "waiting"):
+            if not quotas[name].left:
+                until = quotas[name].until
+                more = f"there is more on {until:%Y-%m-%d} UTC" if until else "wait until one of yours has ended"
+                raise OverQuota(f"all {quotas[name].limit} of the quota '{name}' are used: {more}")
+
+    def _require_unbegun(self, session: Session, party: Sequence[str], month: str) -> None:
+        """Refuse to name a run once another one of the party was served a task, or may be any moment."""
+        of_month = select(SubmissionRow).where(
+            col(SubmissionRow.account).in_(party), SubmissionRow.month == month, SubmissionRow.tasks == "private"
+        )
+        begun = of_month.where(or_(col(SubmissionRow.run).is_not(None), col(SubmissionRow.state) == "running"))
+        if session.exec(begun).first() is not None or self._exposures.any_to(session, party, month):
+            raise NotAllowed("a private run of yours has begun this month already, so the first one counts")
+
+    def _submitted(self, session: Session, row: SubmissionRow) -> Submitted:
+        return self._with_servings(session, [row])[0]
+
+    def _all(self, session: Session, query: SelectOfScalar[SubmissionRow]) -> list[Submitted]:
+        return self._with_servings(session, session.exec(query).all())
+
+    def _with_servings(self, session: Session, rows: Sequence[SubmissionRow]) -> list[Submitted]:
+        served = self._exposures.served(session, [row.run for row in rows if row.run is not None])
+        columns = Submitted.__dataclass_fields__.keys() - {"served"}
+        return [Submitted(**{name: getattr(row, name) for name in columns}, served=row.run in served) for row in rows]
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+
+def _party(session: Session, account: str) -> Sequence[str]:
+    """Give the accounts that share their quotas with this one, and hold them against others that submit now."""
+    row = session.get(AccountRow, account)
+    if row is None:
+        raise NotFound(f"there is no account '{account}'")
+    query = select(AccountRow).where(AccountRow.party == row.party).with_for_update()
+    return [one.name for one in session.exec(query).all()]
+
+
+def _known(session: Session, account: str, key: str) -> SubmissionRow | None:
+    query = select(SubmissionRow).where(SubmissionRow.account == account, SubmissionRow.once == key)
+    return session.exec(query).one_or_none()
+
+
+def _end_of(month: str) -> datetime:
+    year, number = map(int, month.split("-"))
+    return datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)

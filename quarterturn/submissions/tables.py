@@ -1,0 +1,58 @@
+"""Rows of submissions and of traces of public runs; no row holds a word of a private task."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, LargeBinary, UniqueConstraint
+from sqlmodel import Field, SQLModel
+from sqlmodel.sql.sqltypes import UTCDateTime
+
+import quarterturn.accounts.tables  # noqa: F401 - accounts make submissions
+import sandbox.runs.tables  # noqa: F401 - submissions name their runs
+from vault.store.tables import Counter
+
+_DIGEST = 64  # hexadecimal digits of a SHA-256
+
+
+class SubmissionRow(SQLModel, table=True):
+    """What was submitted through the service; the row is the job, and `attempt` fences who works on it."""
+
+    __tablename__ = "hall_submission"
+    __table_args__ = (
+        UniqueConstraint("account", "once"),
+        CheckConstraint("attempt >= 0", name="attempt_not_negative"),
+    )
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Counter)
+    id: str = Field(max_length=18, unique=True)
+    account: str = Field(foreign_key="hall_account.name", max_length=40, index=True)
+    tasks: str = Field(max_length=8)  # dev, private, check
+    kind: str = Field(max_length=16)  # image, endpoint
+    reference: str = Field(max_length=500)
+    model: str | None = Field(default=None, max_length=16)
+    named: bool = False  # its figures are to count, whichever run was first
+    month: str = Field(max_length=7)
+    state: str = Field(max_length=12, index=True)
+    code: str | None = Field(default=None, max_length=24)
+    attempt: int = 0
+    worker: str | None = Field(default=None, max_length=100)
+    died: int = 0  # how many of those that worked on it fell silent, or came upon a mistake of ours
+    lease_until: datetime | None = Field(default=None, sa_type=UTCDateTime)
+    not_before: datetime | None = Field(default=None, sa_type=UTCDateTime)  # set aside after a failure of ours
+    run: int | None = Field(default=None, foreign_key="sandbox_run.number", unique=True, sa_type=Counter)
+    once: str | None = Field(default=None, max_length=_DIGEST)  # of the Idempotency-Key
+    asked: str = Field(max_length=_DIGEST)  # of what was asked for with it
+    created_at: datetime = Field(sa_type=UTCDateTime)
+    started_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
+    ended_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
+
+
+class TraceRow(SQLModel, table=True):
+    """What a submission's run on public tasks came to, task by task; everybody may see it once its owner says so."""
+
+    __tablename__ = "hall_trace"
+
+    submission: str = Field(primary_key=True, foreign_key="hall_submission.id", max_length=18)
+    body: bytes = Field(sa_type=LargeBinary)  # JSON, compressed
+    published_at: datetime | None = Field(default=None, sa_type=UTCDateTime)

@@ -1,0 +1,1 @@
+"""Tasks on their way into a set: generated, imported, reviewed, replenished."""

@@ -1,0 +1,157 @@
+"""Where a set's tasks come from: drawn, proven by execution, sealed; a person's review comes after.
+
+Drafts of one stratum are taken in the order of its stream, so what a seed gives does not depend on how many workers
+prove them. A draft that stays out is kept as rejected and the next one of the stream takes its place; a stratum whose
+drafts keep failing is given up with a sentence instead of being drawn until something passes. A draft that says its
+goal in the words of another task is not even proven: its skeleton is drawn again, a few times. A draw that was
+interrupted goes on when it is made again: what it kept is passed over, and no other task shares a skeleton with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from grammars.admission.gates import Admission, Surroundings, admit
+from grammars.admission.prover import Prover
+from grammars.admission.store import Drafts
+from grammars.language.derivation import skeletons
+from grammars.language.grammar import Draft, Grammar
+from quarterturn.errors import Refused
+from quarterturn.tasks.yield_stats import Tally, kept_out
+from rotation.month.draw import drafts
+from rotation.month.sets import Stratum
+from vault.store.tasks import Vault
+
+MOST_FAILURES = 5  # drafts of one stratum in a row
+MOST_TOLD = 10  # drafts of one skeleton that are told in the words of other tasks
+
+
+@dataclass
+class _Line:
+    """One stratum's stream, with what is still wanted of it and the skeletons that an interrupted draw gave it."""
+
+    stratum: Stratum
+    stream: Iterator[Draft]
+    wanted: int
+    used: set[str]
+    kept: set[str]
+    failures: int = 0
+    told: Counter[str] = field(default_factory=Counter)
+
+    def draw(self, known: Collection[str], around: Surroundings) -> Draft:
+        """Take the next draft in words of its own that has not stood before the gates yet."""
+        while True:
+            draft = next(self.stream)
+            own = around.told(draft) is None
+            self.told[draft.skeleton] += not own
+            if own or self.told[draft.skeleton] >= MOST_TOLD:
+                self.used.add(draft.skeleton)
+            if own and draft.id not in known and draft.skeleton not in self.kept:
+                return draft
+
+
+class Supply:
+    """Fills strata with admitted tasks."""
+
+    def __init__(
+        self,
+        grammars: Mapping[str, Grammar],
+        vault: Vault,
+        store: Drafts,
+        prover: Prover,
+        mix: Collection[Stratum] = (),
+    ) -> None:
+        """Connect it; `mix` is all strata that are ever drawn from the grammars (`rotation.month.draw.spared`)."""
+        self._grammars, self._vault, self._store, self._prover, self._mix = grammars, vault, store, prover, mix
+        self._known: Collection[str] = ()
+
+    def fill(
+        self,
+        wanted: Mapping[Stratum, int],
+        seed: bytes,
+        *,
+        author: str,
+        around: Surroundings,
+        workers: int = 2,
+        barred: Collection[str] = (),
+        kept: Mapping[Stratum, Collection[str]] = MappingProxyType({}),
+        on_done: Callable[[], None] = lambda: None,
+    ) -> Tally:
+        """Draw and admit the wanted number of tasks of each stratum, each of a skeleton of its own.
+
+        Args:
+            wanted: how many of each stratum.
+            seed: the draw's seed, 32 bytes.
+            author: who answers for the draw; somebody else must review it.
+            around: the tasks that there are already.
+            workers: how many drafts are proven at a time.
+            barred: skeleton tags that may not be drawn: live or seen.
+            kept: the skeleton tags of what this draw, interrupted, kept of each stratum; they count no more.
+            on_done: called once for each admitted task.
+
+        Raises:
+            Refused: too many drafts of one stratum in a row stayed out.
+            Exhausted: a grammar has no unseen skeleton left.
+        """
+        tally = Tally()
+        ids = self._skeletons()
+        used = {ids[tag] for tag in barred if tag in ids}
+        started = {stratum: {ids[tag] for tag in tags if tag in ids} for stratum, tags in kept.items()}
+        self._known, self._around = {record.id for record in self._vault.records()}, around
+        pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
+        with ThreadPoolExecutor(workers, thread_name_prefix="prove") as pool:
+            try:
+                for line in [self._line(stratum, count, seed, used, started) for stratum, count in wanted.items()]:
+                    for _ in range(line.wanted):
+                        self._submit(pool, pending, line)
+                while pending:
+                    for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                        line, draft = pending.pop(future)
+                        if self._keep(draft, future.result(), line, tally, author):
+                            on_done()
+                        else:
+                            self._submit(pool, pending, line)
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+        return tally
+
+    def _line(
+        self,
+        stratum: Stratum,
+        count: int,
+        seed: bytes,
+        used: set[str],
+        started: Mapping[Stratum, set[str]],
+    ) -> _Line:
+        others = {name for other, names in started.items() if other != stratum for name in names}
+        stream = drafts(self._grammars, stratum, seed, exclude=lambda: used | others, mix=self._mix)
+        return _Line(stratum, stream, count, used, started.get(stratum, set()))
+
+    def _submit(
+        self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line
+    ) -> None:
+        draft = line.draw(self._known, self._around)
+        pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
+
+    def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:
+        grammar = self._grammars[line.stratum.server]
+        file = grammar.templates[draft.template.rpartition("/")[2]].file
+        self._store.keep(draft, admission, author=author, public_grammar=grammar.public)
+        tally.count(draft, admission, file)
+        line.failures = 0 if admission.ok else line.failures + 1
+        if line.failures >= MOST_FAILURES:
+            why = kept_out(draft, admission.failed[0], file)
+            raise Refused(
+                f"{MOST_FAILURES} drafts of {line.stratum} in a row stayed out, the last at {why}; mend the template, "
+                f"or look at the draft with `quarterturn task show {draft.id}`"
+            )
+        return admission.ok
+
+    def _skeletons(self) -> dict[str, str]:
+        """Map the tags of all skeletons of the grammars back to their ids."""
+        ids = [skeleton.id for grammar in self._grammars.values() for skeleton in skeletons(grammar)]
+        return {self._vault.tag("skeleton", name): name for name in ids}

@@ -1,0 +1,151 @@
+"""Taking hand-written tasks in, as JSON lines of `{"task": {...}, "provenance": {...}}`.
+
+1. every line is read and checked before anything is started
+2. every task goes through the admission gates, by execution
+3. all of them are kept, or none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grammars.admission.gates import admit
+from grammars.draw.variants import base
+from grammars.language.grammar import Draft
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Malformed, Refused
+from quarterturn.tasks.replenish import around
+from quarterturn.tasks.yield_stats import kept_out
+from sandbox.boxes.box import Box
+from sandbox.errors import SandboxError
+from sandbox.runs.prover import BoxProver
+from sandbox.runs.task_world import seed
+from sandbox.servers.common.check import check
+from sandbox.servers.registry import SERVERS
+from vault.canonical import parse_object
+from vault.database import transaction
+from vault.schema import compiled, require
+from vault.store.tasks import TaskRecord
+from vault.task.document import Task
+from verifiers.language import predicate
+
+MAX_LINE = 1024 * 1024
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 200}
+_CALL = {
+    "type": "object",
+    "required": ["tool", "arguments"],
+    "properties": {"tool": _TEXT, "arguments": {"type": "object"}},
+    "additionalProperties": False,
+}
+_SOLUTION = {
+    "type": "object",
+    "required": ["name", "calls", "answer"],
+    "properties": {"name": _TEXT, "calls": {"type": "array", "items": _CALL}, "answer": {"type": ["string", "null"]}},
+    "additionalProperties": False,
+}
+_MUTANT = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": _TEXT, "server": _TEXT, "change": {"type": "object"}, "answer": {"type": "string"}},
+    "additionalProperties": False,
+}
+_LINE = compiled(
+    {
+        "type": "object",
+        "required": ["task", "provenance"],
+        "additionalProperties": False,
+        "properties": {
+            "task": {"type": "object"},
+            "provenance": {
+                "type": "object",
+                "required": ["template", "skeleton", "solutions", "mutants"],
+                "properties": {
+                    "template": _TEXT,
+                    "skeleton": _TEXT,
+                    "solutions": {"type": "array", "minItems": 1, "items": _SOLUTION},
+                    "mutants": {"type": "array", "items": _MUTANT},
+                    "given": {"type": "array"},
+                },
+            },
+        },
+    }
+)
+
+
+def read_drafts(data: bytes, what: str) -> list[Draft]:
+    """Read and check the lines; nothing is executed.
+
+    Raises:
+        Malformed: a line cannot be understood; the message gives its number and the place in it.
+    """
+    drafts: dict[str, Draft] = {}
+    for number, line in enumerate(data.splitlines(), 1):
+        place = f"{what}, line {number}"
+        document = parse_object(line, place, max_size=MAX_LINE)
+        require(document, _LINE, place)
+        draft = Draft(document["task"], {"given": [], **document["provenance"]})
+        _check(draft, place)
+        if drafts.setdefault(draft.id, draft) is not draft:
+            raise Malformed(f"{place}: the task {draft.id} stands in the file twice")
+    if not drafts:
+        raise Malformed(f"{what} is empty")
+    return list(drafts.values())
+
+
+def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> list[TaskRecord]:
+    """Admit drafts that were read, and keep all of them or none.
+
+    Raises:
+        Refused: a draft stayed out at a gate, or a task of its id is known; nothing was kept.
+    """
+    refuse_known(house, drafts)
+    prover = BoxProver(box)
+    others = around(house, who=author)
+    admissions = [admit(draft, prover, others) for draft in drafts]
+    for draft, admission in zip(drafts, admissions, strict=True):
+        for gate in admission.failed:
+            raise Refused(f"task {admission.task_id} stays out at {kept_out(draft, gate)}")
+    for draft in drafts:  # the blind index is made outside of the transaction, where it may write
+        house.vault.tag("skeleton", draft.skeleton)
+    with transaction(house.engine) as session:
+        return [
+            house.drafts.keep(draft, admission, author=author, public_grammar=False, session=session)
+            for draft, admission in zip(drafts, admissions, strict=True)
+        ]
+
+
+def refuse_known(house: House, drafts: Sequence[Draft]) -> None:
+    """Refuse drafts whose ids are taken, before anything is executed.
+
+    Raises:
+        Refused: the message names the first.
+    """
+    for draft in drafts:
+        if house.vault.has(draft.id):
+            raise Refused(f"there is a task {draft.id} already; nothing was kept")
+
+
+def _check(draft: Draft, place: str) -> None:
+    task = Task.parse(draft.task, f"{place}: the task").base()
+    try:
+        seed(task.document)
+    except SandboxError as error:
+        raise Malformed(f"{place}: {error}") from None
+    predicate.parse(task.success_predicate, f"{place}: $.success_predicate")
+    for index, mutant in enumerate(base(draft).provenance["mutants"]):
+        _check_mutant(mutant, f"{place}: $.provenance.mutants[{index}]")
+
+
+def _check_mutant(mutant: Mapping[str, Any], place: str) -> None:
+    if "answer" in mutant:
+        return
+    if not {"server", "change"} <= mutant.keys():
+        raise Malformed(f"{place} needs another answer, or a server and a change")
+    if mutant["server"] not in SERVERS:
+        raise Malformed(f"{place}.server is none of {', '.join(SERVERS)}")
+    try:
+        check(SERVERS[mutant["server"]].mutations, mutant["change"], f"{place}.change")
+    except SandboxError as error:
+        raise Malformed(str(error)) from None
