@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import json
 import re
 import subprocess
@@ -34,7 +35,7 @@ GATES = {
     "apscheduler": ("rotation.turn.alarm",),
     "cel": ("grammars.language.expressions",),
     "docker": ("sandbox.boxes.docker.engine",),
-    "fastapi": ("quarterturn.service",),
+    "fastapi": ("quarterturn.http",),
     "httpx2": ("quarterturn.audit.follow", "quarterturn.composition.witnesses", "sandbox.model_gateway.upstream"),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.accounts.oidc",),
@@ -47,10 +48,10 @@ GATES = {
     "rich": ("quarterturn",),
     "scipy": ("rotation.detection",),
     "shamir_mnemonic": ("vault.keys.locks.custodians",),
-    "starlette": ("quarterturn.service", "sandbox.gateway"),
+    "starlette": ("quarterturn.http", "sandbox.gateway"),
     "typer": ("quarterturn",),
-    "uvicorn": ("quarterturn.service", "sandbox.gateway.listener"),
-    "yaml": ("grammars", "quarterturn.service.describe"),
+    "uvicorn": ("quarterturn.http", "sandbox.gateway.listener"),
+    "yaml": ("grammars", "quarterturn.http.describe"),
 }
 
 # What an auditor runs needs nothing but the standard library and `cryptography`.
@@ -99,6 +100,7 @@ class Import(NamedTuple):
     module: str  # who imports
     name: str  # what, with all its dots
     line: int
+    typed: bool = False  # read by a type checker alone
 
     @property
     def top(self) -> str:
@@ -125,15 +127,50 @@ def imports() -> tuple[Import, ...]:
 
 
 def imports_of(module: str, tree: ast.Module) -> Iterator[Import]:
-    for node in ast.walk(tree):
+    for node, typed in nodes_of(tree):
         if isinstance(node, ast.Import):
-            yield from (Import(module, alias.name, node.lineno) for alias in node.names)
+            yield from (Import(module, alias.name, node.lineno, typed) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}:{node.lineno} imports relatively"
             # `from room import part` names the module room.part, if there is one
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                yield Import(module, whole if whole in modules() else str(node.module), node.lineno)
+                yield Import(module, whole if whole in modules() else str(node.module), node.lineno, typed)
+
+
+def nodes_of(node: ast.AST, *, typed: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Give every node below one, and whether it is read by a type checker alone."""
+    for child in ast.iter_child_nodes(node):
+        mark = typed or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test))
+        yield child, mark
+        yield from nodes_of(child, typed=mark)
+
+
+def package_of(module: str) -> str:
+    """Give the package that a module lies in; a package's own `__init__` lies in it."""
+    return module if module in packages() else module.rpartition(".")[0]
+
+
+@cache
+def packages() -> frozenset[str]:
+    return frozenset(name_of(path) for room in BELOW for path in (ROOT / room).rglob("__init__.py"))
+
+
+def circles(edges: set[tuple[str, str]]) -> list[set[str]]:
+    """Give the groups of names that depend on each other in a circle."""
+    found = []
+    while True:
+        try:
+            copy = graphlib.TopologicalSorter()
+            for name, needed in edges:
+                copy.add(name, needed)
+            copy.prepare()
+        except graphlib.CycleError as error:
+            ring = error.args[1]
+            found.append(set(ring))
+            edges = {edge for edge in edges if not set(edge) <= set(ring)}
+        else:
+            return found
 
 
 def within(module: str, places: tuple[str, ...]) -> bool:
@@ -161,6 +198,19 @@ def test_imports_run_downhill_only() -> None:
         if is_ours(item) and item.top not in BELOW[item.module.partition(".")[0]] | {item.module.partition(".")[0]}
     ]
     assert not uphill
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """What only a type checker reads is left out: `House` is named by services that `House` itself holds."""
+    running = {(item.module, item.name) for item in imports() if is_ours(item) and not item.typed}
+    assert not circles({edge for edge in running if edge[0] != edge[1]})
+
+
+def test_no_packages_import_each_other_in_a_circle() -> None:
+    between = {
+        (package_of(item.module), package_of(item.name)) for item in imports() if is_ours(item) and not item.typed
+    }
+    assert not circles({edge for edge in between if edge[0] != edge[1]})
 
 
 @pytest.mark.parametrize("package", sorted(GATES))

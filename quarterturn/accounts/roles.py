@@ -1,7 +1,7 @@
 """Who may do what: roles and the scopes that each has, as one table.
 
 A token has a role, and all scopes of its role unless it was made with fewer. A route names the one scope that it needs
-(`quarterturn.service.access`), so which role may do what follows from two tables and from nothing else.
+(`quarterturn.http.answers.access`), so which role may do what follows from two tables and from nothing else.
 """
 
 from __future__ import annotations

@@ -20,26 +20,12 @@ import typer
 import typer.main
 
 from quarterturn import foreign_packages
-from quarterturn.cli import (
-    access,
-    approval,
-    audit,
-    backup,
-    board,
-    grammar,
-    house,
-    keys,
-    model,
-    month,
-    plumb,
-    service,
-    task,
-    token,
-    watch,
-)
-from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
-from quarterturn.cli.output import shown
-from quarterturn.cli.secrets import take_secrets
+from quarterturn.cli.auditing import audit, plumb
+from quarterturn.cli.daily import grammar, leaderboard, month, task, watch
+from quarterturn.cli.setup import access, approval, backup, home, keys, model, service, token
+from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
+from quarterturn.cli.terminal.output import shown
+from quarterturn.cli.terminal.secrets import take_secrets
 from quarterturn.errors import where
 
 NAME = "quarterturn"
@@ -52,7 +38,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-ROOMS = (house, keys, access, approval, grammar, task, model, month, board, watch, service, token, backup, audit, plumb)
+ROOMS = (
+    home,
+    keys,
+    access,
+    approval,
+    grammar,
+    task,
+    model,
+    month,
+    leaderboard,
+    watch,
+    service,
+    token,
+    backup,
+    audit,
+    plumb,
+)
 for room in ROOMS:
     room.register(app)
 

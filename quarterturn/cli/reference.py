@@ -9,7 +9,7 @@ from typing import Any
 import typer.main
 
 from quarterturn.cli import NAME, app
-from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED, OK
+from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK
 
 MEANINGS = {
     OK: "yes, done",

@@ -14,7 +14,7 @@ from typing import Any
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.findings.detection import FEWEST, described, watch
-from quarterturn.pages import watch as page
+from quarterturn.pages import detection_report as page
 from quarterturn.report import Report
 from rotation.calendar import Month
 from rotation.findings.store import Finding, Found

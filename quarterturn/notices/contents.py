@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from quarterturn.month.monthly_turn import Coming
 from rotation.month.store import Turn
 from rotation.runs.withdrawal import Withdrawn
+
+if TYPE_CHECKING:
+    from quarterturn.month.monthly_turn import Coming
 
 Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quarterturn.pages import words
-from quarterturn.pages.grid import Column, Grid, minute
-from quarterturn.pages.marks import chance
+from quarterturn.pages.drawing import words
+from quarterturn.pages.drawing.formatting import chance
+from quarterturn.pages.drawing.grid import Column, Grid, minute
 from quarterturn.pages.templates import render
 
 HERE = "/watch"

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quarterturn.pages import svg
-from quarterturn.pages.charts import Chart, Row
-from quarterturn.pages.grid import Column, Grid, minute
-from quarterturn.pages.marks import NONE
+from quarterturn.pages.drawing import svg
+from quarterturn.pages.drawing.charts import Chart, Row
+from quarterturn.pages.drawing.formatting import NONE
+from quarterturn.pages.drawing.grid import Column, Grid, minute
+from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.templates import render
-from quarterturn.pages.words import counted
 from rotation.calendar import Month
 
 HERE = "/rotation"

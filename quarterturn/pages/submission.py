@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quarterturn.pages import figures
-from quarterturn.pages.grid import Column, Grid, briefly, minute
-from quarterturn.pages.marks import NONE
+from quarterturn.pages.drawing import figures
+from quarterturn.pages.drawing.formatting import NONE
+from quarterturn.pages.drawing.grid import Column, Grid, briefly, minute
+from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.templates import render
-from quarterturn.pages.words import counted
 
 HERE = "/mine"
 SETS = {"dev": "the dev set", "private": "the live set", "check": "one task of the dev set"}

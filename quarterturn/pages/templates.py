@@ -1,7 +1,7 @@
 """Templates: one environment for all of them. What a template is given is text, and is escaped.
 
-What may be markup is drawn by `quarterturn.pages.svg` and marked so where it is used (`|safe`): numbers, words of ours,
-and names that were escaped there.
+What may be markup is drawn by `quarterturn.pages.drawing.svg` and marked so where it is used (`|safe`): numbers, words
+of ours, and names that were escaped there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from quarterturn.pages.marks import legible, short
+from quarterturn.pages.drawing.formatting import legible, short
 
 HERE = Path(__file__).parent
 STYLES = ("page.css", "site.css", "explorer.css")

@@ -42,7 +42,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 
 class Progress(Protocol):
-    """Where progress goes (`quarterturn.cli.output.Output`)."""
+    """Where progress goes (`quarterturn.cli.terminal.output.Output`)."""
 
     def say(self, text: str) -> None:
         """Say something that belongs to no result."""

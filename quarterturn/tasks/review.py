@@ -127,7 +127,7 @@ def decide_all(house: House, task_ids: Sequence[str], who: str, refusal: str | N
 
 
 class Asker(Protocol):
-    """Who puts questions to a person (`quarterturn.cli.task`)."""
+    """Who puts questions to a person (`quarterturn.cli.daily.task`)."""
 
     def show(self, lines: Sequence[str]) -> None:
         """Show a task."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from report import CAVEAT, Failed, Found, Missing, as_json, as_table, machine
 
-from quarterturn.cli.exits import EXITS, INTERRUPTED, exit_code
+from quarterturn.cli.terminal.exits import EXITS, INTERRUPTED, exit_code
 
 NAMES = (
     *("control", "sealing", "sampling", "duplicates", "predicates", "verdicts", "worlds", "ledger", "audit"),

@@ -25,9 +25,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from quarterturn.accounts.roles import ROLES
 from quarterturn.composition.wiring import House
+from quarterturn.http.app import create
 from quarterturn.leaderboard import public_view
 from quarterturn.runs.local_executor import Embedded
-from quarterturn.service.app import create
 from quarterturn.settings import Service
 from rotation.calendar import Month
 from rotation.findings.store import Found, Look

@@ -172,7 +172,12 @@ def make(
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give whoever is waited for in this process five minutes: a slow machine is no trouble."""
-    for name in ("accounts.oidc.WAIT", "notices.channels.PATIENCE", "home.home._PATIENCE", "leaderboard.public_view._PATIENCE"):
+    for name in (
+        "accounts.oidc.WAIT",
+        "notices.channels.PATIENCE",
+        "home.home._PATIENCE",
+        "leaderboard.public_view._PATIENCE",
+    ):
         monkeypatch.setattr(f"quarterturn.{name}", 300.0)
     for name in ("WAIT", "IDLE"):
         monkeypatch.setattr(f"vault.database.{name}", 300.0)

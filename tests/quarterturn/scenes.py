@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from grammars.admission.gates import Admission
-from quarterturn.cli.exits import EXITS
+from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.composition.wiring import House
 from quarterturn.tasks import import_tasks
 from rotation.month.sets import Stratum

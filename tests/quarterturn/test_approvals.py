@@ -19,7 +19,7 @@ from quarterturn import settings
 from quarterturn.approvals import approvals, signatures
 from quarterturn.approvals.signatures import NAMESPACE
 from quarterturn.approvals.tables import ApprovalRow
-from quarterturn.cli import doctor_checks
+from quarterturn.cli.setup import doctor_checks
 from quarterturn.clock import now
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved

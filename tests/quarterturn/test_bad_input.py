@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grammars.language.load import LIBRARY
-from quarterturn.cli.plumb import VERBS
+from quarterturn.cli.auditing.plumb import VERBS
 from rotation.month.sets import Stratum
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from quarterturn.cli import doctor_checks
+from quarterturn.cli.setup import doctor_checks
 from quarterturn.composition import boxes
 from quarterturn.composition.boxes import choose_box
 from quarterturn.errors import Unavailable

@@ -12,8 +12,9 @@ import pytest
 import typer.main
 
 from quarterturn import cli, errors
-from quarterturn.cli import app, output
-from quarterturn.cli.exits import EXITS, exit_code
+from quarterturn.cli import app
+from quarterturn.cli.terminal import output
+from quarterturn.cli.terminal.exits import EXITS, exit_code
 
 LIGHT = {
     "mcp",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grammars.admission.gates import Admission, admit
-from quarterturn.cli.exits import EXITS
+from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.composition.wiring import House
 from quarterturn.tasks import import_tasks
 from quarterturn.tasks.replenish import around

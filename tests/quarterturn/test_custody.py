@@ -13,8 +13,8 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from quarterturn.cli import doctor_checks
-from quarterturn.cli.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
+from quarterturn.cli.setup import doctor_checks
+from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 from quarterturn.home.home import Places
 from quarterturn.keys import key_locks
 from vault.keys.locks.command import NewCommand

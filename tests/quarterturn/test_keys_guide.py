@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from quarterturn.cli.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
+from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 
 from .guides import Desk, commands
 

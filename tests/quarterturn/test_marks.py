@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from quarterturn.cli import doctor_checks
+from quarterturn.cli.setup import doctor_checks
 from quarterturn.composition.wiring import House
 from quarterturn.leaderboard import caveats
 from rotation.calendar import Month

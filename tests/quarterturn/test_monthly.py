@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 from sqlmodel import Session, select
 
-from quarterturn.cli import doctor_checks
+from quarterturn.cli.setup import doctor_checks
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create

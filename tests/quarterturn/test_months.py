@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.cli.output import Output
+from quarterturn.cli.terminal.output import Output
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import Places, create, month_key
 from quarterturn.keys import rekeying

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.cli import reference
-from quarterturn.cli.exits import BUG, EXITS, INTERRUPTED
+from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED
 from quarterturn.settings import Model, Settings
 
 ROOT = Path(__file__).resolve().parents[2]

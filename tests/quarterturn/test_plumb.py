@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.audit import plumbing
-from quarterturn.cli import plumb as verbs
+from quarterturn.cli.auditing import plumb as verbs
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import Signer

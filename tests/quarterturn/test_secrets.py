@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from quarterturn.cli.secrets import PASSPHRASE
+from quarterturn.cli.terminal.secrets import PASSPHRASE
 from quarterturn.home.home import create
 from quarterturn.settings import Benchmark, Settings
 
@@ -103,7 +103,7 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
 
     monkeypatch.setattr("quarterturn.month.monthly_turn.status", look)
     monkeypatch.setattr("quarterturn.runs.running.dev", look)
-    monkeypatch.setattr("quarterturn.cli.doctor_checks.machine", look)
+    monkeypatch.setattr("quarterturn.cli.setup.doctor_checks.machine", look)
     for words in (["turn", "status", "--home", locked], ["run", "--as", "me", "--agent", "true"], ["doctor"]):
         monkeypatch.setenv(PASSPHRASE, WORD)
         assert say(*words).code == 130
@@ -115,7 +115,7 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
 @pytest.mark.needs("root")
 def test_the_kernel_shows_it_no_more(tmp_path):
     script = (
-        "import os, subprocess; from quarterturn.cli.secrets import take_secrets; take_secrets();"
+        "import os, subprocess; from quarterturn.cli.terminal.secrets import take_secrets; take_secrets();"
         "print(open('/proc/self/environ').read(), dict(os.environ));"
         "subprocess.run(['cat', '/proc/self/environ'])"
     )

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from quarterturn.cli.secrets import PASSPHRASE
+from quarterturn.cli.terminal.secrets import PASSPHRASE
 from quarterturn.composition.wiring import House
 
 from .guides import Desk, blocks

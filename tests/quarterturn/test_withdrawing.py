@@ -20,7 +20,7 @@ from quarterturn.errors import Unapproved
 from quarterturn.findings import detection
 from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
 from quarterturn.month import alarm_clock, withdraw_task
-from quarterturn.pages import board
+from quarterturn.pages import leaderboard
 from quarterturn.settings import Approvals, dump, load
 from rotation.calendar import Month
 from rotation.errors import Malformed
@@ -128,7 +128,7 @@ def test_the_boards_of_all_months_that_had_the_task_say_so(house):
         assert [line["whole"]["attempted"] for line in shown["lines"]] == [attempted]
         (row,) = [row for row in shown["changes"] if row["kind"] == "withdraw"]
         assert (row["leaf"], row["subject"], row["why"]) == (leaf, task, "its goal <cannot> be met")
-    page = board.page(shown, ["2026-12", "2027-01"], None)
+    page = leaderboard.page(shown, ["2026-12", "2027-01"], None)
     assert "A task was withdrawn: it counts in no figure" in page
     assert f"/log/proof/inclusion?index={leaf}" in page
     assert january.number in {line["run"] for line in shown["lines"]}

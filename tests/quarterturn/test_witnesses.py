@@ -20,8 +20,8 @@ from quarterturn.composition.wiring import House
 from quarterturn.composition.witnesses import MAX_ANSWER, Asker
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.home import policies
-from quarterturn.service.listening import Listening
-from quarterturn.service.witness import create
+from quarterturn.http.answers.listening import Listening
+from quarterturn.http.routes.witness import create
 from quarterturn.settings import Ledger, dump, load
 from rotation.calendar import Month
 from sandbox.boxes.box import Program

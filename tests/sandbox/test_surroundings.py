@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn import cli
-from quarterturn.cli.exits import exit_code
+from quarterturn.cli.terminal.exits import exit_code
 from sandbox.boxes.box import SOCKET_NAME, Limits, Program
 from sandbox.boxes.docker import engine as engines
 from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox

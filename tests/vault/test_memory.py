@@ -55,7 +55,7 @@ def test_a_process_that_crashes_leaves_a_core_only_without_it(first, tmp_path):
 def test_the_command_line_closes_itself_before_it_takes_a_passphrase():
     code = """
 import ctypes, os
-from quarterturn.cli import secrets
+from quarterturn.cli.terminal import secrets
 seen = []
 real = secrets._taken
 secrets._taken = lambda name: (seen.append(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)), real(name))[1]

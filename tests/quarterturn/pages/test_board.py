@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from quarterturn.pages import board
-from quarterturn.pages.figures import NAMES
+from quarterturn.pages import leaderboard
+from quarterturn.pages.drawing.figures import NAMES
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -46,7 +46,7 @@ def document(*lines, changes=(), public=()):
 
 
 def drawn(*lines, **more):
-    return board.page(document(*lines, **more), ["2026-12", "2027-01"], ROTATIONS)
+    return leaderboard.page(document(*lines, **more), ["2026-12", "2027-01"], ROTATIONS)
 
 
 def rows(page):
@@ -100,7 +100,7 @@ def test_every_change_names_its_leaf_and_its_reason():
     assert "A task was withdrawn" in page
     assert "its &lt;goal&gt; was wrong" in page
     assert 'href="/log/proof/inclusion?index=99"' in page
-    assert json.loads(board.grids(document(changes=changes))["changes"].as_json())["changes"] == changes
+    assert json.loads(leaderboard.grids(document(changes=changes))["changes"].as_json())["changes"] == changes
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -109,19 +109,19 @@ def test_no_name_is_more_than_a_name(name):
     tags = re.compile(r"<[^>]*>")
     assert tags.findall(plain) == tags.findall(odd)
     assert "\u202e" not in odd
-    assert board.grids(document(line(name)))["docker"].as_csv()
+    assert leaderboard.grids(document(line(name)))["docker"].as_csv()
 
 
 def test_a_board_with_nobody_on_it_and_a_benchmark_without_a_month_say_so():
     assert "Nobody yet" in drawn()
-    assert "No month yet" in board.empty(None)
-    assert "2027-02-01" in board.empty(ROTATIONS)
+    assert "No month yet" in leaderboard.empty(None)
+    assert "2027-02-01" in leaderboard.empty(ROTATIONS)
     assert "Public grammar" in drawn(public=["cohort-2027-01"])
 
 
 def test_its_tables_hold_every_figure_with_its_interval_and_n():
-    table = json.loads(board.grids(document(line("ada")))["docker"].as_json())["docker"]
+    table = json.loads(leaderboard.grids(document(line("ada")))["docker"].as_json())["docker"]
     assert {
-        f"{part}_{name}{bound}" for part in board.PARTS for name in NAMES for bound in ("", "_low", "_high", "_n")
+        f"{part}_{name}{bound}" for part in leaderboard.PARTS for name in NAMES for bound in ("", "_low", "_high", "_n")
     } < set(table[0])
     assert table[0]["sunset_success_rate"] == 0.3

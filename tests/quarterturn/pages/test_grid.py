@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from quarterturn.pages.grid import FORMULA, Column, Grid, briefly
+from quarterturn.pages.drawing.grid import FORMULA, Column, Grid, briefly
 
 COLUMNS = (Column("name", "Name", href="/named/{number}"), Column("number", "Number"), Column("told", "Told"))
 

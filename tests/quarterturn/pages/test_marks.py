@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.pages import marks
+from quarterturn.pages.drawing import formatting
 
 
 @pytest.mark.parametrize(
@@ -13,29 +13,29 @@ from quarterturn.pages import marks
         (None, "\u2013"),
         (1.0, "1"),
         (0.0312, "0.031"),
-        (0.00079, f"7.9{marks.TIMES}10⁻⁴"),
-        (2e-12, f"2{marks.TIMES}10⁻¹²"),
+        (0.00079, f"7.9{formatting.TIMES}10⁻⁴"),
+        (2e-12, f"2{formatting.TIMES}10⁻¹²"),
         (1e-15, "at most 10⁻¹⁵"),
     ],
 )
 def test_small_p_values_are_written_as_powers(p: float | None, said: str) -> None:
-    assert marks.chance(p) == said
+    assert formatting.chance(p) == said
 
 
 def test_a_minus_is_a_minus_and_nought_has_no_sign() -> None:
-    assert marks.points(-0.1234) == "\u221212.3"
-    assert marks.points(0.05) == "+5.0"
-    assert marks.points(-0.0001) == "0.0"
-    assert marks.points(None) == marks.percent(None) == "\u2013"
-    assert marks.percent(0.256) == "26\u202f%"
+    assert formatting.points(-0.1234) == "\u221212.3"
+    assert formatting.points(0.05) == "+5.0"
+    assert formatting.points(-0.0001) == "0.0"
+    assert formatting.points(None) == formatting.percent(None) == "\u2013"
+    assert formatting.percent(0.256) == "26\u202f%"
 
 
 def test_what_hides_in_a_name_is_written_out() -> None:
-    assert marks.legible("a\u202eb\n") == "a\\u202eb\\n"
-    assert marks.legible("e" + "\u0301" * 4) == "e\u0301\u0301\\u0301\\u0301"
-    assert marks.legible("数据 é ñ") == "数据 é ñ"
+    assert formatting.legible("a\u202eb\n") == "a\\u202eb\\n"
+    assert formatting.legible("e" + "\u0301" * 4) == "e\u0301\u0301\\u0301\\u0301"
+    assert formatting.legible("数据 é ñ") == "数据 é ñ"
 
 
 def test_a_long_name_is_cut_for_a_chart() -> None:
-    assert marks.short("W" * 60) == "W" * 25 + "…"
-    assert marks.short("who001") == "who001"
+    assert formatting.short("W" * 60) == "W" * 25 + "…"
+    assert formatting.short("who001") == "who001"

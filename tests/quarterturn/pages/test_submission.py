@@ -7,7 +7,7 @@ import re
 import pytest
 
 from quarterturn.pages import submission
-from quarterturn.pages.figures import NAMES
+from quarterturn.pages.drawing.figures import NAMES
 from quarterturn.submissions.codes import CODES
 
 QUOTAS = {

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from quarterturn.pages.watch import canonical, page
+from quarterturn.pages.detection_report import canonical, page
 from rotation.calendar import Month
 from rotation.findings.store import Finding, Review
 

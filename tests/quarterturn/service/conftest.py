@@ -18,9 +18,9 @@ from starlette.testclient import TestClient
 
 from quarterturn.accounts.roles import ROLES
 from quarterturn.composition.wiring import House
+from quarterturn.http.app import create
 from quarterturn.leaderboard import public_view
 from quarterturn.runs.local_executor import Embedded
-from quarterturn.service.app import create
 from quarterturn.settings import Service
 from rotation.calendar import Month
 from sandbox.results.outcome import TaskRun

@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from quarterturn.service import describe
-from quarterturn.service.access import ACCESS, PAGES
-from quarterturn.service.app import skeleton
-from quarterturn.service.problems import PROBLEMS
+from quarterturn.http import describe
+from quarterturn.http.answers.access import ACCESS, PAGES
+from quarterturn.http.answers.problems import PROBLEMS
+from quarterturn.http.app import skeleton
 
 WRITTEN = Path(__file__).resolve().parents[3] / "docs" / "reference" / "openapi.yaml"
 
@@ -24,7 +24,7 @@ def described():
 
 
 def test_what_is_written_down_is_what_runs(described):
-    again = "write it again: python -m quarterturn.service.describe > docs/reference/openapi.yaml"
+    again = "write it again: python -m quarterturn.http.openapi > docs/reference/openapi.yaml"
     assert WRITTEN.read_text(encoding="utf-8") == describe.as_yaml(described), again
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.service.access import ACCESS
-from quarterturn.service.guard import SECURITY
-from quarterturn.service.html import PAGE
-from quarterturn.service.problems import KINDS, PROBLEMS
+from quarterturn.http.answers.access import ACCESS
+from quarterturn.http.answers.guard import SECURITY
+from quarterturn.http.answers.html import PAGE
+from quarterturn.http.answers.problems import KINDS, PROBLEMS
 
 pytestmark = pytest.mark.slow
 

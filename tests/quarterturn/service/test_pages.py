@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from quarterturn.service.access import PAGES
-from quarterturn.service.html import PAGE
+from quarterturn.http.answers.access import PAGES
+from quarterturn.http.answers.html import PAGE
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ import pytest
 
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
-from quarterturn.service.access import ACCESS
-from quarterturn.service.answers import sealed
+from quarterturn.http.answers.access import ACCESS
+from quarterturn.http.answers.answers import sealed
 from quarterturn.settings import Benchmark, Service, Settings
 from quarterturn.submissions.requests import Wish
 from quarterturn.tasks import review

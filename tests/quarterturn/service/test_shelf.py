@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from quarterturn.service import shelf
-from quarterturn.service.shelf import Shelf
+from quarterturn.http.answers import response_cache
+from quarterturn.http.answers.response_cache import Shelf
 
 OLD = 1_000_000_000
 PUBLIC = [(b"cache-control", b"public, max-age=30"), (b"etag", b'"a"'), (b"content-length", b"4")]
@@ -139,8 +139,8 @@ def test_what_is_asked_for_with_a_token_or_in_another_way_passes(place):
 
 
 def test_whoever_invents_queries_fills_no_memory(place, monkeypatch):
-    monkeypatch.setattr(shelf, "MOST", 10)
-    monkeypatch.setattr(shelf, "MOST_BYTES", 24)
+    monkeypatch.setattr(response_cache, "MOST", 10)
+    monkeypatch.setattr(response_cache, "MOST_BYTES", 24)
     for number in range(50):
         place.ask(query=b"%d" % number)
         assert len(place.shelf._kept) <= 6

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from quarterturn.service import watchers as module
-from quarterturn.service.watchers import Watchers
+from quarterturn.http.answers import watchers as module
+from quarterturn.http.answers.watchers import Watchers
 
 from ...patience import PATIENCE, until
 

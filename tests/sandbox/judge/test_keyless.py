@@ -23,16 +23,16 @@ CHANGES = ("/mutators.py", "/mutations.py")
 """Where readers may be imported: in what only a reader process loads."""
 
 KEY_HOLDERS = (
-    "quarterturn.cli.grammar",
-    "quarterturn.cli.house",
-    "quarterturn.cli.task",
-    "quarterturn.cli.demo",
+    "quarterturn.cli.daily.grammar",
+    "quarterturn.cli.setup.home",
+    "quarterturn.cli.daily.task",
+    "quarterturn.cli.setup.demo",
     "quarterturn.runs.submission_service",
     "quarterturn.runs.local_executor",
     "quarterturn.tasks.import_tasks",
     "quarterturn.runs.jobs",
     "quarterturn.runs.running",
-    "quarterturn.service.app",
+    "quarterturn.http.app",
     "quarterturn.tasks.given_states",
     "quarterturn.composition.wiring",
     "rotation.runs.official",

@@ -1,0 +1,1 @@
+"""Verbs of the auditor, of witnesses, and plumbing."""

@@ -1,0 +1,121 @@
+"""Verbs of the auditor: check a release, read and check the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quarterturn.cli.auditing import monitor, witness
+from quarterturn.cli.terminal.options import HOME, Home, Json, Who
+from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import NotFound
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("audit")(audit)
+    log = typer.Typer(help="Read and check the public log.")
+    log.command("checkpoint")(checkpoint)
+    log.command("proof")(proof)
+    log.command("fsck")(fsck)
+    log.command("change-key")(change_key)
+    monitor.register(log)
+    witness.register(log)
+    app.add_typer(log, name="log")
+
+
+def audit(
+    bundle: Annotated[Path, typer.Argument(help="A release folder, Historical-YYYY-MM.")],
+    key: Annotated[
+        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
+    ],
+    policy: Annotated[
+        Path | None, typer.Option(help="A tlog-policy: which witnesses have to have cosigned the log's heads.")
+    ] = None,
+    previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a release without trusting anybody: each step says what it proved."""
+    from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
+    from vault.ledger.audit.verify import audit as check
+
+    if not bundle.is_dir():
+        raise NotFound(f"there is no release folder {bundle}")
+    report = check(
+        bundle,
+        [one for path in key for one in read_keys(path)],
+        read_checkpoint(previous) if previous else None,
+        read_policy(policy) if policy else None,
+    )
+    Output(as_json=as_json).result(report.as_json(), *report.lines(), ok=report.ok)
+
+
+def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
+    """Print the log's latest published checkpoint."""
+    from quarterturn.home.home import Places
+    from vault.ledger.audit.command import read_text
+
+    places = Places(home)
+    places.require()
+    published = places.log / "checkpoint"
+    if not published.exists():
+        raise NotFound(f"the log of {home} has no checkpoint yet: the first turn publishes one")
+    text = read_text(published)
+    Output(as_json=as_json).result({"checkpoint": text}, text.rstrip("\n"))
+
+
+def proof(
+    index: Annotated[int, typer.Argument(help="A leaf's index, counted from 0.")],
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Print the inclusion proof of a leaf in the latest checkpoint."""
+    import base64
+
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.home import policies
+
+    with open_house(home) as house:
+        head, note = house.writer.checkpoint(), house.places.log / "checkpoint"
+        witnesses = policies.cosigners(house.policy, note.read_bytes() if note.exists() else None)
+        if not 0 <= index < head.size:
+            raise NotFound(f"there is no leaf {index} in a log of {head.size}")
+        path = [base64.b64encode(part).decode() for part in house.writer.prove_inclusion(index, head.size)]
+    data = {"index": index, "size": head.size, "root": base64.b64encode(head.root).decode(), "proof": path}
+    word = policies.word(witnesses)
+    said = {"witnesses": witnesses, "word": word}
+    Output(as_json=as_json).result(data | said, f"leaf {index} of {head.size}", *path, word)
+
+
+def fsck(home: Home = HOME, as_json: Json = False) -> None:
+    """Rebuild the log's root from its tiles and from its rows, and compare both with what was signed."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from vault.errors import VaultError
+
+    with open_house(home) as house:
+        head = house.writer.checkpoint()
+        try:
+            problems = house.writer.fsck()
+            _ = house.ledger  # refuses rows that are not what was signed
+        except VaultError as error:
+            problems = [str(error)]
+    data = {"size": head.size, "problems": problems}
+    Output(as_json=as_json).result(data, *(problems or [f"{head.size} leaves, all in order"]), ok=not problems)
+
+
+def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
+    """Change the log's key: both keys sign that. Stop what runs on the home first; broken off, it is called again."""
+    from contextlib import ExitStack
+
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.keys.log_key import change
+
+    with ExitStack() as opened:
+        vkey, head = change(lambda: opened.enter_context(open_house(home)), who)
+    Output(as_json=as_json).result(
+        {"vkey": vkey, "size": head.size},
+        f"{vkey} signs the log now, {head.size} leaves of it",
+        "Give it to auditors and witnesses by the way on which they had the old one.",
+    )

@@ -1,0 +1,33 @@
+"""The verb that follows a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quarterturn.cli.terminal.options import Json
+from quarterturn.cli.terminal.output import Output
+
+
+def register(log: typer.Typer) -> None:
+    """Add the verb to the group."""
+    log.command("monitor")(monitor)
+
+
+def monitor(
+    source: Annotated[str, typer.Argument(help="The log's folder, or the address below which it is served.")],
+    key: Annotated[
+        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
+    ],
+    state: Annotated[Path, typer.Option(help="What to keep between looks; the first makes the file.")],
+    as_json: Json = False,
+) -> None:
+    """Follow a log from the head that was kept: forks, overdue cohorts, unclosed runs, withdrawn tasks."""
+    from quarterturn.audit.follow import follow
+    from quarterturn.clock import now
+    from vault.ledger.audit.command import read_keys
+
+    found = follow(source, [one for path in key for one in read_keys(path)], state, now)
+    Output(as_json=as_json).result(found.data, *found.lines, ok=found.ok)

@@ -1,0 +1,1 @@
+"""Verbs of daily work: runs, tasks, the turn, the leaderboard, findings."""

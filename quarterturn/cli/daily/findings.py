@@ -1,0 +1,64 @@
+"""Verbs about what the watch found, and about who was served what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from quarterturn.choices import Reviewed
+from quarterturn.cli.terminal.options import HOME, Home, Json, Who
+from quarterturn.cli.terminal.output import Output
+
+
+def register(watch: typer.Typer) -> None:
+    """Add the verbs to the group."""
+    watch.command("list")(list_findings)
+    watch.command("review")(review)
+    watch.command("exposure")(exposure)
+
+
+def list_findings(
+    month: Annotated[str | None, typer.Option(help="YYYY-MM (default: every month).")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="What is clean, too.")] = False,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """List the findings that want attention, with their reviews."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.findings import detection
+
+    with open_house(home) as house:
+        found = detection.listing(house, month, everything=everything)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def review(
+    finding: Annotated[int, typer.Argument(help="A finding's number.")],
+    state: Annotated[Reviewed, typer.Argument(help="What it is held for.")],
+    who: Who,
+    note: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Say what a finding is held for; it takes nothing from anybody."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.findings import detection
+
+    with open_house(home) as house:
+        said = detection.review(house, finding, state, note, who)
+    Output(as_json=as_json).result(said.data, *said.lines)
+
+
+def exposure(
+    task: Annotated[str | None, typer.Option(help="A task's id: who was served it, and when.")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Say how often each task was served, to how many, and who read it outside the wall."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.findings import detection
+
+    with open_house(home) as house:
+        found = detection.exposure(house, task)
+    Output(as_json=as_json).result(found.data, *found.lines)

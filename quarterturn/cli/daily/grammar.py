@@ -1,0 +1,187 @@
+"""Verbs of those who write grammars and predicates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterturn.choices import Category, Difficulty
+from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
+from quarterturn.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from grammars.language.grammar import Grammar
+
+Source = Annotated[str, typer.Argument(help="A shipped grammar's name, a folder or a file.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    grammar = typer.Typer(help="Grammars: where tasks come from.")
+    grammar.command("list")(grammar_list)
+    grammar.command("import")(grammar_import)
+    grammar.command("check")(grammar_check)
+    grammar.command("sample")(grammar_sample)
+    app.add_typer(grammar, name="grammar")
+    predicate = typer.Typer(help="Predicates: what success means.")
+    predicate.command("list")(predicate_list)
+    predicate.command("check")(predicate_check)
+    app.add_typer(predicate, name="predicate")
+
+
+def grammar_list(as_json: Json = False) -> None:
+    """List the shipped grammars, which are public."""
+    from grammars.language.load import library, load
+
+    loaded = [load(name) for name in library()]
+    data = [
+        {"server": g.server, "version": g.version, "templates": len(g.templates), "digest": g.digest} for g in loaded
+    ]
+    lines = [f"{g.server:<12} version {g.version}  {len(g.templates):>3} templates  {g.digest[:16]}" for g in loaded]
+    Output(as_json=as_json).result(data, *lines)
+
+
+def grammar_check(
+    source: Source,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="Count what this home has used, and for how long the rest lasts.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a file changes.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Read a grammar strictly, draw from every skeleton, and say how much there is in it."""
+    from contextlib import ExitStack
+
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.report import Report
+    from quarterturn.tasks import grammar_report
+
+    out, chosen = Output(as_json=as_json), _source(source)
+    with ExitStack() as stack:
+        house = stack.enter_context(open_house(home)) if home else None
+
+        def use(grammar: Grammar) -> grammar_report.Used:
+            return grammar_report.used(house, grammar) if house else grammar_report.Used()
+
+        def show(found: Report) -> None:
+            out.again(found.data, *found.lines, ok=found.ok)
+
+        if watch:
+            grammar_report.watch(Path(chosen), show, use)
+        grammar = grammar_report.read(chosen)
+        found = grammar_report.report(grammar, use(grammar))
+    out.result(found.data, *found.lines, ok=found.ok)
+
+
+def grammar_import(
+    source: Annotated[Path, typer.Argument(help="A folder or a file.")],
+    who: Who,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Seal a grammar of your own in the vault; from now on its server's tasks are drawn from it."""
+    from grammars.language.imported import Source as Texts
+    from grammars.language.load import texts
+    from quarterturn.cli.terminal.secrets import open_house
+
+    read = Texts(*texts(source))
+    with open_house(home) as house:
+        grammar = house.imported.keep(read, who=who)
+    data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}
+    Output(as_json=as_json).result(
+        data,
+        f"{grammar.server}: {len(grammar.templates)} templates, version {grammar.version}, sealed",
+        f"Nothing of it is left in the home in the open; keep {source} where only you can read it, or remove it.",
+    )
+
+
+def grammar_sample(
+    source: Source,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same draft.")] = 0,
+    category: Annotated[Category | None, typer.Option(help="Draw from its templates only.")] = None,
+    difficulty: Annotated[Difficulty | None, typer.Option(help="Draw at this one only.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw one draft and show it, each free value at its first choice; nothing is kept."""
+    import json
+    from random import Random
+
+    from grammars.draw.sample import sample
+    from grammars.draw.variants import base
+    from grammars.language.load import load
+
+    dice = Random(seed)  # noqa: S311 - a look, not a draw
+    draft = sample(load(_source(source)), dice, category=category, difficulty=difficulty)
+    data = {"task": dict(draft.task), "provenance": dict(draft.provenance)}
+    draft = base(draft)
+    Output(as_json=as_json).result(
+        data,
+        f"{draft.skeleton}",
+        "",
+        str(draft.task["goal"]),
+        "",
+        json.dumps(draft.task["success_predicate"], indent=2, ensure_ascii=False),
+        "",
+        *(f"{call['tool']} {json.dumps(call['arguments'])}" for call in draft.provenance["solutions"][0]["calls"]),
+    )
+
+
+def predicate_list(as_json: Json = False) -> None:
+    """List every predicate with its arguments and an example."""
+    import json
+
+    from verifiers.language.catalogue import CATALOGUE
+
+    entries = sorted(CATALOGUE.items())
+    data = {
+        name: {"doc": e.doc, "schema": dict(e.schema), "example": {name: dict(e.example.arguments)}}
+        for name, e in entries
+    }
+    lines = [f"{name:<32} {entry.doc.splitlines()[0]}" for name, entry in entries]
+    Output(as_json=as_json).result(json.loads(json.dumps(data, default=dict)), *lines)
+
+
+def predicate_check(
+    state: Annotated[
+        Path, typer.Option(help="A folder with a state a namespace: NAMESPACE/, sqlite.db, redis.json, postgres.sql.")
+    ],
+    predicate: Annotated[Path, typer.Option(help="A file with the predicate, or with a whole task.")],
+    answer: Annotated[str | None, typer.Option(help="What the agent said at the end.")] = None,
+    box: Box = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluate a predicate against a state given as files: anybody can check a retired task."""
+    import json
+
+    from quarterturn.composition.boxes import choose_box
+    from quarterturn.errors import NotFound
+    from quarterturn.tasks import given_states
+    from sandbox.judge import JUDGING
+    from vault.canonical import parse
+    from verifiers.language.verdict import Verdict
+
+    if not predicate.is_file():
+        raise NotFound(f"there is no file {predicate}")
+    if not state.is_dir():
+        raise NotFound(f"there is no folder {state}")
+    document = parse(predicate.read_bytes(), str(predicate))
+    asked = given_states.question(
+        document.get("success_predicate", document) if isinstance(document, dict) else document, state
+    )
+    found = given_states.read(state, lambda: choose_box(box or "auto"))
+    evidence = JUDGING.verdict(asked, found, answer, lambda: given_states.untouched(asked)).evidence
+    data = evidence.as_json()
+    Output(as_json=as_json).result(
+        data,
+        evidence.verdict.value,
+        json.dumps(data, indent=2, ensure_ascii=False),
+        ok=evidence.verdict is Verdict.TRUE,
+    )
+
+
+def _source(name: str) -> str | Path:
+    from grammars.language.load import library
+
+    return name if name in library() else Path(name)

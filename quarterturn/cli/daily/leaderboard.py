@@ -1,0 +1,40 @@
+"""The board."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from quarterturn.cli.terminal.options import HOME, Home, Json
+from quarterturn.cli.terminal.output import Output
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("board")(board)
+
+
+def board(
+    month: Annotated[str | None, typer.Option(help="YYYY-MM (default: the month that is live).")] = None,
+    linked: Annotated[bool, typer.Option("--linked", help="Scores that can be compared across months, too.")] = False,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Show the month's runs with their figures, intervals and ranks."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.leaderboard import caveats, standings
+    from quarterturn.leaderboard import linked_scores as linking
+    from rotation.calendar import Month
+
+    asked = Month.parse(month) if month else None
+    with open_house(home) as house:
+        chosen = asked or house.official.month()
+        lines, public = standings.of_month(house, chosen), caveats.public_cohorts(house, chosen)
+        scores = linking.of_month(house, chosen) if linked else None
+    data: list[dict[str, Any]] = [line.as_json() | {"public_grammar": public} for line in lines]
+    text = [*standings.table(lines), *caveats.lines(public)]
+    if scores is not None:
+        data = [one | {"compared": scores.get(one["run"])} for one in data]
+        text += ["", *linking.lines(lines, scores)]
+    Output(as_json=as_json).result(data, *text)

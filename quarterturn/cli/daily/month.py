@@ -1,0 +1,154 @@
+"""Verbs of the month: the turn, what it publishes, and runs."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterturn.choices import LISTEN, TaskSet
+from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
+from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import Malformed
+
+if TYPE_CHECKING:
+    from rotation.month.sets import SetSpec
+    from sandbox.endpoint import Sender
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    turn = typer.Typer(help="The monthly turn: a cohort leaves, another enters.")
+    turn.command("plan")(turn_plan)
+    turn.command("run")(turn_run)
+    turn.command("status")(turn_status)
+    app.add_typer(turn, name="turn")
+    app.command("publish")(publish)
+    app.command("run")(run)
+
+
+def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
+    """Say what the next turn would do; changes nothing."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.month import monthly_turn
+
+    with open_house(home) as house:
+        planned = monthly_turn.plan(house)
+    Output(as_json=as_json).result(planned.data, *planned.lines)
+
+
+def turn_run(
+    month: Annotated[str | None, typer.Option(help="Which turn (default: the next).")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Run the next turn, or finish the one that was begun."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.month import monthly_turn
+
+    out = Output(as_json=as_json)
+    with open_house(home) as house:
+        turned = monthly_turn.run(house, month, out)
+    out.result(turned.data, *turned.lines)
+
+
+def turn_status(home: Home = HOME, as_json: Json = False) -> None:
+    """Say which turns were made and which cohorts are live."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.month import monthly_turn
+
+    with open_house(home) as house:
+        found = monthly_turn.status(house)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def publish(month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False) -> None:
+    """Say where a month was published and signed, writing again what is missing."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from rotation.calendar import Month
+
+    parsed = Month.parse(month)
+    with open_house(home) as house:
+        release, signed = house.rotation.republish(parsed)
+    found = {"release": release, "signed": signed}
+    lines = [f"{word}: {folder}" for word, folder in (("Published", release), ("Signed", signed)) if folder]
+    Output(as_json=as_json).result({name: folder and str(folder) for name, folder in found.items()}, *lines)
+
+
+def run(
+    who: Who,
+    image: Annotated[str | None, typer.Option(help="A container image.")] = None,
+    agent: Annotated[str | None, typer.Option(help="A command line; its folder is all that it can read.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; it is sent each task.")] = None,
+    tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the live one.")] = "dev",
+    dev_of: Annotated[
+        str | None, typer.Option("--dev-of", help="Whose dev set: demo or mcpbench (default: the home's, else demo).")
+    ] = None,
+    box: Box = None,
+    model: Annotated[
+        str | None, typer.Option(help="A language model of the home's settings that agents may ask.")
+    ] = None,
+    resume: Annotated[
+        int | None, typer.Option(help="The number of a private run that stopped: play what it was not served yet.")
+    ] = None,
+    listen: Annotated[str, typer.Option(help="Where to hear an endpoint's callbacks, ADDRESS:PORT.")] = LISTEN,
+    public_url: Annotated[str | None, typer.Option(help="The https URL that leads an endpoint to --listen.")] = None,
+    test_allow: Annotated[
+        list[str] | None, typer.Option(help="For tests: a range of addresses that an endpoint may have.")
+    ] = None,
+    test_authority: Annotated[
+        Path | None, typer.Option(help="For tests: certificates (PEM) that are believed too.")
+    ] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Run an agent behind the wall, or a hosted one, and score it."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.runs import models, running
+    from quarterturn.runs.hosted_endpoint import Hosting
+
+    allow = tuple(test_allow or ())
+    hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
+    chosen = running.Choice(image, agent, who, box, hosting, model)
+    out = Output(as_json=as_json)
+    if tasks == "private" and dev_of is not None:
+        raise Malformed("--dev-of chooses among dev sets: leave it out, or --set private")
+    if tasks == "dev" and resume is not None:
+        raise Malformed("--resume goes on with a private run: add --set private")
+    if tasks == "dev" and model is not None:  # without one, the dev set needs no home
+        with open_house(home) as house, models.gateway(house, model, "dev") as asked:
+            report = running.dev(chosen, out, model=asked, spec=_dev_set(home, dev_of))
+    elif tasks == "dev":
+        report = running.dev(chosen, out, partial(_sender, home, out), spec=_dev_set(home, dev_of))
+    else:
+        with open_house(home) as house:
+            report = running.private(house, chosen, out, running.Hold(resume))
+    out.result(report.data, *report.lines)
+
+
+def _dev_set(home: Path, name: str | None) -> SetSpec:
+    """Give the set whose dev tasks are run: the one that was named, else the home's, else the demo."""
+    from quarterturn import settings
+    from quarterturn.home.home import Places
+    from rotation.month.sets import DEMO, named
+
+    place = Places(home).settings
+    if name is None and place.is_file():
+        name = settings.load(place).benchmark.set
+    return named(name) if name is not None else DEMO
+
+
+def _sender(home: Path, out: Output) -> Sender:
+    """Give the home's sender, or without a home one for this command, whose key is said."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.home.home import Places
+    from quarterturn.runs.hosted_endpoint import ephemeral
+
+    if Places(home).settings.is_file():
+        with open_house(home) as house:
+            return house.sender
+    sender = ephemeral()
+    out.say(f"signed with a key of this command alone:\n{sender.public_pem}")
+    return sender

@@ -1,0 +1,32 @@
+"""The verb that writes a maintainer's report on a month."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quarterturn.cli.terminal.options import HOME, Home, Json
+from quarterturn.cli.terminal.output import Output
+
+
+def register(watch: typer.Typer) -> None:
+    """Add the verb to the group."""
+    watch.command("report")(report)
+
+
+def report(
+    month: Annotated[str, typer.Option(help="YYYY-MM.")],
+    html: Annotated[Path, typer.Option(help="Where the page goes; a file that is there is not written over.")],
+    figures: Annotated[Path | None, typer.Option(help="Where the figures go that it is drawn from, as JSON.")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Write what the scores of a month say as one HTML file for maintainers; it names live tasks by their ids alone."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.findings import detection_report
+
+    with open_house(home) as house:
+        said = detection_report.write(house, month, html, figures)
+    Output(as_json=as_json).result(said.data, *said.lines)

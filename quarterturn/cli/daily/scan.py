@@ -1,0 +1,28 @@
+"""The verb that looks for what is wrong in case files: no home is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quarterturn.cli.terminal.options import Json
+from quarterturn.cli.terminal.output import Output
+
+
+def register(watch: typer.Typer) -> None:
+    """Add the verb to the group."""
+    watch.command("scan")(scan)
+
+
+def scan(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Case files, or folders of *.jsonl.")],
+    out: Annotated[Path, typer.Option(help="Where the flags go, one JSON line per test.")],
+    as_json: Json = False,
+) -> None:
+    """Test results for leaks, copied runs, leaked families and broken tasks; each file is a case of its own."""
+    from quarterturn.findings import case_files
+
+    found = case_files.scan(paths, out)
+    Output(as_json=as_json).result(found.data, *found.lines)

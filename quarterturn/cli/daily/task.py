@@ -1,0 +1,205 @@
+"""Verbs of maintainers and reviewers: tasks before they go live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quarterturn.choices import State
+from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
+from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import Malformed, NotFound
+
+TaskId = Annotated[str, typer.Argument(help="A task's id.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    task = typer.Typer(help="Tasks: draw, admit, review, look.")
+    task.command("list")(task_list)
+    task.command("show")(task_show)
+    task.command("admit")(task_admit)
+    task.command("import")(task_import)
+    task.command("review")(task_review)
+    task.command("withdraw")(task_withdraw)
+    task.command("shred")(task_shred)
+    app.add_typer(task, name="task")
+
+
+def task_list(
+    state: Annotated[State | None, typer.Option(help="Only those that stand there.")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """List tasks without opening any."""
+    from quarterturn.cli.terminal.secrets import open_house
+
+    with open_house(home) as house:
+        records = house.vault.records(state)
+    data = [
+        {
+            "id": r.id,
+            "state": r.state.value,
+            "stratum": f"{r.server}/{r.category}/{r.difficulty}",
+            "author": r.author,
+            "traceable": r.traceable,
+        }
+        for r in records
+    ]
+    lines = [
+        f"{row['id']}  {row['state']:<10} {row['stratum']:<36} {row['author']}"
+        f"{'' if row['traceable'] else '  not traceable'}"
+        for row in data
+    ]
+    Output(as_json=as_json).result(data, *(lines or ["no tasks"]))
+
+
+def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = False) -> None:
+    """Open one task and show all of it; the access log says that you did."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.tasks import review
+
+    with open_house(home) as house:
+        review.require_export(house, task_id, who)
+        opened = house.vault.open(task_id, who=who, why="task show")
+    data = {"task": opened.task.document, "provenance": dict(opened.provenance)}
+    Output(as_json=as_json).result(data, *review.task(opened))
+
+
+def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
+    """Draw what the next turn needs from the shipped grammars, and prove each draft by execution."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.tasks import replenish
+
+    out = Output(as_json=as_json)
+    with open_house(home) as house:
+        wanted = replenish.wanted(house)
+        with out.progress("proving drafts", sum(wanted.values())) as advance:
+            tally = replenish.fill(house, wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
+    out.result(
+        tally.as_json(),
+        *tally.lines(),
+        "Next: somebody else reviews them with `quarterturn task review`.",
+    )
+
+
+def task_import(
+    file: Annotated[Path, typer.Argument(help='JSON lines: {"task": {...}, "provenance": {...}} each.')],
+    who: Who,
+    box: Box = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Take hand-written tasks in: each is checked and proven by execution, all or none."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.tasks import import_tasks
+
+    if not file.is_file():
+        raise NotFound(f"there is no file {file}")
+    drafts = import_tasks.read_drafts(file.read_bytes(), str(file))
+    with open_house(home) as house:
+        import_tasks.refuse_known(house, drafts)
+        kept = import_tasks.take_in(house, drafts, box=house.box(box), author=who)
+    data = [{"id": record.id, "state": record.state.value} for record in kept]
+    Output(as_json=as_json).result(data, *(f"{row['id']}  {row['state']}" for row in data))
+
+
+def task_review(
+    who: Who,
+    task_id: Annotated[str | None, typer.Argument(help="A task's id (default: say which wait).")] = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Every question of the checklist is answered yes.")
+    ] = False,
+    reject: Annotated[str | None, typer.Option("--reject", help="Why it must not go live.")] = None,
+    batch: Annotated[bool, typer.Option("--batch", help="All that wait; one decision stands for all or none.")] = False,
+    one_by_one: Annotated[
+        bool, typer.Option("--one-by-one", help="Go through those that others wrote, question by question.")
+    ] = False,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Show tasks with their evidence, or record what a second person decides about them."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.tasks import review
+    from vault.task.lifecycle import State as Life
+
+    decided = approve or reject is not None
+    if approve and reject is not None:
+        raise Malformed("--approve and --reject exclude each other")
+    if task_id and batch:
+        raise Malformed("name one task, or give --batch for all that wait")
+    if decided and not (task_id or batch):
+        raise Malformed("which task? Name one, or give --batch for all that wait")
+    if one_by_one and (decided or batch or task_id or as_json):
+        raise Malformed("--one-by-one asks a person about each task: it takes no task, no decision, and no --json")
+    with open_house(home) as house:
+        waiting = [record.id for record in house.vault.records(Life.ADMITTED)]
+        chosen = [task_id] if task_id else waiting
+        if decided:
+            found = review.decided(review.decide_all(house, chosen, who, reject))
+        elif one_by_one:
+            others = [record.id for record in house.vault.records(Life.ADMITTED) if record.author != who]
+            found = review.decided(review.one_by_one(house, others, who, _Terminal()))
+        elif task_id or batch:
+            found = review.shown(house, chosen, who)
+        else:
+            found = review.waiting(waiting)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def task_withdraw(
+    task_ids: Annotated[list[str], typer.Argument(help="Ids of live tasks, or of tasks of the reserve.")],
+    reason: Annotated[str, typer.Option(help="Why. It stands in the public log at once: quote nothing of a task.")],
+    who: Who,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Take tasks out that leaked or are broken, in public; the next of the reserve takes each place."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.month import withdraw_task
+
+    with open_house(home) as house:
+        found = withdraw_task.withdraw(house, task_ids, reason, who=who)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def task_shred(
+    who: Who,
+    task_ids: Annotated[list[str] | None, typer.Argument(help="Ids of drafts or rejected tasks.")] = None,
+    state: Annotated[State | None, typer.Option(help="All that stand there, instead of ids.")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Destroy the data keys of drafts and rejected tasks that were never promised; nothing brings them back."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.keys import shredding
+
+    if bool(task_ids) == bool(state):
+        raise Malformed("which tasks? Name their ids, or all of a state with --state rejected")
+    out = Output(as_json=as_json)
+    with open_house(home) as house:
+        chosen = task_ids or [record.id for record in house.vault.records(state)]
+        found = shredding.shred(house, chosen, who, out)
+    out.result(found.data, *found.lines)
+
+
+class _Terminal:
+    """Asks the person at the terminal (`quarterturn.tasks.review.Asker`)."""
+
+    def show(self, lines: Sequence[str]) -> None:
+        from quarterturn.cli.terminal.output import shown
+
+        typer.echo("\n".join(["", *map(shown, lines[:-1])]))
+
+    def ask(self, question: str) -> str:
+        words = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}
+        while True:
+            said = str(typer.prompt(f"{question} [y/n, s skips, q ends]")).strip().lower()[:1]
+            if said in words:
+                return words[said]
+
+    def reason(self) -> str:
+        return str(typer.prompt("Why must it not go live?"))

@@ -1,0 +1,1 @@
+"""Verbs of set-up: the home, its keys, tokens, models, approvals, backups and the service."""

@@ -1,0 +1,63 @@
+"""The verb that shows who opened what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quarterturn.cli.terminal.options import HOME, Home, Json
+from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import Malformed
+
+if TYPE_CHECKING:
+    from vault.store.tasks import AccessEntry
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    access = typer.Typer(help="Who opened what, when and why.")
+    access.command("log")(access_log)
+    app.add_typer(access, name="access")
+
+
+def access_log(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check the chain, and all that the public log commits to of it.")
+    ] = False,
+    task: Annotated[str | None, typer.Option(help="Only what opened something of this task.")] = None,
+    who: Annotated[str | None, typer.Option(help="Only what they opened.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Only from then on, UTC.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the newest so many.")] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """List every opening of a task or of sealed evidence, and what two maintainers signed for."""
+    from datetime import UTC
+
+    from quarterturn.audit import access_check
+    from quarterturn.cli.terminal.secrets import open_house
+
+    if verify and (task, who, since, limit) != (None, None, None, None):
+        raise Malformed("--verify checks the whole log: leave --task, --who, --since and --limit out")
+    out = Output(as_json=as_json)
+    with open_house(home) as house:
+        if verify:
+            found = access_check.verify(house)
+            out.result(found.data, *found.lines)
+            return
+        moment = since.replace(tzinfo=UTC) if since is not None else None
+        with house.vault.accesses(task=task, who=who, since=moment, limit=limit) as entries:
+            shown: list[Any] = [_data(entry) if as_json else _line(entry) for entry in entries]
+    out.result(shown if as_json else [], *([] if as_json else shown))
+
+
+def _data(entry: AccessEntry) -> dict[str, str]:
+    return {"at": entry.at.isoformat(), "who": entry.who, "what": entry.what, "why": entry.why}
+
+
+def _line(entry: AccessEntry) -> str:
+    return f"{entry.at.isoformat()}  {entry.who:<12} {entry.what:<28} {entry.why}"

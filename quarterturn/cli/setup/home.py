@@ -1,0 +1,95 @@
+"""Verbs that make a home and look after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quarterturn.choices import BoxName
+from quarterturn.cli.terminal.exits import EXITS, NO
+from quarterturn.cli.terminal.options import HOME, Home, Json
+from quarterturn.cli.terminal.output import Output
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("demo")(demo)
+    app.command("init")(init)
+    app.command("doctor")(doctor)
+
+
+def demo(
+    home: Annotated[
+        Path | None, typer.Option("--home", help="Where to keep what the demo makes (default: a temporary folder).")
+    ] = None,
+    box: Annotated[BoxName | None, typer.Option("--box", help="Where to run it (default: bwrap on Linux).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Play one whole benchmark month on real MCP servers, and audit what it publishes."""
+    from quarterturn.cli.setup.demo import play
+
+    out = Output(as_json=as_json)
+    played = play(home, box, out)
+    out.result(played.data, *played.lines, ok=played.ok)
+
+
+def init(
+    month: Annotated[str | None, typer.Option(help="The first month, YYYY-MM (default: this one).")] = None,
+    benchmark_set: Annotated[str, typer.Option("--set", help="Which set to run.")] = "demo",
+    origin: Annotated[
+        str, typer.Option(help="The log's name, a schema-less URL that you own.")
+    ] = "quarterturn.example/log",
+    passphrase: Annotated[bool, typer.Option("--passphrase", help="Protect the key ring with a passphrase.")] = False,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Make a home: key ring, database, log and settings. Interrupted, the same command goes on."""
+    from grammars.language.load import library
+    from quarterturn import clock, settings
+    from quarterturn.cli.terminal.secrets import database, new_passphrase
+    from quarterturn.home.home import Places, create
+    from rotation.calendar import Month
+    from rotation.month.sets import named
+
+    first = str(Month.parse(month) if month else Month.of(clock.now()))
+    spec = named(benchmark_set)
+    spec.require_grammars(library())
+    benchmark = {"origin": origin, "set": spec.name, "first_month": first}
+    chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
+    create(home, chosen, new_passphrase() if passphrase else None, database(), clock.now())
+    key = str(Places(home).log_vkey)
+    Output(as_json=as_json).result(
+        {"home": str(home), "set": spec.name, "first_month": first, "key": key},
+        f"{home} is ready for the set '{spec.name}', first month {first}.",
+        f"Publish the log's key: {key}",
+        "Next: quarterturn task admit, then quarterturn task review, then quarterturn turn run.",
+    )
+
+
+def doctor(
+    attack: Annotated[bool, typer.Option("--attack", help="Run the attack suite inside a box.")] = False,
+    with_controls: Annotated[
+        bool,
+        typer.Option(
+            "--with-controls", help="With --attack: make each attempt once more without what stops it (root)."
+        ),
+    ] = False,
+    box: Annotated[BoxName, typer.Option("--box", help="Which box to attack.")] = "auto",
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Say what this machine has and lacks, and what works without it."""
+    from quarterturn.cli.setup import doctor_checks
+    from quarterturn.cli.terminal import secrets
+    from quarterturn.errors import Malformed
+
+    if with_controls and not attack:
+        raise Malformed("--with-controls belongs to --attack: give both")
+    out = Output(as_json=as_json)
+    if attack:
+        found = doctor_checks.attack(box, out, controls=with_controls)
+    else:
+        found = doctor_checks.machine(home, secrets.database(), secrets.passphrase())
+    out.result(found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"])

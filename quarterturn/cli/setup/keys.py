@@ -1,0 +1,242 @@
+"""Verbs for the key ring: its keys, and the locks that open it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterturn.cli.terminal.options import HOME, Home, Json, Who
+from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import Malformed, NotFound
+
+if TYPE_CHECKING:
+    from vault.keys.locks import Maker
+    from vault.keys.locks.custodians import Share
+
+PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+Name = Annotated[str | None, typer.Option("--name", help="What to call the lock (default: after its kind).")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    keys = typer.Typer(help="The key ring, and what opens it.")
+    keys.command("list")(keys_list)
+    keys.command("rotate")(keys_rotate)
+    keys.command("remove")(keys_remove)
+    keys.command("split")(keys_split)
+    keys.command("join")(keys_join)
+    keys.command("backup")(keys_backup)
+    add = typer.Typer(help="Add a lock: something else that opens the key ring.")
+    add.command("passphrase")(add_passphrase)
+    add.command("pkcs11")(add_pkcs11)
+    add.command("command")(add_command)
+    keys.add_typer(add, name="add")
+    app.add_typer(keys, name="keys")
+
+
+def keys_list(home: Home = HOME, as_json: Json = False) -> None:
+    """List the keys, how old they are and what each protects; and the locks of the ring."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.keys import key_locks, rekeying
+
+    with open_house(home) as house:
+        ring, locks = rekeying.listing(house), key_locks.listing(house)
+        vkey = house.places.log_keys[-1].vkey
+        sender, month = house.sender, house.month_key.public_key().public_bytes_raw().hex()
+    Output(as_json=as_json).result(
+        {
+            "ring": ring.data,
+            "locks": locks.data,
+            "log": {"vkey": vkey},
+            "month": {"public": month},
+            "endpoint": {"key_id": sender.key_id, "public": sender.public_pem},
+        },
+        *ring.lines,
+        *locks.lines,
+        f"log       {vkey}",
+        f"month     {month}  signs what turns came to: {house.places.public / 'allowed_signers'}",
+        f"endpoint  {sender.key_id}  signs what hosted endpoints are sent: {house.places.endpoint_pem}",
+    )
+
+
+def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
+    """Change the ring's key: wrap everything again under a fresh one and drop the old. Interrupted, it goes on."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.keys import rekeying
+
+    out = Output(as_json=as_json)
+    with open_house(home) as house:
+        found = rekeying.rotate(house, who, out)
+    out.result(found.data, *found.lines)
+
+
+def add_passphrase(who: Who, name: Name = None, home: Home = HOME, as_json: Json = False) -> None:
+    """Add a passphrase, from QUARTERTURN_NEW_PASSPHRASE or asked for; in a ring without one, it is the first lock."""
+    from quarterturn.cli.terminal.secrets import next_passphrase
+    from vault.keys.locks.passphrase import Passphrase
+
+    _added(lambda: Passphrase(next_passphrase()), name, who, home, as_json)
+
+
+def add_pkcs11(
+    who: Who,
+    module: Annotated[Path, typer.Option(help="The token's PKCS#11 library, by its absolute path.")],
+    token: Annotated[str, typer.Option(help="The token's label.")],
+    key: Annotated[str, typer.Option(help="The key's label; made in the token if it has none.")] = "quarterturn",
+    name: Name = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Add a hardware token; its PIN is taken from QUARTERTURN_PIN or asked for."""
+    from quarterturn.cli.terminal.secrets import pin
+    from vault.keys.locks.pkcs11 import NewPkcs11
+
+    _added(lambda: NewPkcs11(module.absolute(), token, key, pin()), name, who, home, as_json)
+
+
+def add_command(
+    who: Who,
+    command: Annotated[list[str], typer.Argument(help="The program and its first arguments, after --.")],
+    name: Name = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Add a command that wraps and unwraps, as in front of a cloud's key service (docs/how-to/keep-the-keys.md)."""
+    from vault.keys.locks.command import NewCommand
+
+    program = shutil.which(command[0])
+    if program is None:
+        raise NotFound(f"there is no program {command[0]}: name it by its path")
+    _added(lambda: NewCommand([os.path.abspath(program), *command[1:]]), name, who, home, as_json)  # noqa: PTH100 - links stay
+
+
+def keys_remove(
+    lock: Annotated[str, typer.Argument(help="Its name, as `keys list` shows it.")],
+    who: Who,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Remove a lock; the last one stays."""
+    from quarterturn.cli.terminal.secrets import open_house, openers
+    from quarterturn.keys import key_locks
+
+    with open_house(home) as house:
+        found = key_locks.remove(house, lock, openers(house.places), who)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def keys_split(
+    who: Who,
+    threshold: Annotated[int, typer.Option(help="How many of them open the home together, at least 2.")],
+    custodian: Annotated[
+        list[str],
+        typer.Option(help="NAME=KEY: an age or ssh-ed25519 public key, or the file that it is in; once for each."),
+    ],
+    out: Annotated[Path, typer.Option(help="A new folder for their files.")],
+    name: Name = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Let any so many of several people open the home together: a lock, and a file for each, encrypted to them."""
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.keys import key_locks
+
+    people = _people(custodian)
+    with open_house(home) as house:
+        found = key_locks.split(house, threshold, people, out, name=name, who=who)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def keys_join(
+    who: Who,
+    shares: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Custodians' files, as they were given or opened with `age -d`; - or none: asked for."),
+    ] = None,
+    identity: Annotated[
+        list[Path] | None, typer.Option(help="A private key that opens some of them, of age or SSH; repeat it.")
+    ] = None,
+    name: Name = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Open the home by custodians' shares and give it another passphrase (QUARTERTURN_NEW_PASSPHRASE, or asked for)."""
+    from quarterturn.cli.terminal.secrets import next_passphrase, open_house
+    from quarterturn.home.home import Places
+    from quarterturn.keys import key_locks
+    from vault.keys.locks.custodians import Custodians
+    from vault.keys.locks.passphrase import Passphrase
+
+    places = Places(home.resolve())
+    places.require()
+    key_locks.require_custodians(places)
+    brought = [share for path in shares or [Path("-")] for share in _shares(path, identity or [])]
+    with open_house(home, [Custodians(brought)]) as house:
+        found = key_locks.add(house, Passphrase(next_passphrase()), name, who)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def keys_backup(
+    destination: Annotated[Path, typer.Argument(help="A new file, on another disk.")],
+    unprotected: Annotated[
+        bool, typer.Option("--unprotected", help="Even if nothing but its mode protects it.")
+    ] = False,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Copy the ring's file, which custodians need besides their shares; nothing has to be opened for it."""
+    from quarterturn.home.home import Places
+    from quarterturn.keys import key_locks
+
+    places = Places(home.resolve())
+    places.require()
+    found = key_locks.copy(places, destination.absolute(), unprotected=unprotected)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as_json: bool) -> None:
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.keys import key_locks
+
+    with open_house(home) as house:
+        found = key_locks.add(house, make(), name, who)
+    Output(as_json=as_json).result(found.data, *found.lines)
+
+
+def _people(words: Sequence[str]) -> dict[str, str]:
+    """Give names and public keys, without the comments that SSH writes behind them."""
+    people: dict[str, str] = {}
+    for word in words:
+        name, sign, key = word.partition("=")
+        if not sign or not key or not PERSON.fullmatch(name) or name in people:
+            raise Malformed("a custodian is NAME=KEY, each name once and of letters, digits, dots and dashes")
+        text = key if key.startswith(("age1", "ssh-")) else Path(key).read_text(encoding="utf-8", errors="replace")
+        people[name] = " ".join(text.split()[:2])
+    return people
+
+
+def _shares(path: Path, identities: Sequence[Path]) -> list[Share]:
+    """Read the shares in one file, or from standard input, or ask for them."""
+    from vault.keys import private_files
+    from vault.keys.locks.custodians import Share, decrypted
+
+    if str(path) == "-":
+        data, what = _typed() if sys.stdin.isatty() else sys.stdin.buffer.read(private_files.MAX_SIZE), "the share"
+    else:
+        data, what = path.read_bytes()[: private_files.MAX_SIZE], f"the share in {path}"
+    keys = [private_files.read(identity, "identity") for identity in identities]
+    return [Share.parse(line, what) for line in decrypted(data, keys, what).splitlines() if line.strip()]
+
+
+def _typed() -> bytes:
+    from quarterturn.cli.terminal.secrets import typed
+
+    lines = iter(lambda: typed("A share, or nothing if that was all: "), "")
+    return "\n".join(lines).encode()

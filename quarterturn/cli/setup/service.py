@@ -1,0 +1,90 @@
+"""Verbs that serve a home, and work on what was submitted to it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from quarterturn.choices import WorkerClass
+from quarterturn.cli.terminal.options import HOME, Home
+
+Only = Annotated[
+    WorkerClass | None,
+    typer.Option(
+        help="Run only private runs without a language model (sealed), or only all others (open): a machine each."
+    ),
+]
+Workers = Annotated[int, typer.Option(min=0, max=16, help="How many submissions to run at a time.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("serve")(serve)
+    app.command("worker")(worker)
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Where to listen; put something that speaks https in front of it.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any.")] = 8702,
+    workers: Workers = 1,
+    only: Only = None,
+    clock: Annotated[bool, typer.Option("--clock/--no-clock", help="Turn the month when it is due.")] = True,
+    home: Home = HOME,
+) -> None:
+    """Serve a home over HTTP, run what is submitted to it and turn its months, until interrupted."""
+    from quarterturn import logs
+    from quarterturn.approvals import approvals
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.http.serve import Together
+    from quarterturn.http.serve import serve as run
+    from quarterturn.month.alarm_clock import Clock
+    from quarterturn.runs.postgres_executor import executor
+
+    with open_house(home) as house:
+        approvals.in_force(house)
+        logs.configure()
+        works = executor(house, workers, only)
+        _say_which(workers, only)
+        works = Together(works, Clock(house)) if clock else works
+        run(house, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", house.home, url))
+
+
+def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
+    """Run what is submitted to a home, beside a service of its own, until interrupted."""
+    import signal
+    from queue import SimpleQueue
+
+    from quarterturn import logs
+    from quarterturn.approvals import approvals
+    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.runs.postgres_executor import executor
+
+    ended = SimpleQueue[int]()  # a handler may come in the middle of `get`; in the middle of an event's `wait` it hangs
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: ended.put(number))
+    with open_house(home) as house:
+        approvals.in_force(house)
+        logs.configure()
+        works = executor(house, workers, only)
+        _say_which(workers, only)
+        works.start()
+        logs.log.info("working on %s", house.home)
+        ended.get()
+        logs.log.info("stopping; what is being run is given back")
+        works.stop()
+
+
+def _say_which(workers: int, only: WorkerClass | None) -> None:
+    """Say which runs are played here."""
+    from quarterturn import logs
+
+    if workers and only is None:
+        logs.log.info(
+            "runs of both classes are played on this machine, in turn and from separate copies; a machine for each "
+            "shares nothing: worker --only sealed, worker --only open"
+        )
+    elif workers:
+        logs.log.info("only %s runs are played here", only)

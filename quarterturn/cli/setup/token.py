@@ -1,0 +1,93 @@
+"""Verbs about the service's tokens."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quarterturn.choices import Role
+from quarterturn.cli.terminal.options import HOME, Home, Json
+from quarterturn.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from quarterturn.accounts.accounts import Token
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    token = typer.Typer(help="Tokens: who may ask the service for what.")
+    token.command("create")(create)
+    token.command("list")(list_tokens)
+    token.command("revoke")(revoke)
+    token.command("link")(link)
+    app.add_typer(token, name="token")
+
+
+def create(
+    account: Annotated[str, typer.Argument(help="Whose it is: a pseudonym.")],
+    role: Annotated[Role, typer.Option(help="What its holder is.")],
+    scope: Annotated[list[str] | None, typer.Option(help="Give it fewer scopes than its role has; may repeat.")] = None,
+    days: Annotated[int, typer.Option(help="For how long, at most 366.")] = 90,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Make a token, and print it this once; only its hash is kept."""
+    from quarterturn.cli.terminal.secrets import open_house
+
+    with open_house(home) as house:
+        text, made = house.accounts.create(account, role, scopes=scope or (), days=days)
+    out = Output(as_json=as_json)
+    if not as_json:
+        out.say(_line(made))
+    out.result(_plain(made) | {"token": text}, text)
+
+
+def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
+    """List the tokens: whose, what for, until when; not themselves."""
+    from quarterturn.cli.terminal.secrets import open_house
+
+    with open_house(home) as house:
+        found = house.accounts.list()
+    lines = [_line(one) for one in found] or ["there is no token yet: `quarterturn token create`"]
+    Output(as_json=as_json).result([_plain(one) for one in found], *lines)
+
+
+def revoke(
+    number: Annotated[int, typer.Argument(help="The token's number.")], home: Home = HOME, as_json: Json = False
+) -> None:
+    """Revoke a token; from now on it opens nothing."""
+    from quarterturn.cli.terminal.secrets import open_house
+
+    with open_house(home) as house:
+        gone = house.accounts.revoke(number)
+    Output(as_json=as_json).result(_plain(gone), _line(gone))
+
+
+def link(
+    account: Annotated[str, typer.Argument(help="The account.")],
+    party: Annotated[str, typer.Argument(help="An account of those that it belongs to.")],
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Let an account share the quotas of another one: both belong to the same people."""
+    from quarterturn.cli.terminal.secrets import open_house
+
+    with open_house(home) as house:
+        house.accounts.link(account, party)
+    Output(as_json=as_json).result({"account": account, "party": party}, f"{account} shares the quotas of {party}")
+
+
+def _plain(one: Token) -> dict[str, Any]:
+    return {
+        name: value.isoformat() if hasattr(value, "isoformat") else list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(one).items()
+    }
+
+
+def _line(one: Token) -> str:
+    end = f"revoked {one.revoked_at:%Y-%m-%d}" if one.revoked_at else f"until {one.expires_at:%Y-%m-%d}"
+    used = f"used {one.used_at:%Y-%m-%d}" if one.used_at else "never used"
+    party = f" of {one.party}" if one.party != one.account else ""
+    return f"{one.id:>4}  {one.account}{party}  {one.role}: {', '.join(one.scopes)}  {end}, {used}"

@@ -1,0 +1,1 @@
+"""Answers: problems, shapes, limits, caching, and the public view as it is read."""

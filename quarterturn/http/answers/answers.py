@@ -1,0 +1,94 @@
+"""Answers: JSON that is written one way, tags that are hashes of published bytes, and pages with a cursor."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+
+from quarterturn.http.answers.problems import Problem
+from quarterturn.http.answers.view import Document
+
+JSON = "application/json"
+PUBLIC = "public, max-age=30"
+FOR_EVER = "public, max-age=31536000, immutable"
+PRIVATE = "no-store"
+PAGE, MOST = 50, 200
+
+T = TypeVar("T")
+
+
+def plain(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Give somebody what is theirs alone: nobody keeps it, and it has no tag."""
+    return Response(written(data), status, {"cache-control": PRIVATE, **(headers or {})}, JSON)
+
+
+def published(
+    request: Request, found: Document | None, media: str = JSON, *, keep: str = PUBLIC, name: str | None = None
+) -> Response:
+    """Give published bytes, or nothing new to whoever has them already.
+
+    Raises:
+        Problem: there is nothing.
+    """
+    if found is None:
+        raise Problem("not-found")
+    headers = {"etag": found.etag, "cache-control": keep, "access-control-allow-origin": "*"}
+    headers |= {"cross-origin-resource-policy": "cross-origin"}
+    if name is not None:
+        headers["content-disposition"] = f'inline; filename="{name}"'
+    if _has(request, found.etag):
+        return Response(status_code=304, headers=headers)
+    return Response(found.body, 200, headers, media)
+
+
+def written(data: Any) -> bytes:
+    """Write JSON; the same value gives the same bytes."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def page(items: Sequence[T], key: Callable[[T], str], cursor: str | None, limit: int) -> tuple[Sequence[T], str | None]:
+    """Give the items after a cursor, and the cursor of the next page (None: there is none).
+
+    Raises:
+        Problem: the cursor is none that was given out.
+    """
+    start = 0
+    if cursor is not None:
+        names = [key(item) for item in items]
+        last = opened(cursor)
+        if last not in names:
+            raise Problem("malformed")
+        start = names.index(last) + 1
+    found = items[start : start + limit]
+    more = start + limit < len(items)
+    return found, sealed(key(found[-1])) if more and found else None
+
+
+def sealed(last: str) -> str:
+    """Write a cursor: it says after what the next page begins."""
+    return base64.urlsafe_b64encode(last.encode()).decode().rstrip("=")
+
+
+def opened(cursor: str) -> str:
+    """Read a cursor.
+
+    Raises:
+        Problem: it is none.
+    """
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+    except ValueError:
+        raise Problem("malformed") from None
+    if sealed(text) != cursor:
+        raise Problem("malformed")
+    return text
+
+
+def _has(request: Request, etag: str) -> bool:
+    """Say whether a client names this version; a weak comparison, as RFC 9110 (13.1.2) asks for."""
+    given = request.headers.get("if-none-match", "")
+    return given.strip() == "*" or etag in {one.strip().removeprefix("W/") for one in given.split(",")}

@@ -1,0 +1,145 @@
+"""What stands around every route, whatever it does: limits, headers, and an end to errors.
+
+1. an address that asks too often is told to wait, and everybody is told how much is left before that
+2. a body is read to its end before anybody looks at it, and one that is too long is not
+3. every answer has the headers of `SECURITY`; no page runs a script or loads anything from elsewhere
+4. an exception that no route foresaw becomes a problem; its words go nowhere, and where it came from into the log
+5. requests are counted by route, method and status, and by nothing that names anybody
+6. HEAD is GET without a body
+
+It is a plain ASGI application, so an answer that streams is not held back.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from quarterturn.errors import where
+from quarterturn.http.answers import problems
+from quarterturn.http.answers.rate import WINDOW, Rate
+
+SECURITY: Mapping[str, str] = {
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
+    "referrer-policy": "no-referrer",
+    "strict-transport-security": "max-age=63072000",  # browsers take it over https only
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+_SECURITY = tuple((name.encode(), value.encode()) for name, value in SECURITY.items())
+
+log = logging.getLogger("quarterturn.http")
+
+
+class Guard:
+    """The application with all this around it.
+
+    Args:
+        app: what answers.
+        rate: counts the requests from each address.
+        body: how long a request's body may be, in bytes.
+        counts: where requests are counted.
+    """
+
+    def __init__(self, app: ASGIApp, rate: Rate, body: int, counts: Counter[tuple[str, str, int]]) -> None:
+        self._app, self._rate, self._body, self._counts = app, rate, body, counts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        left, wait = self._rate.take(_network((scope.get("client") or ("",))[0]))
+        headers = (
+            *_SECURITY,
+            (b"ratelimit-policy", b'"requests";q=%d;w=%d' % (self._rate.limit, WINDOW)),
+            (b"ratelimit", b'"requests";r=%d;t=%d' % (max(left, 0), wait)),
+        )
+        begun, bare = False, scope["method"] == "HEAD"
+        if bare:
+            scope = {**scope, "method": "GET"}
+
+        async def dressed(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                have = {name for name, _ in message["headers"]}
+                message["headers"] += [pair for pair in headers if pair[0] not in have]
+                self._count(scope, message["status"])
+                await send(message)
+                if bare:
+                    await send({"type": "http.response.body", "body": b""})
+            elif not bare:
+                await send(message)
+
+        if left < 0:
+            await problems.answer("rate", {"retry-after": str(wait)})(scope, receive, dressed)
+            return
+        read = await _read(scope, receive, self._body)
+        if read is None:
+            await problems.answer("too-large", {"connection": "close"})(scope, receive, dressed)
+            return
+        try:
+            await self._app(scope, read, dressed)
+        except Exception as error:
+            code = problems.code_of(error)
+            if code == "mistake":
+                _write_down(error)
+            if not begun:
+                await problems.answer(code)(scope, receive, dressed)
+
+    def _count(self, scope: Scope, status: int) -> None:
+        route = scope.get("route")
+        self._counts[getattr(route, "path", ""), scope["method"] if route else "", status] += 1
+
+
+async def _read(scope: Scope, receive: Receive, most: int) -> Receive | None:
+    """Read a request's body, and give what hands it on; None where it is too long."""
+    given = dict(scope["headers"])
+    if b"content-length" not in given and b"transfer-encoding" not in given:
+        return receive  # there is none
+    said = given.get(b"content-length", b"0")
+    if said.isdigit() and int(said) > most:
+        return None
+    body, more = b"", True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            break
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+        if len(body) > most:
+            return None
+    waiting = True
+
+    async def again() -> Message:
+        nonlocal waiting
+        if waiting:
+            waiting = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return again
+
+
+@lru_cache(maxsize=4096)
+def _network(host: str) -> str:
+    """Give the address that asks; of IPv6 the network, since everybody has as many addresses as they like."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))  # noqa: PLR2004
+
+
+def _write_down(error: BaseException) -> None:
+    """Say where, and not what: the message of a foreign exception might quote a task."""
+    log.error("%s", where(error))

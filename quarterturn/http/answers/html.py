@@ -1,0 +1,109 @@
+"""Pages as answers, under a policy that lets nothing run.
+
+1. A public page is drawn from documents of the public view; its tag is the hash of its bytes, as every document's.
+2. A page that is somebody's alone is kept by nobody, and has no tag.
+3. No page runs a script or loads anything but the style sheet. One that must say more names it (`policy`).
+4. Forms go to this service alone, and say where they come from: browsers send no `Origin` under `no-referrer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
+
+from quarterturn.http.answers import answers
+from quarterturn.http.answers.access import PAGES
+from quarterturn.http.answers.guard import SECURITY
+from quarterturn.http.answers.problems import PROBLEMS, Problem, code_of
+from quarterturn.http.answers.view import Document
+from quarterturn.pages import sign_in, templates
+from quarterturn.pages.drawing.grid import Grid
+
+HTML, CSV, CSS = "text/html; charset=utf-8", "text/csv; charset=utf-8; header=present", "text/css; charset=utf-8"
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+style = Document.of(templates.style())
+
+
+def policy(**more: str) -> dict[str, str]:
+    """Give the headers of a page; `more` are directives that it needs beside, such as `script_src`."""
+    have = dict(one.split(" ", 1) for one in SECURITY["content-security-policy"].split("; "))
+    have |= {"style-src": "'self'", "form-action": "'self'"}
+    have |= {name.replace("_", "-"): value for name, value in more.items()}
+    return {
+        "content-security-policy": "; ".join(f"{name} {value}" for name, value in have.items()),
+        "referrer-policy": "same-origin",
+    }
+
+
+PAGE = policy()
+
+
+def public(request: Request, page: str, headers: Mapping[str, str] = PAGE) -> Response:
+    """Give a public page."""
+    found = answers.published(request, Document.of(page.encode()), HTML)
+    found.headers.update(headers)
+    return found
+
+
+def own(page: str, status: int = 200) -> Response:
+    """Give somebody a page that is theirs alone."""
+    return HTMLResponse(page, status, {"cache-control": answers.PRIVATE, **PAGE})
+
+
+class Page(APIRoute):
+    """A route of which even an error of a room is told on a page."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Give what answers a request."""
+        answer = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except Exception as error:
+                if not hasattr(error, "kind"):
+                    raise
+                raise Problem(code_of(error)) from None
+
+        return told
+
+
+def is_page(request: Request) -> bool:
+    """Say whether a request is for a page, and not for one of its tables or for what programs ask."""
+    route = request.scope.get("route")
+    return route is not None and (request.method, route.path) in PAGES and not route.path.endswith("/{file}")
+
+
+def wants_page(request: Request) -> bool:
+    """Say whether somebody with a browser asks for what is not there: they name HTML, which no program of ours does."""
+    return "text/html" in request.headers.get("accept", "").lower()
+
+
+def problem(code: str, headers: Mapping[str, str]) -> Response:
+    """Say for people what went wrong; `headers` go with the answer."""
+    found = own(sign_in.problem(*PROBLEMS[code]), PROBLEMS[code][0])
+    found.headers.update(headers)
+    return found
+
+
+def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:
+    """Give a page's table by the last part of its address, and its media type.
+
+    Raises:
+        Problem: the page has no such table, or not in this form.
+    """
+    name, _, form = file.rpartition(".")
+    if name not in grids or form not in ("json", "csv"):
+        raise Problem("not-found")
+    return (grids[name].as_json(), answers.JSON) if form == "json" else (grids[name].as_csv(), CSV)
+
+
+@router.get("/static/style.css", name="style")
+def style_sheet(request: Request) -> Response:
+    """Give the style sheet of the pages."""
+    return answers.published(request, style, CSS)

@@ -1,0 +1,148 @@
+"""The application: routes with the guard around them, and one house behind those that need one.
+
+`skeleton` has all routes and no house, and describes itself; `create` gives it one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from quarterturn.composition.wiring import House
+from quarterturn.http import describe
+from quarterturn.http.answers import answers, html, problems
+from quarterturn.http.answers.access import require_all
+from quarterturn.http.answers.guard import Guard
+from quarterturn.http.answers.log_view import LogView
+from quarterturn.http.answers.rate import Rate
+from quarterturn.http.answers.response_cache import Shelf
+from quarterturn.http.answers.view import Document, PublicView
+from quarterturn.http.answers.watchers import Watchers
+from quarterturn.http.identity import signin
+from quarterturn.http.identity.auth import gate
+from quarterturn.http.routes import admin, explorer, feeds, health, log, months, own, public, submissions
+from quarterturn.http.routes import pages as for_people
+from quarterturn.leaderboard import public_view
+from quarterturn.submissions.queue import Executor
+
+TITLE, VERSION = "Quarterturn", "1"
+SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""No telemetry of the framework's: what it would carry away of a request was never looked at for words of a task."""
+
+pages = APIRouter(tags=["description"])
+
+
+@pages.get("/openapi.json", response_class=Response, name="openapi")
+def openapi(request: Request) -> Response:
+    """Give this description."""
+    return answers.published(request, described()[0])
+
+
+@pages.get("/docs", response_class=HTMLResponse, name="docs")
+def docs() -> Response:
+    """Show this description; the page loads nothing."""
+    return HTMLResponse(described()[1], headers={"cache-control": answers.PUBLIC, **html.PAGE})
+
+
+def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
+    """Give the routes."""
+    app = FastAPI(
+        title=TITLE,
+        version=VERSION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(gate)],
+        telemetry=SILENT,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    for router in (public.router, months.router, log.router, submissions.router, admin.router, health.router, pages):
+        app.include_router(router)
+    for router in (html.router, for_people.router, feeds.router, explorer.router, signin.router, own.router):
+        app.include_router(router)
+    app.add_exception_handler(problems.Problem, _problem)
+    app.add_exception_handler(HTTPException, _status)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    require_all(app)
+    return app
+
+
+@cache
+def described() -> tuple[Document, str]:
+    """Give the description and the page that shows it; both are the same for every house, and made when first read."""
+    document = describe.describe(skeleton())
+    return Document.of(answers.written(document)), describe.page(document)
+
+
+def create(house: House, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
+    """Give the application of one house. While it lives, its executor works.
+
+    Args:
+        house: the home, open and unlocked.
+        executor: what runs submissions.
+        clock: seconds that only grow, for what may be asked for in a minute from one address and with one token.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(public_view.refresh, house)
+        executor.start()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(executor.stop)
+
+    limits = house.settings.service
+    app = skeleton(lifespan)
+    state, counts = app.state, Counter[tuple[str, str, int]]()
+    state.house, state.executor, state.counts = house, executor, counts
+    state.view, state.log = PublicView(house.public), LogView(house.places.log, house.policy)
+    state.watchers = Watchers(lambda names: submissions.looks(house, names))
+    rate = partial(Rate, limits.requests_per_minute, clock)
+    state.rate = rate()
+    app.add_middleware(Shelf, folders=state.view.folders)
+    app.add_middleware(Guard, rate=rate(), body=limits.body_bytes, counts=counts)
+    return app
+
+
+def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, problems.Problem)  # noqa: S101 - registered for it
+    if not html.is_page(request):
+        return problems.answer(error.code, error.headers)
+    return signin.kept_out(request) if error.code == "unauthenticated" else html.problem(error.code, error.headers)
+
+
+def _status(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - likewise
+    code = problems.code_of_status(error.status_code)
+    if code == "not-found" and html.wants_page(request):
+        return html.problem(code, {"vary": "accept", **(error.headers or {})})
+    return problems.answer(code, error.headers)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Say which places are wrong and by which rule, never with which value; to whoever may not ask, nothing of it."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
+    found: Sequence[Any] = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):  # which is noticed before anybody looked at who asks
+        try:
+            await gate(request)
+        except problems.Problem as problem:
+            return problems.answer(problem.code, problem.headers)
+        return problems.answer("malformed")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in ("", answers.JSON):
+        return problems.answer("unsupported-media-type")
+    wrong = [{"pointer": "/" + "/".join(map(str, one["loc"])), "reason": one["type"]} for one in found]
+    return problems.answer("invalid", errors=wrong[:20])

@@ -1,0 +1,96 @@
+"""The description of the interface: OpenAPI 3.1, as the running application gives it, and a page that shows it.
+
+`python -m quarterturn.http.openapi > docs/reference/openapi.yaml` writes it; a test fails where the two differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from quarterturn.http.answers.access import ACCESS
+from quarterturn.http.answers.problems import MEDIA, PROBLEMS
+from quarterturn.http.identity.auth import OWNERS_SEE_MORE
+from quarterturn.pages.templates import render
+
+HEAD = "# Written by `python -m quarterturn.http.openapi`; a test fails where the application differs.\n"
+ABOUT = (
+    "Submit agents, see what came of them, and check what was promised. What is public needs no token; everything else "
+    "takes one: `Authorization: Bearer qt_…`. Errors are problems (RFC 9457) of a fixed list of codes."
+)
+_METHODS = ("get", "post", "put", "delete")
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """Give the description: what FastAPI knows, with who may do what and how each route says no."""
+    document = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
+    components = document["components"]
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "qt_…"}}
+    components["schemas"].pop("HTTPValidationError", None)
+    components["schemas"].pop("ValidationError", None)
+    components["schemas"]["Problem"] = _problem()
+    for path, item in document["paths"].items():
+        for method in _METHODS:
+            if method in item:
+                _complete(item[method], method.upper(), _as_table(path))
+    return document
+
+
+def page(document: dict[str, Any]) -> str:
+    """Write the page: a list of routes, without a script or anything from elsewhere."""
+    return render("docs.html.jinja", here="/docs", about=ABOUT, routes=list(_rows(document)), problems=PROBLEMS)
+
+
+def _rows(document: dict[str, Any]) -> Iterator[dict[str, str]]:
+    for path, item in document["paths"].items():
+        for method in _METHODS:
+            if method in item:
+                scope = item[method].get("x-scope", "everybody")
+                what = item[method]["description"].splitlines()[0]
+                yield {"method": method.upper(), "path": path, "scope": scope, "what": what}
+
+
+def _complete(operation: dict[str, Any], method: str, path: str) -> None:
+    scope = ACCESS[method, path]
+    if scope is not None:
+        operation["security"], operation["x-scope"] = [{"token": []}], scope
+    elif (method, path) in OWNERS_SEE_MORE:
+        operation["security"] = [{}, {"token": []}]
+    operation["responses"].pop("422", None)
+    operation["responses"]["default"] = {
+        "description": "A problem.",
+        "content": {MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+
+
+def _as_table(path: str) -> str:
+    """Give a path as the table has it: OpenAPI has no word for a parameter that holds slashes."""
+    return path.replace("{path}", "{path:path}")
+
+
+def _problem() -> dict[str, Any]:
+    wrong = {
+        "type": "object",
+        "required": ["pointer", "reason"],
+        "properties": {"pointer": {"type": "string"}, "reason": {"type": "string"}},
+    }
+    return {
+        "type": "object",
+        "required": ["type", "code", "title", "status"],
+        "properties": {
+            "type": {"type": "string", "format": "uri"},
+            "code": {"type": "string", "enum": sorted(PROBLEMS)},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "errors": {"type": "array", "items": wrong},
+        },
+    }
+
+
+def as_yaml(document: dict[str, Any]) -> str:
+    """Write a description as YAML."""
+    return HEAD + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)

@@ -1,0 +1,1 @@
+"""Who asks: bearer tokens, and signing in with a browser."""

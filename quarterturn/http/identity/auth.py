@@ -1,0 +1,75 @@
+"""Who asks: the token of a request, against the scope that its route needs.
+
+On a route that everybody may use a token is not looked at, save where the answer may hold more for its owner. A page
+takes it from a cookie too, and its forms only from pages of ours (`quarterturn.http.identity.signin`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+
+from quarterturn.accounts.accounts import Caller
+from quarterturn.composition.wiring import House
+from quarterturn.http.answers.access import ACCESS, PAGES
+from quarterturn.http.answers.problems import Problem
+from quarterturn.http.answers.rate import Rate
+from quarterturn.http.identity import signin
+
+SCHEME = "bearer "
+OWNERS_SEE_MORE = {("GET", "/runs/{id}")}
+_WHO = {"www-authenticate": 'Bearer realm="quarterturn"'}
+
+
+async def gate(request: Request) -> None:
+    """Let a request through to its route, or not.
+
+    Raises:
+        Problem: `unauthenticated` without a good token, `rate` where it asks too often, from however many addresses,
+            `forbidden` where it lacks the scope.
+    """
+    row = (request.method, request.scope["route"].path)
+    scope = ACCESS[row]
+    if row in PAGES and request.method != "GET":
+        signin.require_from_here(request)
+    if scope is None and row not in OWNERS_SEE_MORE:
+        return
+    request.state.caller = await run_in_threadpool(_caller, request, signin.shown(request) if row in PAGES else None)
+    if scope is None:
+        return
+    if request.state.caller is None:
+        raise Problem("unauthenticated", _WHO)
+    rate: Rate = request.app.state.rate
+    left, wait = rate.take(str(request.state.caller.token))
+    if left < 0:
+        raise Problem("rate", {"retry-after": str(wait)})
+    if scope not in request.state.caller.scopes:
+        raise Problem("forbidden")
+
+
+def _caller(request: Request, cookie: str | None) -> Caller | None:
+    given = request.headers.getlist("authorization")
+    house: House = request.app.state.house
+    if not given and cookie is not None:
+        return house.caller(cookie)
+    if len(given) != 1 or not given[0].lower().startswith(SCHEME):
+        return None
+    return house.caller(given[0][len(SCHEME) :].strip())
+
+
+def caller(request: Request) -> Caller:
+    """Give whoever asks, on a route that needs a scope."""
+    found: Caller = request.state.caller
+    return found
+
+
+def perhaps(request: Request) -> Caller | None:
+    """Give whoever asks, or None, on a route of `OWNERS_SEE_MORE`."""
+    found: Caller | None = request.state.caller
+    return found if found is not None and "submit" in found.scopes else None
+
+
+Who = Annotated[Caller, Depends(caller)]
+Perhaps = Annotated[Caller | None, Depends(perhaps)]

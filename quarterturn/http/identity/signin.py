@@ -1,0 +1,98 @@
+"""Signing in, for people with a browser: what a program shows as a bearer token, a browser keeps in a cookie.
+
+1. The cookie is looked at by the routes of `access.PAGES` and by no other: whoever would forge a request to the
+   interface needs the token itself.
+2. No script reads it (`HttpOnly`), no other site's page sends it (`SameSite=Strict`), over https no other name of the
+   host sets it (`__Host-`, `Secure`), and it is gone after `HOURS`.
+3. A form is taken only from a page of ours: the browser says where it comes from (`Sec-Fetch-Site`, else `Origin`, as
+   Go's net/http.CrossOriginProtection reads them), and what says nothing is refused.
+4. There is no session to steal or to forget: who revokes the token is signed out everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from quarterturn.accounts.accounts import Caller
+from quarterturn.http.answers import answers, html
+from quarterturn.http.answers.problems import Problem
+from quarterturn.pages import sign_in as signing
+
+HOURS = 12
+FIRST = {"submit": "/mine", "findings:read": "/watch"}
+_OURS = re.compile(r"/(mine|watch|submission/s-[a-z2-7]{16})", re.ASCII)
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+
+def shown(request: Request) -> str | None:
+    """Give the token in a request's cookie."""
+    return request.cookies.get(_name(request))
+
+
+def require_from_here(request: Request) -> None:
+    """Refuse a form that was sent from another site's page.
+
+    Raises:
+        Problem: it was, or does not say.
+    """
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin", "")
+    same = site == "same-origin" if site is not None else urlsplit(origin).netloc == request.headers.get("host")
+    if not same:
+        raise Problem("cross-site")
+
+
+@router.get("/sign-in", name="sign_in_page")
+def form(request: Request) -> Response:
+    """Show the form."""
+    return html.own(signing.page(_secure(request)))
+
+
+@router.post("/sign-in", name="sign_in")
+async def sign_in(request: Request) -> Response:
+    """Keep a token that is good in a cookie, and go on to where its owner was kept out."""
+    given = parse_qs((await request.body()).decode("ascii", "replace"))
+    token = given.get("token", [""])[0].strip()
+    caller: Caller | None = await run_in_threadpool(request.app.state.house.caller, token)
+    if caller is None:
+        return html.own(signing.page(_secure(request), wrong=True), 422)
+    first = next((page for scope, page in FIRST.items() if scope in caller.scopes), "/")
+    to = given.get("to", [""])[0]
+    said = _to(to if _OURS.fullmatch(to) else first)
+    said.set_cookie(
+        _name(request), token, HOURS * 3600, path="/", secure=_secure(request), httponly=True, samesite="strict"
+    )
+    return said
+
+
+@router.post("/sign-out", name="sign_out")
+def sign_out(request: Request) -> Response:
+    """Forget the cookie; the token stays good."""
+    said = _to("/sign-in")
+    said.delete_cookie(_name(request), path="/", secure=_secure(request), httponly=True, samesite="strict")
+    return said
+
+
+def kept_out(request: Request) -> Response:
+    """Answer whoever must sign in first, with the form."""
+    path = request.url.path
+    said = html.own(signing.page(_secure(request), to=path if _OURS.fullmatch(path) else ""), 401)
+    said.headers["www-authenticate"] = 'Bearer realm="quarterturn"'
+    return said
+
+
+def _to(path: str) -> Response:
+    return RedirectResponse(path, 303, {"cache-control": answers.PRIVATE, **html.PAGE})
+
+
+def _secure(request: Request) -> bool:
+    return request.url.scheme == "https"
+
+
+def _name(request: Request) -> str:
+    return "__Host-quarterturn" if _secure(request) else "quarterturn"

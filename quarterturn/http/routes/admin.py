@@ -1,0 +1,76 @@
+"""Routes of the house: findings and their reviews, the queue, the turn, tokens. None of them shows a task."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Response
+
+from quarterturn.accounts.accounts import Token
+from quarterturn.findings import detection
+from quarterturn.http.answers import answers, shapes
+from quarterturn.http.identity.auth import Who
+from quarterturn.http.routes.submissions import Home
+from quarterturn.month import monthly_turn
+
+router = APIRouter(prefix="/admin", tags=["admin"])
+
+Number = Annotated[int, Path(ge=1, le=2**53)]
+
+
+@router.get("/findings", response_model=dict[str, Any], name="list_findings")
+def findings(
+    house: Home,
+    month: Annotated[shapes.MonthName | None, Query(description="YYYY-MM (default: every month).")] = None,
+    *,
+    everything: Annotated[bool, Query(alias="all", description="What is clean, too.")] = False,
+) -> Response:
+    """List the findings with their reviews, as `quarterturn watch list` does."""
+    return answers.plain(detection.listing(house, month, everything=everything).data)
+
+
+@router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
+def review(house: Home, who: Who, number: Number, word: shapes.NewWord) -> Response:
+    """Add a word to a finding's review; it takes nothing from anybody."""
+    return answers.plain(detection.review(house, number, word.state, word.note, who.account).data)
+
+
+@router.get("/queue", response_model=shapes.QueueShape, name="queue")
+def queue(house: Home) -> Response:
+    """List what waits and runs."""
+    found = [
+        {"id": one.id, "account": one.account, "set": one.tasks, "state": one.state, "attempt": one.attempt}
+        for one in house.submissions.unfinished()
+    ]
+    return answers.plain({"submissions": found})
+
+
+@router.get("/turn", response_model=dict[str, Any], name="turn_status")
+def turn(house: Home) -> Response:
+    """Say which turns were made and what waits for a maintainer, as `quarterturn turn status` does."""
+    return answers.plain(monthly_turn.status(house).data)
+
+
+@router.get("/tokens", response_model=shapes.Tokens, name="list_tokens")
+def tokens(house: Home) -> Response:
+    """List the tokens; not themselves."""
+    return answers.plain({"tokens": [_token(one) for one in house.accounts.list()]})
+
+
+@router.post("/tokens", status_code=201, response_model=shapes.MadeToken, name="create_token")
+def create(house: Home, wanted: shapes.NewToken) -> Response:
+    """Make a token, and show it this once."""
+    text, made = house.accounts.create(wanted.account, wanted.role, scopes=wanted.scopes, days=wanted.days)
+    return answers.plain(_token(made) | {"token": text}, 201)
+
+
+@router.delete("/tokens/{number}", response_model=shapes.TokenShape, name="revoke_token")
+def revoke(house: Home, number: Number) -> Response:
+    """Revoke a token; from now on it opens nothing."""
+    return answers.plain(_token(house.accounts.revoke(number)))
+
+
+def _token(one: Token) -> dict[str, Any]:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(one).items()}

@@ -1,0 +1,89 @@
+"""Whether it lives, whether it can work, and what it counted (Prometheus' text format, version 0.0.4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from fastapi import APIRouter, Request, Response
+from sqlmodel import Session, text
+
+from quarterturn import clock
+from quarterturn.composition.wiring import House
+from quarterturn.http.answers import answers, shapes
+from quarterturn.http.answers.problems import Problem
+from quarterturn.month import alarm_clock
+from vault.errors import VaultError
+
+router = APIRouter(tags=["health"])
+
+MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@router.get("/healthz", response_model=shapes.State, name="healthz")
+def healthz() -> Response:
+    """Say that the process answers."""
+    return answers.plain({"ok": True})
+
+
+@router.get("/readyz", response_model=shapes.State, name="readyz")
+def readyz(request: Request) -> Response:
+    """Say whether database, keys and log can be used."""
+    house: House = request.app.state.house
+    try:
+        with Session(house.engine) as session:
+            session.connection().execute(text("SELECT 1"))
+        _ = house.ring
+        house.writer.checkpoint()
+    except (VaultError, OSError):
+        raise Problem("unavailable") from None
+    return answers.plain({"ok": True})
+
+
+@router.get("/metrics", response_class=Response, name="metrics")
+def metrics(request: Request) -> Response:
+    """Give the counters; none of them tells of a task or names an account."""
+    house: House = request.app.state.house
+    counts: Counter[tuple[str, str, int]] = request.app.state.counts
+    requests = (
+        ({"route": route, "method": method, "status": str(status)}, count)
+        for (route, method, status), count in sorted(counts.items())
+    )
+    states = Counter(one.state for one in house.submissions.unfinished())
+    lines = [
+        *_metric("quarterturn_requests_total", "counter", "Requests that were answered.", requests),
+        *_metric(
+            "quarterturn_submissions",
+            "gauge",
+            "Submissions that wait or run.",
+            [({"state": state}, states[state]) for state in ("queued", "running")],
+        ),
+        *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, house.writer.size)]),
+    ]
+    lines += _of_the_clock(house)
+    return Response("\n".join([*lines, ""]).encode(), media_type=MEDIA, headers={"cache-control": answers.PRIVATE})
+
+
+def _of_the_clock(house: House) -> Iterator[str]:
+    _, due = clock.next_turn(house.months, house.settings)
+    overdue, posted = int(house.now() >= due), alarm_clock.outbox(house).posted()
+    channels = sorted({one.channel for one in posted})
+    waiting = Counter(one.channel for one in posted if not one.sent and not one.given_up)
+    lost = Counter(one.channel for one in posted if one.given_up)
+    yield from _metric(
+        "quarterturn_next_turn_seconds", "gauge", "When the next turn is due, Unix time.", [({}, int(due.timestamp()))]
+    )
+    yield from _metric("quarterturn_turn_overdue", "gauge", "Whether that is past.", [({}, overdue)])
+    for name, counted, what in (
+        ("quarterturn_notices_unsent", waiting, "Notices that are tried again."),
+        ("quarterturn_notices_given_up", lost, "Notices that nobody was told of."),
+    ):
+        yield from _metric(name, "gauge", what, [({"channel": one}, counted[one]) for one in channels])
+
+
+def _metric(name: str, kind: str, what: str, values: Iterable[tuple[Mapping[str, str], int]]) -> Iterator[str]:
+    yield f"# HELP {name} {what}"
+    yield f"# TYPE {name} {kind}"
+    for labels, value in values:
+        shown = ",".join(f'{key}="{text}"' for key, text in labels.items())
+        yield f"{name}{{{shown}}} {value}" if shown else f"{name} {value}"

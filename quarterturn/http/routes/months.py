@@ -1,0 +1,39 @@
+"""Routes of what turns signed, and of the public keys that it is checked with. They read the public view alone."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+
+from quarterturn.http.answers import answers, shapes
+from quarterturn.http.answers.view import Document
+from quarterturn.http.routes.public import View
+from vault.ledger.release import month
+
+router = APIRouter(tags=["public"])
+
+TEXT, JSON = "text/plain; charset=utf-8", "application/json"
+
+Signed = Literal["checkpoint", "checkpoint.sig", "attestation.dsse.json"]
+Key = Literal["log.vkey", "allowed_signers"]
+
+
+@router.get("/months", response_model=shapes.Months, name="list_months")
+def months(request: Request, view: View) -> Response:
+    """List the months whose turn was signed, the oldest first."""
+    found = [{"month": name, "files": [f"/months/{name}/{file}" for file in month.FILES]} for name in view.signed()]
+    return answers.published(request, Document.of(answers.written({"months": found})))
+
+
+@router.get("/months/{month}/{file}", response_class=Response, name="get_month_file")
+def month_file(request: Request, view: View, month: shapes.MonthName, file: Signed) -> Response:
+    """Give the head that a turn came to, its SSH signature, or its attestation (in-toto in DSSE)."""
+    media = JSON if file.endswith(".json") else TEXT
+    return answers.published(request, view.of_month(month, file), media, keep=answers.FOR_EVER)
+
+
+@router.get("/keys/{file}", response_class=Response, name="get_key")
+def key(request: Request, view: View, file: Key) -> Response:
+    """Give the log's verifier key, or who signed months (OpenSSH). Whoever checks us has them from elsewhere, too."""
+    return answers.published(request, view.key() if file == "log.vkey" else view.signers(), TEXT)

@@ -1,0 +1,101 @@
+"""Pages of people who are signed in: a submitter's own, and the watch's for those who look into its findings.
+
+Each shows what the route of the interface with the same scope says, and is kept by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import RedirectResponse
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import NotFound
+from quarterturn.findings import detection
+from quarterturn.http.answers import answers, html
+from quarterturn.http.identity.auth import Who
+from quarterturn.http.routes.submissions import Home, Id, listed
+from quarterturn.pages import findings, submission
+from quarterturn.pages.drawing.grid import Grid
+from quarterturn.runs import submission_service
+
+router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
+
+Cursor = Annotated[str | None, Query(max_length=64)]
+Everything = Annotated[bool, Query(alias="all")]
+
+
+@router.get("/mine", name="submissions_page")
+def mine(house: Home, who: Who, cursor: Cursor = None) -> Response:
+    """Show one's submissions and quotas."""
+    found, more = _mine(house, who.account, cursor)
+    queries = [f"?cursor={one}" if one else "" for one in (cursor, more)]
+    return html.own(submission.overview(who.account, found, submission_service.quotas(house, who.account), *queries))
+
+
+@router.get("/mine/{file}", name="submissions_table")
+def mine_table(house: Home, who: Who, file: str, cursor: Cursor = None) -> Response:
+    """Give a table of that page."""
+    found, _ = _mine(house, who.account, cursor)
+    tables = (submission.submissions(found), submission.budget(submission_service.quotas(house, who.account)))
+    return _table({grid.name: grid for grid in tables}, file)
+
+
+@router.get("/submission/{id}", name="submission_page")
+def one(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
+    """Show where a submission stands, and what may be told of it."""
+    found = house.submissions.get(id, who.account)
+    shown = submission_service.shown(house, found) | {"agent": found.reference}
+    quotas, trace = submission_service.quotas(house, who.account), _trace(house, id, who.account)
+    return html.own(submission.page(who.account, shown, submission_service.waits(house, found), quotas, trace))
+
+
+@router.get("/submission/{id}/{file}", name="submission_table")
+def one_table(house: Home, who: Who, id: Id, file: str) -> Response:  # noqa: A002 - likewise
+    """Give a table of that page."""
+    shown = submission_service.shown(house, house.submissions.get(id, who.account))
+    return _table(
+        submission.grids(shown, submission_service.quotas(house, who.account), _trace(house, id, who.account)), file
+    )
+
+
+@router.post("/submission/{id}/cancel", name="cancel_by_form")
+def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Take a submission back, and show how it stands then."""
+    submission_service.cancel(house, id, who.account)
+    return RedirectResponse(f"/submission/{id}", 303, {"cache-control": answers.PRIVATE, **html.PAGE})
+
+
+@router.get("/watch", name="findings_page")
+def watch(house: Home, who: Who, *, everything: Everything = False) -> Response:
+    """Show the findings with their reviews."""
+    found = detection.listing(house, None, everything=everything).data
+    return html.own(findings.page(who.account, found, everything=everything))
+
+
+@router.get("/watch/{file}", name="findings_table")
+def watch_table(house: Home, file: str, *, everything: Everything = False) -> Response:
+    """Give a table of that page."""
+    return _table(findings.grids(detection.listing(house, None, everything=everything).data), file)
+
+
+def _mine(house: House, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    found, more = listed(house, account, cursor)
+    line = house.queue.waiting()
+    return [submission_service.shown(house, one, line) | {"agent": one.reference} for one in found], more
+
+
+def _trace(house: House, name: str, account: str) -> dict[str, Any] | None:
+    """Give what may be shown of a run, or None where that is nothing."""
+    try:
+        found: dict[str, Any] = submission_service.own_run(house, name, account)["trace"]
+    except NotFound:
+        return None
+    return found
+
+
+def _table(grids: Mapping[str, Grid], file: str) -> Response:
+    data, media = html.chosen(grids, file)
+    return Response(data, 200, {"cache-control": answers.PRIVATE}, media)

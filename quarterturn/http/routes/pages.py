@@ -1,0 +1,72 @@
+"""Public pages: for people what the routes of the public view are for programs, from that view and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from quarterturn.http.answers import answers, html
+from quarterturn.http.answers.problems import Problem
+from quarterturn.http.answers.view import Document
+from quarterturn.http.routes.public import View
+from quarterturn.pages import leaderboard, rotation
+from quarterturn.pages.drawing.grid import Grid
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+Item = dict[str, Any]
+
+
+@router.get("/", name="front_page")
+def front(request: Request, view: View) -> Response:
+    """Show the newest board."""
+    months = view.months()
+    return (
+        board_page(request, view, months[-1]) if months else html.public(request, leaderboard.empty(_rotations(view)))
+    )
+
+
+@router.get("/board/{month}", name="board_page")
+def board_page(request: Request, view: View, month: str) -> Response:
+    """Show a month's board."""
+    return html.public(request, leaderboard.page(_read(view.board(month)), view.months(), _rotations(view)))
+
+
+@router.get("/board/{month}/{file}", name="board_table")
+def board_table(request: Request, view: View, month: str, file: str) -> Response:
+    """Give a table of that page."""
+    return _table(request, leaderboard.grids, view.board(month), file)
+
+
+@router.get("/rotation", name="rotation_page")
+def rotation_page(request: Request, view: View) -> Response:
+    """Show the cohorts and when the next turn is due."""
+    return html.public(request, rotation.page(_read(view.rotations())))
+
+
+@router.get("/rotation/{file}", name="rotation_table")
+def rotation_table(request: Request, view: View, file: str) -> Response:
+    """Give a table of that page."""
+    return _table(request, rotation.grids, view.rotations(), file)
+
+
+def _table(
+    request: Request, grids: Callable[[Item], Mapping[str, Grid]], found: Document | None, file: str
+) -> Response:
+    data, media = html.chosen(grids(_read(found)), file)
+    return answers.published(request, Document.of(data), media)
+
+
+def _rotations(view: View) -> Item | None:
+    found = view.rotations()
+    return _read(found) if found else None
+
+
+def _read(found: Document | None) -> Item:
+    if found is None:
+        raise Problem("not-found")
+    document: Item = json.loads(found.body)
+    return document

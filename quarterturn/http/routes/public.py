@@ -1,0 +1,129 @@
+"""Routes of the public view: tasks, board, rotations, findings, releases, attestations."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from quarterturn.http.answers import answers, shapes
+from quarterturn.http.answers.answers import MOST, PAGE
+from quarterturn.http.answers.problems import Problem
+from quarterturn.http.answers.view import Document, PublicView
+
+router = APIRouter(tags=["public"])
+
+MEDIA = {".json": "application/json", ".jsonl": "application/jsonl", ".md": "text/markdown; charset=utf-8"}
+
+
+def view(request: Request) -> PublicView:
+    """Give the public view, which is all that these routes know."""
+    found: PublicView = request.app.state.view
+    return found
+
+
+View = Annotated[PublicView, Depends(view)]
+
+
+@router.get("/tasks", response_model=shapes.TaskPage, name="list_tasks")
+def tasks(
+    request: Request,
+    view: View,
+    of: Annotated[str | None, Query(alias="set", description="`dev`, or a release.", max_length=32)] = None,
+    cursor: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
+) -> Response:
+    """List the public tasks: the dev set, and every set that has retired."""
+
+    def make() -> bytes:
+        chosen = [task for task in view.tasks() if of in (None, task.of)]
+        found, more = answers.page(chosen, lambda task: task.id, cursor, limit)
+        return answers.written({"tasks": [task.item() for task in found], "next": more})
+
+    return answers.published(request, view.made(view.version(), ("tasks", of, cursor, limit), make))
+
+
+@router.get("/tasks/{id}", response_model=shapes.TaskWhole, name="get_task")
+def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
+    """Give a public task. Of one that is live nobody can tell that it is there."""
+    found = view.task(id)
+    return answers.published(request, Document.of(answers.written(found.whole())) if found else None)
+
+
+@router.get("/leaderboard", response_model=dict[str, Any], name="leaderboard")
+def leaderboard(
+    request: Request,
+    view: View,
+    month: Annotated[shapes.MonthName | None, Query(description="YYYY-MM (default: the newest).")] = None,
+    track: Annotated[
+        Literal["docker", "docker-model-gateway", "endpoint", "unofficial"] | None, Query(description="One track.")
+    ] = None,
+) -> Response:
+    """Give a month's board: every figure with its interval, ranks within a track."""
+    months = view.months()
+    found = view.board(month or (months[-1] if months else ""))
+    if found is not None and track is not None:
+        body = found.body
+        found = view.made(found.etag, ("board", track), lambda: _of_track(body, track))
+    return answers.published(request, found)
+
+
+def _of_track(body: bytes, track: str) -> bytes:
+    board = json.loads(body)
+    board["lines"] = [line for line in board["lines"] if line["track"] == track]
+    return answers.written(board)
+
+
+@router.get("/rotations", response_model=dict[str, Any], name="rotations")
+def rotations(request: Request, view: View) -> Response:
+    """Give the turns, the cohorts with their sizes, and when the next turn is due."""
+    return answers.published(request, view.rotations())
+
+
+@router.get("/findings", response_model=dict[str, Any], name="findings")
+def findings(request: Request, view: View) -> Response:
+    """Count the watch's findings of months that are over; nobody is named."""
+    return answers.published(request, view.findings())
+
+
+@router.get("/releases", response_model=shapes.Releases, name="list_releases")
+def releases(request: Request, view: View) -> Response:
+    """List what was published, the oldest first."""
+    found = [
+        {"release": name, "month": name.removeprefix("Historical-"), "attestation": f"/attestations/{name}"}
+        for name in view.releases()
+    ]
+    return answers.published(request, Document.of(answers.written({"releases": found})))
+
+
+@router.get("/releases/{release}", response_model=shapes.ReleaseShape, name="get_release")
+def release(request: Request, view: View, release: str) -> Response:
+    """Give a release's manifest and files."""
+    manifest, files = view.manifest(release), view.files(release)
+    if manifest is None:
+        raise Problem("not-found")
+    listed = [
+        {"name": name, "bytes": path.stat().st_size, "url": f"/releases/{release}/files/{name}"}
+        for name, path in files.items()
+    ]
+    whole = {"release": release, "manifest": json.loads(manifest.body), "files": listed}
+    return answers.published(request, Document.of(answers.written(whole)))
+
+
+@router.get("/releases/{release}/files/{path:path}", response_class=Response, name="get_release_file")
+def release_file(request: Request, view: View, release: str, path: str) -> Response:
+    """Give a file of a release, as it was published."""
+    found = view.files(release).get(path)
+    if found is None:
+        raise Problem("not-found")
+    media = MEDIA.get(found.suffix, "application/octet-stream")
+    document = Document.of(found.read_bytes())
+    return answers.published(request, document, media, keep=answers.FOR_EVER, name=found.name)
+
+
+@router.get("/attestations/{release}", response_model=dict[str, Any], name="get_attestation")
+def attestation(request: Request, view: View, release: str) -> Response:
+    """Give the in-toto statement of which tasks a release published, with their hashes."""
+    found = view.attestation(release)
+    return answers.published(request, found, "application/vnd.in-toto+json", keep=answers.FOR_EVER)

@@ -1,0 +1,173 @@
+"""Routes of submitters: submitting, looking, taking back, publishing, quotas."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import NotAllowed, Refused
+from quarterturn.http.answers import answers, shapes
+from quarterturn.http.answers.answers import MOST, PAGE
+from quarterturn.http.answers.problems import Problem
+from quarterturn.http.answers.watchers import Look, Watchers
+from quarterturn.http.identity.auth import Perhaps, Who
+from quarterturn.runs import submission_service
+from quarterturn.submissions.queue import Executor
+from quarterturn.submissions.requests import UNFINISHED, Submitted, Wish
+from rotation.errors import NotAllowed as NotLive
+
+router = APIRouter(tags=["submissions"])
+
+BEAT = 15  # seconds between signs of life
+LONGEST_WATCH = 3600  # seconds; then the client connects again
+
+
+def house(request: Request) -> House:
+    """Give the house."""
+    found: House = request.app.state.house
+    return found
+
+
+Home = Annotated[House, Depends(house)]
+Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
+Key = Annotated[str | None, Header(description="The same key gives the same submission.", min_length=1, max_length=200)]
+
+
+@router.post("/submissions", status_code=201, response_model=shapes.SubmissionShape, name="submit")
+def submit(
+    request: Request, house: Home, who: Who, wanted: shapes.NewSubmission, idempotency_key: Key = None
+) -> Response:
+    """Submit an agent."""
+    wish = Wish(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
+    return _taken(request, house, who.account, wish, idempotency_key)
+
+
+@router.post("/checks", status_code=201, response_model=shapes.SubmissionShape, name="check")
+def check(request: Request, house: Home, who: Who, wanted: shapes.Agent, idempotency_key: Key = None) -> Response:
+    """Try an agent on one task of the dev set; this costs nothing of the other quotas."""
+    wish = Wish("check", wanted.image, wanted.endpoint, wanted.model)
+    return _taken(request, house, who.account, wish, idempotency_key)
+
+
+def _taken(request: Request, house: House, account: str, wish: Wish, once: str | None) -> Response:
+    executor: Executor = request.app.state.executor
+    try:
+        made, new = submission_service.submit(house, account, wish, once=once, enqueue=executor.enqueue)
+    except NotLive:
+        raise Problem("not-now") from None
+    except Refused:
+        raise Problem("not-yours") from None
+    except NotAllowed:
+        raise Problem("conflict" if once is None or wish.counts else "key-reused") from None
+    return answers.plain(
+        submission_service.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"}
+    )
+
+
+@router.get("/submissions", response_model=shapes.SubmissionPage, name="list_submissions")
+def submissions(
+    house: Home,
+    who: Who,
+    cursor: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
+) -> Response:
+    """List one's submissions, the newest first."""
+    found, more = listed(house, who.account, cursor, limit)
+    line = submission_service.line(house, found)
+    return answers.plain({"submissions": [submission_service.shown(house, one, line) for one in found], "next": more})
+
+
+def listed(house: House, account: str, cursor: str | None, limit: int = PAGE) -> tuple[Sequence[Submitted], str | None]:
+    """Give a page of an account's submissions, and the cursor of the next one (None: there is none).
+
+    Raises:
+        Problem: the cursor is none that was given out.
+    """
+    after = answers.opened(cursor) if cursor is not None else None
+    if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
+        raise Problem("malformed")
+    found = house.submissions.of(account, after=int(after) if after else None, limit=limit + 1)
+    return found[:limit], answers.sealed(str(found[limit - 1].number)) if len(found) > limit else None
+
+
+@router.get("/submissions/{id}", response_model=shapes.SubmissionShape, name="get_submission")
+def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
+    """Say where a submission stands, and at its end its figures."""
+    return answers.plain(submission_service.shown(house, house.submissions.get(id, who.account)))
+
+
+@router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
+async def events(request: Request, house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Send each change of a submission as a server-sent event, until it has ended."""
+    watchers: Watchers = request.app.state.watchers
+    found = await run_in_threadpool(house.submissions.get, id, who.account)
+    if watchers.crowded(who.token):
+        raise Problem("rate", {"retry-after": str(BEAT)})
+    first = await run_in_threadpool(looks, house, [found.id])
+    headers = {"cache-control": answers.PRIVATE, "x-accel-buffering": "no"}
+    return StreamingResponse(_changes(watchers, id, who.token, first[id]), 200, headers, "text/event-stream")
+
+
+async def _changes(watchers: Watchers, name: str, token: int, now: Look) -> AsyncIterator[bytes]:
+    end = time.monotonic() + LONGEST_WATCH
+    with watchers.watching(name, token, now) as heard:
+        yield _event(now)
+        while now[0] in UNFINISHED and time.monotonic() < end:
+            try:
+                now = await asyncio.wait_for(heard.get(), BEAT)
+                yield _event(now)
+            except TimeoutError:
+                yield b": still here\n\n"
+
+
+def _event(look: Look) -> bytes:
+    return b"event: submission\ndata: " + look[1] + b"\n\n"
+
+
+def looks(house: House, names: Collection[str]) -> dict[str, Look]:
+    """Look at submissions, at all of them at once."""
+    found = house.submissions.some(names)
+    line = submission_service.line(house, found)
+    return {one.id: (one.state, answers.written(submission_service.shown(house, one, line))) for one in found}
+
+
+@router.post("/submissions/{id}/cancel", response_model=shapes.SubmissionShape, name="cancel")
+def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Take a submission back: one that waits costs nothing, one that runs is stopped."""
+    return answers.plain(submission_service.shown(house, submission_service.cancel(house, id, who.account)))
+
+
+@router.get("/quota", response_model=shapes.Quotas, name="quota")
+def quota(house: Home, who: Who) -> Response:
+    """Say what is used and left of each quota."""
+    return answers.plain(submission_service.quotas(house, who.account))
+
+
+@router.get("/runs/{id}", response_model=shapes.RunShape, name="get_run", tags=["public"])
+def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
+    """Give a run's tasks: to everybody if its owner says so, to its owner as far as the tasks are public."""
+    found = submission_service.published_run(house, id)
+    if found is None and who is not None:
+        found = submission_service.own_run(house, id, who.account)
+    if found is None:
+        raise Problem("not-found")
+    return answers.plain(found)
+
+
+@router.put("/runs/{id}/publication", response_model=shapes.RunShape, name="publish_run")
+def publish(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Let everybody see a run of one's own, as far as its tasks are public now."""
+    return answers.plain(submission_service.publish(house, id, who.account, public=True))
+
+
+@router.delete("/runs/{id}/publication", response_model=shapes.RunShape, name="withdraw_run")
+def withdraw(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Show a run of one's own to nobody else from now on."""
+    return answers.plain(submission_service.publish(house, id, who.account, public=False))

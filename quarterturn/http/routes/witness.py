@@ -1,0 +1,63 @@
+"""A witness over HTTP: C2SP tlog-witness's one call, `POST /add-checkpoint`, and nothing beside it.
+
+No home, no session, no database: what it answers is `vault.ledger.write.witness`. Bodies are bounded before they are
+read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from quarterturn.http.answers.listening import Listening
+from vault.errors import VaultError
+from vault.ledger.write.witness import MAX_BODY, TEXT, LocalWitness
+
+PATIENCE = 10  # seconds that an answer in the making gets when the witness is stopped
+
+log = logging.getLogger("quarterturn.witness")
+
+
+def create(witness: LocalWitness) -> Starlette:
+    """Give the application."""
+
+    async def add_checkpoint(request: Request) -> Response:
+        body = b""
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > MAX_BODY:
+                    return Response(f"a request has at most {MAX_BODY} bytes\n", 400, media_type=TEXT)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        try:
+            reply = await run_in_threadpool(witness.add_checkpoint, body)
+        except VaultError as error:
+            log.error("nothing was signed: %s", error)  # noqa: TRY400 - the sentence says it all
+            return Response("this witness cannot keep what it sees, so it signs nothing\n", 503, media_type=TEXT)
+        return Response(reply.body, reply.status, {"content-type": reply.content_type})
+
+    return Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])])
+
+
+def serve(witness: LocalWitness, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+    """Answer until interrupted; `ready` is told the address once it answers there."""
+    config = uvicorn.Config(
+        create(witness),
+        host=host,
+        port=port,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=PATIENCE,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+    )
+    Listening(config, ready).run()

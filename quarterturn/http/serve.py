@@ -1,0 +1,60 @@
+"""Serving one home over HTTP: uvicorn around the application, on the loopback unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import uvicorn
+from sqlmodel import Session
+
+from quarterturn.composition.wiring import House
+from quarterturn.http.answers.listening import Listening
+from quarterturn.http.app import create
+from quarterturn.month.alarm_clock import Clock
+from quarterturn.submissions.queue import Executor
+
+PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
+
+
+def serve(house: House, executor: Executor, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is told the address once it answers there.
+
+    What stands in front and speaks https is believed about who asks only where it runs on this machine.
+    """
+    config = uvicorn.Config(
+        create(house, executor),
+        host=host,
+        port=port,
+        access_log=False,  # a path may name a task, and an address a person
+        server_header=False,
+        date_header=True,
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1,::1",
+        timeout_graceful_shutdown=PATIENCE,
+        h11_max_incomplete_event_size=65536,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+    )
+    Listening(config, ready).run()
+
+
+class Together:
+    """An executor with a clock beside it, started and stopped as one."""
+
+    def __init__(self, executor: Executor, clock: Clock) -> None:
+        self._executor, self._clock = executor, clock
+
+    def enqueue(self, session: Session, number: int) -> None:
+        """Hand a job over."""
+        self._executor.enqueue(session, number)
+
+    def start(self) -> None:
+        """Begin to work, then to look."""
+        self._executor.start()
+        self._clock.start()
+
+    def stop(self) -> None:
+        """Look no more, then put back what was begun."""
+        self._clock.stop()
+        self._executor.stop()

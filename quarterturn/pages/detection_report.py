@@ -1,0 +1,129 @@
+"""The detection report as one HTML file: a pure function of its figures (`detection_report.figures`).
+
+The same figures give the same bytes. The file asks nothing of anybody: no script, no font, no picture from outside, and
+a content policy that would forbid them. Every chart has its figures in a table beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from quarterturn.pages.drawing import charts, plots, tables, words
+from quarterturn.pages.drawing.formatting import decimal, legible, percent, short
+from quarterturn.pages.templates import HERE, render
+
+Item = Mapping[str, Any]
+
+
+def page(figures: Item) -> str:
+    """Draw the report."""
+    report, months = figures["report"], figures["months"]
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    digest = hashlib.sha256(canonical(figures)).hexdigest()
+    hashed = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
+    now = [one for one in report["scores"] if one["rotation"] == report["rotation"]]
+    return render(
+        "watch.html.jinja",
+        policy=policy,
+        style=style,
+        digest=digest,
+        benchmark=figures["benchmark"],
+        month=figures["month"],
+        made=figures["made"],
+        fewest=figures["fewest"],
+        reference=months[min(one["rotation"] for one in report["scores"]) - 1],
+        report=report,
+        power=words.power(report),
+        counts=_counts(figures),
+        findings=[_finding(one) for one in figures["findings"]],
+        tested=tables.tested(report["tests"]),
+        jumps=charts.jumps(report["jumps"]),
+        jump_table=tables.jumps(report["jumps"], months),
+        peers=plots.peers(report["expected"]) if report["expected"]["points"] else None,
+        peer_table=tables.peers(report["expected"]["points"]),
+        heat=charts.heat(report["residuals"]),
+        heat_table=tables.heat(report["residuals"]),
+        drift=charts.drift(report["drift"], months),
+        drift_table=tables.drift(report["drift"], report["rotation"], months),
+        quantiles=[
+            (words.KINDS[kind], plots.quantiles(rows), words.counted(len(rows), "test"))
+            for kind, rows in report["quantiles"].items()
+        ],
+        quantile_table=[tables.spread(kind, rows) for kind, rows in report["quantiles"].items()],
+        scores=charts.scores(_named(now)),
+        score_head=["Submitter", *(f"{month}, {kind}" for month in months for kind in ("raw", "linked"))],
+        score_table=tables.scores(report["scores"], len(months)),
+        luck=", ".join(decimal(100 * one["points"]) for one in report["views"]["luck"]),
+        view_head=[
+            "Submitter",
+            "Jump, z",
+            "Person fit, lz*",
+            "Submissions",
+            "Best",
+            "Mean",
+            "Luck, points",
+        ],
+        view_table=tables.views(report),
+    )
+
+
+def canonical(figures: Item) -> bytes:
+    """Write figures as the bytes that the page's digest is of: JSON with sorted keys, without spaces, and a newline."""
+    text = json.dumps(figures, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def _counts(figures: Item) -> list[tuple[str, str]]:
+    report = figures["report"]
+    open_ = sum(one["state"] == "open" for one in figures["findings"])
+    return [
+        ("Submitters", str(report["submitters"])),
+        ("Runs", str(report["runs"])),
+        ("Tasks, exposed", str(report["exposed"])),
+        ("Tasks, fresh", str(report["tasks"] - report["exposed"])),
+        ("Tests", str(len(report["tests"]))),
+        ("Findings", str(len(figures["findings"]))),
+        ("Reviews open", str(open_)),
+    ]
+
+
+def _named(runs: Sequence[Item]) -> list[Item]:
+    """Name each run after its submitter, and by its number where they made several."""
+    of = [run["submitter"] for run in runs]
+    return [
+        {**run, "name": whose if of.count(whose) == 1 else f"{short(whose)}, {of[:place].count(whose) + 1}"}
+        for place, (run, whose) in enumerate(zip(runs, of, strict=True))
+    ]
+
+
+def _finding(one: Item) -> dict[str, Any]:
+    lines = [words.effect(one), words.surprise(one), one["detail"], *_smallest(one), *_reviews(one)]
+    return {
+        "status": one["status"],
+        "standing": words.standing(one),
+        "headline": words.headline(one),
+        "number": f"finding {one['number']}" if one["number"] is not None else "kept by no look yet",
+        "sentence": words.sentence(one),
+        "lines": [legible(line) for line in lines if line],
+    }
+
+
+def _smallest(one: Item) -> Iterator[str]:
+    """Say the power that there was; only a leak's is told."""
+    if one["kind"] == "leak":
+        yield (
+            f"found as often as not from {percent(one['smallest'])} known on"
+            if one["smallest"] is not None
+            else "not even all exposed tasks known would be found as often as not"
+        )
+
+
+def _reviews(one: Item) -> Iterator[str]:
+    for word in one["reviews"]:
+        note = f": {word['note']}" if word["note"] else ""
+        yield f"{word['state']} since {word['at'][:16].replace('T', ' ')}, {word['who']}{note}"

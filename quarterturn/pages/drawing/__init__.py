@@ -1,0 +1,1 @@
+"""What pages draw with: charts, figures, tables and words. Pure."""

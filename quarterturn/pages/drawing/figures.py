@@ -1,0 +1,76 @@
+"""Figures with their intervals: a dot and a whisker on a scale from nothing to everything, and the same in words. Pure.
+
+A figure is `{"value", "low", "high", "n"}` as boards and submissions have it, or None where it is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quarterturn.pages.drawing import svg
+from quarterturn.pages.drawing.charts import scale, whisker
+from quarterturn.pages.drawing.formatting import NONE, decimal, percent
+from quarterturn.pages.drawing.grid import Column
+
+HEIGHT, MIDDLE = 16, 8.0
+BOUNDS = ("value", "low", "high", "n")
+NAMES = {
+    "success_rate": "Success",
+    "efficiency": "Calls used",
+    "hallucinated_tool_rate": "Unlisted calls",
+    "recovery_rate": "Recovery",
+}
+MEANINGS = {
+    "success_rate": "tasks passed, of all that were set",
+    "efficiency": "tool calls over those allowed, in tasks that were passed: less is better",
+    "hallucinated_tool_rate": "calls to tools that were not listed, of all calls: less is better",
+    "recovery_rate": "recovery tasks passed after an error, of those in which one was seen",
+}
+
+Item = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure as a page has it: a picture, the value, and the interval."""
+
+    title: str
+    picture: str
+    value: str
+    between: str
+
+
+def shown(title: str, figure: Item | None, kind: str = "ranked") -> Shown:
+    """Draw a figure; one that is not told is a dash."""
+    if figure is None or figure["value"] is None:
+        return Shown(title, "", NONE, "")
+    at = scale(0, 1)
+    parts = [svg.line((svg.pct(at(tick)), 0), (svg.pct(at(tick)), "100%"), "grid") for tick in (0, 0.5, 1)]
+    between = ""
+    if figure["low"] is not None and figure["high"] is not None:
+        parts += whisker(at(figure["low"]), at(figure["high"]), MIDDLE, "strong")
+        between = f"{decimal(100 * figure['low'])} to {decimal(100 * figure['high'])}"
+    parts.append(svg.dot(svg.pct(at(figure["value"])), MIDDLE, 4, "point" if kind == "ranked" else "ring"))
+    return Shown(title, svg.picture(parts, HEIGHT, kind="figure"), percent(figure["value"], 1), between)
+
+
+def columns(parts: Sequence[str]) -> list[Column]:
+    """Name the columns that hold every figure of some parts of a score."""
+    return [
+        Column(f"{part}_{name}" + ("" if bound == "value" else f"_{bound}"), f"{NAMES[name]}, {part}, {bound}")
+        for part in parts
+        for name in NAMES
+        for bound in BOUNDS
+    ]
+
+
+def cells(line: Item, parts: Sequence[str]) -> dict[str, Any]:
+    """Give what stands in those columns."""
+    return {
+        f"{part}_{name}" + ("" if bound == "value" else f"_{bound}"): line[part][name][bound] if line[part] else None
+        for part in parts
+        for name in NAMES
+        for bound in BOUNDS
+    }

@@ -1,0 +1,101 @@
+"""What a finding says, in plain sentences: what was seen, how surprising it is, what else would explain it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterturn.pages.drawing.formatting import chance, legible, percent, points
+
+Item = Mapping[str, Any]
+
+SIGNS = {"review": "▲", "watch": "●", "clean": "○"}
+KINDS = {
+    "leak": "leaked tasks",
+    "copy": "near-duplicate runs",
+    "family": "leaked template",
+    "task": "odd task",
+    "exposure": "task over a limit",
+    "unknown": "verdicts left unknown",
+    "unclear": "failures left unclear",
+    "verdict": "another verdict the second time",
+}
+SENTENCES = {
+    "leak": "{0} passed more of the tasks that they could have known, or with fewer calls, than their fresh tasks and "
+    "their peers let expect. Who knows some of these tasks looks like this; so may an agent tuned on published ones.",
+    "copy": "A run of {0} and one of {1} needed equally many calls on more tasks than two independent runs would. One "
+    "was copied from the other, or both are one model under two names.",
+    "family": "Tasks of the template {0} suddenly pass for several submitters, fresh ones too. The template is known, "
+    "or its verifier became lenient.",
+    "task": "Task {0} suddenly passes for nearly everybody. Its verifier may be broken, or its text known.",
+    "task that nobody passes": "Task {0} suddenly passes for nobody. The task, its world or a server may be broken.",
+    "exposure": "Task {0} was shown more often than the settings allow.",
+    "unknown": "Runs of {0} were left with verdicts that nobody could settle.",
+    "unclear": "Runs of {0} were left with failures of which nobody can say whose they are.",
+    "verdict": "The state that was left of run and task {0} was judged again, and came to another verdict than the one "
+    "that counts. A worker was broken, or lied, or a predicate says now this and now that.",
+}
+UNITS = {
+    "leak": "share of the exposed tasks known",
+    "copy": "equal calls above what was expected",
+    "family": "passes above what was expected",
+    "task": "passes above what was expected",
+}
+
+
+def sentence(one: Item) -> str:
+    """Say what a finding is about."""
+    kind = "task that nobody passes" if one["kind"] == "task" and (one["effect"] or 0) < 0 else one["kind"]
+    first, _, second = legible(one["subject"]).partition("|")
+    return SENTENCES.get(kind, SENTENCES["unclear"]).format(first, second)
+
+
+def headline(one: Item) -> str:
+    """Say what kind of finding it is, about whom, and its number."""
+    subject = " and ".join(legible(one["subject"]).split("|")) if one["kind"] == "copy" else legible(one["subject"])
+    return f"{KINDS[one['kind']]}: {subject}"
+
+
+def standing(one: Item) -> str:
+    """Say its status, and how far its review is."""
+    return f"{SIGNS[one['status']]} {one['status']}" + (f", {one['state']}" if one["state"] else "")
+
+
+def counted(count: int, what: str) -> str:
+    """Write how many there are of something."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def effect(one: Item) -> str:
+    """Say how much of it there is, with its interval where there is one."""
+    if one["effect"] is None:
+        return ""
+    if one["kind"] == "leak":
+        return f"{UNITS['leak']}: {percent(one['effect'])} ({percent(one['low'])} to {percent(one['high'])})"
+    return f"{UNITS.get(one['kind'], 'effect')}: {points(one['effect'])} points"
+
+
+def surprise(one: Item) -> str:
+    """Say how surprising it is, before and after correction."""
+    if one["p_value"] is None:
+        return "counted, not tested"
+    return f"p {chance(one['p_value'])}; Holm {chance(one['p_adj'])}; Benjamini-Hochberg {chance(one['q'])}"
+
+
+def power(report: Item) -> str:
+    """Say how small a leak could have been seen at all."""
+    shares = report["smallest"]
+    seen = sorted(share for share in shares.values() if share is not None)
+    if not shares:
+        return ""
+    if not seen:
+        return "Not even a submitter who knew every exposed task would be found as often as not."
+    blind = len(shares) - len(seen)
+    half = f", {percent(seen[len(seen) // 2])} for the middle one," if len(seen) > 1 else ""
+    range_ = percent(seen[0]) if len(seen) == 1 else f"{percent(seen[0])}{half} to {percent(seen[-1])}"
+    rest = f" For {blind} of them not even all of them would be." if blind else ""
+    peers = counted(report["submitters"], "submitter")
+    return (
+        f"With {peers} and {report['exposed']} exposed tasks, a leak is found as often as "
+        f"not from {range_} of the exposed tasks on{', depending on whose it is' if len(seen) > 1 else ''}.{rest}"
+    )
