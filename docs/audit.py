@@ -54,7 +54,7 @@ import time
 
 
 def vault_errors():
-    """Errors of this room: each message names the thing, the reason and the next step.
+    """Exception classes of the vault: each message names the thing, the reason and the next step.
 
 `kind` is what the command line turns into an exit code; nothing below it prints or exits.
 """
@@ -66,18 +66,18 @@ def vault_errors():
 
     @runtime_checkable
     class OfAKind(Protocol):
-        """What the root error of every room is: an exception with a kind."""
+        """Protocol of each package's root error: an exception with a `kind`."""
 
         kind: ClassVar[Kind]
 
 
     def kind_of(error: BaseException) -> Kind | None:
-        """Give the kind of one of our own errors, of whichever room; None for any other."""
+        """Give the `kind` of one of our own errors, whichever package raised it; None for any other exception."""
         return error.kind if isinstance(error, OfAKind) else None
 
 
     class VaultError(Exception):
-        """Anything that went wrong in this room."""
+        """Base class of all errors of the vault."""
 
         kind: ClassVar[Kind] = "malformed"
 
@@ -95,7 +95,7 @@ def vault_errors():
 
 
     class NotAllowed(VaultError):
-        """This step is not open to whoever asked, or not from this state."""
+        """The caller may not take this step, or not in the current state."""
 
         kind: ClassVar[Kind] = "not-allowed"
 
@@ -107,13 +107,13 @@ def vault_errors():
 
 
     class Refused(VaultError):
-        """A promise would be broken: nothing was done."""
+        """The step would break a rule or a promise, or overwrite something that exists; nothing was done."""
 
         kind: ClassVar[Kind] = "refused"
 
 
     class Broken(VaultError):
-        """A check of signatures, hashes or chains came out wrong."""
+        """A signature, hash or chain does not verify."""
 
         kind: ClassVar[Kind] = "no"
 
@@ -207,7 +207,7 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
 
 
     def shared(value: Any) -> Any:
-        """Give a value that is to be kept, with its keys and short texts shared: thousands of lines have the same ones."""
+        """Share equal keys and short texts in a value that is kept: thousands of lines repeat them."""
         if type(value) is dict:
             return {sys.intern(key): shared(item) for key, item in value.items()}
         if type(value) is list:
@@ -216,7 +216,7 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
 
 
     def _surely_canonical(data: bytes) -> Any:
-        """Read what the standard library alone shows to be canonical, or give _UNSURE.
+        """Parse text that is provably canonical by the standard library alone, or give _UNSURE.
 
     1. what it reads and writes again to the very same bytes has no key twice, and its own order, spacing and escapes
     2. these are the canonical ones, and so are its numbers, where there is no fraction, no exponent, no number of more
@@ -234,7 +234,7 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
 
 
     def _is_plain(value: Any, depth: int) -> bool:
-        """Refuse what has no form; tell whether the standard encoder already writes it canonically.
+        """Refuse a value without canonical form; tell whether the standard encoder already writes it canonically.
 
     It does where there is no float and every key is ASCII. Every item is looked at, even after the answer is known.
     """
@@ -351,18 +351,18 @@ vault_ledger_statements_jcs = vault_ledger_statements_jcs()
 
 
 def vault_ledger_statements_shape():
-    """Shapes of ledger documents: small checks that compose, and say where a document is wrong.
+    """Composable shape checks for ledger documents; an error names the JSON path of what is wrong.
 
 A shape is called with `(value, path)`: it raises `Malformed` with the JSON path of what is wrong, and returns nothing
-when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
+when all is well. It also carries its JSON Schema (draft 2020-12). Objects are closed: a missing key
 and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
 that what a parser lets through needs no second look.
 
-Most shapes know themselves as bytes as well: a pattern, put together from the patterns of their parts, of which every
-match is canonical JSON (RFC 8785) of the shape. Its keys stand in their order, its texts are ASCII without escapes, its
-whole numbers have at most 15 digits. A release has a line for each result, all of one shape, and a match is a fraction
-of the price of writing a value again and walking through it. What does not match may be right all the same, and goes
-the long way; only the long way refuses.
+Most shapes also carry a byte pattern, composed from the patterns of their parts: every match is canonical JSON
+(RFC 8785) of the shape. Its keys are in canonical order, its texts are ASCII without escapes, its whole numbers have at
+most 15 digits. A release has a line for each result, all of one shape, and a match costs a fraction of serializing a
+value again and walking through it. Bytes that do not match may still be valid and take the slow path; only the slow
+path refuses.
 """
 
     Malformed = vault_errors.Malformed
@@ -378,7 +378,7 @@ the long way; only the long way refuses.
 
     @dataclass(frozen=True)
     class Shape:
-        """What a value has to be.
+        """A schema check: the form that a value must have.
 
     Attributes:
         check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
@@ -514,7 +514,7 @@ the long way; only the long way refuses.
 
 
     def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
-        """A closed object: exactly these keys, and those in `optional` where they are there."""
+        """A closed object: exactly these keys, and optionally those in `optional`."""
         known = {**fields, **optional}
 
         def check(value: Any, path: str) -> None:
@@ -823,7 +823,7 @@ vault_ledger_tree_merkle = vault_ledger_tree_merkle()
 
 
 def vault_ledger_statements_results():
-    """What a run's `score` statement binds: a tree of salted results, and salted totals a cohort.
+    """Contents of a run's `score` statement: a Merkle tree of salted results, and salted totals for each cohort.
 
 A result is `{"run", "task", "cohort", "category", "verdict", "passed", "calls", "max_steps", "unlisted", "saw_error",
 "skeleton"}`; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
@@ -922,7 +922,7 @@ tasks' commitments.
     def counted(
         totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
     ) -> Mapping[str, Any]:
-        """Give what counts of a run's totals on a cohort: those over the tasks that retired, without withdrawn ones."""
+        """Give a run's totals on a cohort over the tasks that retired, without those that were withdrawn."""
         left = [row for row in results if row["task"] in retired]
         return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
 
@@ -950,7 +950,7 @@ vault_ledger_statements_results = vault_ledger_statements_results()
 
 
 def vault_ledger_tree_tiles():
-    """The tree as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles): what any web server or bucket can serve.
+    """Merkle tree tiles as static files that any web server can serve, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
 
     tile/<L>/<N>[.p/<W>]          up to 256 hashes: the roots of perfect subtrees over 256^L leaves
     tile/entries/<N>[.p/<W>]      up to 256 leaves, each after its length in two bytes, big-endian
@@ -1110,7 +1110,7 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
     class TileTree:
         """The nodes of a tree of `size` leaves, read from tiles that the caller can fetch.
 
-    Nothing is believed: whoever uses the nodes compares a root made from them with a signed one.
+    Tiles are not trusted: the caller compares a root made from the nodes with a signed one.
     """
 
         def __init__(self, size: int, read: Read, keep: int = 4096) -> None:
@@ -1238,7 +1238,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
 
     @dataclass(frozen=True, slots=True)
     class Statement:
-        """A leaf that was read.
+        """A parsed leaf.
 
     Attributes:
         kind: `commit`, `set`, `run-open`, `score`, `abort`, `retire`, `withdraw`, `key`.
@@ -1277,7 +1277,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
             return found
 
         def require_agreement(self) -> None:
-            """Refuse a statement whose subject and predicate speak of different things."""
+            """Refuse a statement whose subject and predicate disagree."""
             says = self.predicate
             expected = {
                 "set": f"set/{says.get('month')}",
@@ -1325,7 +1325,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
 
 
     def schema(kind: str) -> dict[str, Any]:
-        """Give a kind of statement as JSON Schema; that subject and predicate agree (`require_agreement`) is beyond it."""
+        """Give a kind of statement as JSON Schema, which cannot express that subject and predicate agree."""
         shape = record(
             _type=one_of(TYPE),
             subject=single(_SUBJECTS[kind]),
@@ -1430,10 +1430,10 @@ vault_ledger_statements_statement = vault_ledger_statements_statement()
 
 
 def vault_ledger_release_contents():
-    """What lies in a bundle: the names of its files and the shape of every line.
+    """Contents of a bundle: file names, line shapes, and the files that are computed from the others.
 
 Writer and reader share this module and nothing else. The attestation and the aggregate are functions of what the
-other files open, so a reader makes them again and compares the bytes.
+other files open, so a reader recomputes them and compares the bytes.
 """
 
     canonical = vault_ledger_statements_jcs.canonical
@@ -1593,7 +1593,7 @@ vault_ledger_release_contents = vault_ledger_release_contents()
 
 
 def vault_ledger_release_bundle_reader():
-    """Read a bundle that nobody vouches for.
+    """Strict reader of a release bundle from an untrusted source.
 
 A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
 lists) is refused, and so is a file whose bytes are not those of the manifest. Lines are read one by one, with a cap,
@@ -1730,9 +1730,9 @@ vault_ledger_release_bundle_reader = vault_ledger_release_bundle_reader()
 
 
 def vault_ledger_signatures_ed25519():
-    """Ed25519 verification without any package (RFC 8032, section 5.1.7): for the audit as a single file, and nothing else.
+    """Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single file.
 
-It only verifies, and verifies what is public, so it may take its time and need not hide it. Like OpenSSL it compares
+It verifies public data only, so it need be neither fast nor constant-time. Like OpenSSL it compares
 `[S]B - [k]A` with the bytes of R, without a cofactor; it refuses an S that is not below the group's order, and a public
 key that is not the one encoding of its point.
 """
@@ -1834,7 +1834,7 @@ vault_ledger_signatures_ed25519 = vault_ledger_signatures_ed25519()
 def vault_ledger_signatures_note():
     """Signed notes, C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01).
 
-Keys of other types, those of witnesses, are in `cosignature.py`; whoever has the shape of `Key` can open a note.
+Keys of other types, those of witnesses, are in `cosignature.py`; any object of the protocol `Key` can verify a note.
 
 A note is a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`. `open_note` is strict: a
 signature by a key that the caller named must verify or the whole note fails, signatures by other keys are ignored and
@@ -1870,11 +1870,11 @@ no byte of a line that counts can change unnoticed.
 
 
     class Key(Protocol):
-        """A public key of any type, as far as notes are concerned."""
+        """Protocol of a public key of any type, as far as notes need it."""
 
         @property
         def name(self) -> str:
-            """Whose it is."""
+            """The name of the key."""
             ...
 
         @property
@@ -2036,7 +2036,7 @@ no byte of a line that counts can change unnoticed.
 
 
     def take_apart(note: str | bytes) -> tuple[str, list[str]]:
-        """Split a note into its text and its signature lines, and verify nothing.
+        """Split a note into its text and its signature lines, without verifying anything.
 
     Raises:
         Malformed: it is no signed note.
@@ -2193,10 +2193,10 @@ vault_ledger_signatures_checkpoint = vault_ledger_signatures_checkpoint()
 
 
 def vault_ledger_signatures_cosignature():
-    """Cosignatures: witnesses say what a log showed them, and when. C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
+    """Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
 
 A cosignature is one more signature line under a checkpoint: a key id, eight bytes of POSIX time (big-endian), and a
-signature over what the type of the key says:
+signature over a message that depends on the type of the key:
 
 - Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the whole text of the checkpoint;
 - ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
@@ -2343,12 +2343,12 @@ One public key belongs to one witness name: the Ed25519 message does not hold th
 
 
     def time_of(signature: bytes) -> int:
-        """Give the POSIX time, in seconds, that a cosignature names."""
+        """Give the POSIX time, in seconds, of a cosignature."""
         return int.from_bytes(signature[:TIME_BYTES], "big")
 
 
     def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
-        """Give when the witnesses say that they saw a checkpoint, by their vkeys; nothing is verified here.
+        """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing is verified here.
 
     Raises:
         Malformed: it is no signed note.
@@ -2389,7 +2389,7 @@ vault_ledger_signatures_cosignature = vault_ledger_signatures_cosignature()
 
 
 def vault_ledger_signatures_policy():
-    """Whom to believe: logs, witnesses, and how many of these it takes. C2SP tlog-policy (https://c2sp.org/tlog-policy).
+    """Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy (https://c2sp.org/tlog-policy).
 
     log <vkey> [<url>]
     witness <name> <vkey> [<url>]
@@ -2418,7 +2418,7 @@ is used and is the member of one group at most, so that a witness counts once. O
 
     @dataclass(frozen=True)
     class Named:
-        """A log or a witness of a policy: its key, and where it is reached."""
+        """A log or a witness that a policy names: its key and its URL."""
 
         key: Verifier | Witness
         url: str | None = None
@@ -2441,7 +2441,7 @@ is used and is the member of one group at most, so that a witness counts once. O
 
     @dataclass
     class Policy:
-        """What a policy file says.
+        """A parsed policy file.
 
     Attributes:
         logs: those that are known.
@@ -2465,7 +2465,7 @@ is used and is the member of one group at most, so that a witness counts once. O
             return _Reader().read(data if isinstance(data, bytes) else data.encode())
 
         def satisfied(self, cosigned: Collection[str]) -> bool:
-            """Tell whether the witnesses of these names are enough."""
+            """Tell whether these witnesses, by name, make the quorum."""
             return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
         def open(self, note: str | bytes) -> Cosigned:
@@ -2602,10 +2602,10 @@ vault_ledger_signatures_policy = vault_ledger_signatures_policy()
 
 
 def vault_ledger_statements_history():
-    """What the log says, replayed: who was promised, withdrawn, refilled, which runs were opened and closed.
+    """Replay of the log's statements: tasks promised, withdrawn and refilled, runs opened and closed.
 
-Pure: it takes the statements with their indexes and answers questions about any moment, where a moment is an index in
-the log. Every contradiction between statements is `Broken`, with the indexes that disagree.
+Pure: it takes the statements with their indexes and answers queries about the state at any index
+of the log. Every contradiction between statements is `Broken`, with the indexes that disagree.
 """
 
     Broken = vault_errors.Broken
@@ -2632,7 +2632,7 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
 
     @dataclass(frozen=True, slots=True)
     class Run:
-        """A run's two ends; `close` is None while it is open."""
+        """The statements that open and close a run; `close` is None while it is open."""
 
         open: Entry
         close: Entry | None
@@ -2693,7 +2693,7 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
             return [entry for entry, name in self._withdrawn if name == cohort]
 
         def gaps(self, cohort: str, before: int) -> int:
-            """Count the withdrawals from a cohort, before an index, that nobody took the place of."""
+            """Count the withdrawals from a cohort, before an index, that were not refilled."""
             gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
             return sum(entry.statement.predicate["replacement"] is None for entry in gone)
 
@@ -2804,7 +2804,7 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
 
 
     def listed(entry: Entry, cohort: str) -> Mapping[str, Any] | None:
-        """Give what a `set` statement says of a cohort, or None."""
+        """Give the entry of a cohort in a `set` statement, or None."""
         return next((item for item in entry.statement.predicate["cohorts"] if item["id"] == cohort), None)
 
 
@@ -2817,7 +2817,7 @@ the log. Every contradiction between statements is `Broken`, with the indexes th
 
 
     def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> dict[str, list[str]]:
-        """A set must repeat every live cohort as it is, may add new ones, and never brings one back."""
+        """Check that a set repeats every live cohort as it is; it may add new ones, and never brings one back."""
         says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
         for name, tasks in (live or {}).items():
             if name not in says:
@@ -2845,7 +2845,7 @@ vault_ledger_statements_history = vault_ledger_statements_history()
 
 
 def vault_ledger_statements_key_epochs():
-    """Which key signs the log's heads: one at a time, and from which size on.
+    """Key epochs of a log: which key signs its heads, from which tree size on.
 
 A `key` statement at leaf n hands the log over from one key to another. It names both, and n itself, and both have
 signed these lines, so that neither who holds the old one alone nor who holds the new one alone can make it:
@@ -2875,13 +2875,13 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
 
 
     def text(old: str, new: str, size: int) -> bytes:
-        """Give what both keys sign."""
+        """Give the text that both keys sign."""
         return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
 
     @dataclass(frozen=True)
     class Reigns:
-        """The log's keys, in order.
+        """The keys of a log, in order, each with the tree sizes that it signs.
 
     Attributes:
         first: the key of its first heads.
@@ -2911,11 +2911,11 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
             return cls(first, tuple((index, new) for index, _, new in found))
 
         def of(self, size: int) -> str:
-            """Give the key of heads over so many leaves."""
+            """Give the key that signs heads of this size."""
             return next((new for index, new in reversed(self.later) if index < size), self.first)
 
         def require(self, note: Note, size: int, what: str) -> None:
-            """Check that a head over so many leaves is signed by the key of that size, and by no other of the log's.
+            """Check that a head of this size is signed by the key of its epoch, and by no other of the log's keys.
 
         Raises:
             Broken: it is not; the message names the key that should have signed.
@@ -2932,7 +2932,7 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
 
 
     def introduced(origin: str, leaves: Iterable[bytes], given: Sequence[str]) -> str | None:
-        """Say how a key that the caller did not give was introduced by one that they gave; None where none was.
+        """Say how a key that the caller did not give was introduced by one that the caller gave, or give None.
 
     The leaves need not be proven to be in the log: such a statement bears the signature of the key that was given.
     """
@@ -2991,7 +2991,7 @@ vault_ledger_statements_key_epochs = vault_ledger_statements_key_epochs()
 
 
 def vault_ledger_audit_evidence():
-    """What the steps of an audit hand to each other: the evidence so far."""
+    """Evidence of a running audit, which each step adds to and passes on."""
 
     Bundle = vault_ledger_release_bundle_reader.Bundle
     Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
@@ -3009,7 +3009,7 @@ def vault_ledger_audit_evidence():
 
     @dataclass(frozen=True, slots=True)
     class Task:
-        """What later steps need of an opened task."""
+        """The parts of an opened task that later audit steps need."""
 
         sha256: str
         stratum: str
@@ -3032,7 +3032,7 @@ def vault_ledger_audit_evidence():
 
     @dataclass
     class Case:
-        """An audit under way; each attribute is filled by the step that is named beside it."""
+        """State of a running audit; each attribute is filled by the step that is named beside it."""
 
         folder: Path
         keys: list[str]
@@ -3062,7 +3062,7 @@ def vault_ledger_audit_evidence():
 
         @property
         def month(self) -> str:
-            """The month that the bundle says it is of."""
+            """The month that the bundle says it belongs to."""
             return str(self.bundle.manifest["month"])
 
     return SimpleNamespace(**locals())
@@ -3072,7 +3072,7 @@ vault_ledger_audit_evidence = vault_ledger_audit_evidence()
 
 
 def vault_ledger_audit_report():
-    """What an audit says: numbered steps, what is pending, and what no audit proves."""
+    """Audit report: numbered steps, what is pending, and what no audit proves."""
 
 
 
@@ -3088,7 +3088,7 @@ def vault_ledger_audit_report():
 
 
     def caveats(witnesses: Collection[str] = (), strangers: Collection[str] = ()) -> tuple[str, ...]:
-        """Say what an audit does not prove.
+        """List what an audit does not prove.
 
     Args:
         witnesses: who cosigned the head, as the caller's policy names them.
@@ -3117,7 +3117,7 @@ def vault_ledger_audit_report():
 
     @dataclass(frozen=True)
     class Step:
-        """One step of the argument.
+        """One step of an audit.
 
     Attributes:
         number: its place, from 1.
@@ -3179,7 +3179,7 @@ def vault_ledger_audit_report():
             }
 
         def lines(self) -> Iterator[str]:
-            """Write it for people, one line after another."""
+            """Write it as text, line by line."""
             for step in self.steps:
                 yield f"{step.number:2}. {step.name}: {step.state}"
                 for sentence in (step.proved, step.detail):
@@ -3196,7 +3196,7 @@ vault_ledger_audit_report = vault_ledger_audit_report()
 
 
 def vault_ledger_audit_trusted_keys():
-    """Whose signatures count in an audit: those of the keys and the policy that the caller gave; nobody from the bundle."""
+    """Trust anchors of an audit: only the caller's keys and policy count, and never a key from the bundle."""
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
@@ -3217,7 +3217,7 @@ def vault_ledger_audit_trusted_keys():
 
 
     def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
-        """Open the head; where a key that was given vouches for the one that signed, say so."""
+        """Open the head; if a given key introduced its signer, the error says so."""
         try:
             return open_checkpoint(data, case.verifiers)
         except Broken as error:
@@ -3239,7 +3239,7 @@ def vault_ledger_audit_trusted_keys():
 
 
     def policy_of(case: Case) -> Policy:
-        """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
+        """Give the caller's policy, or one without a quorum; where it names no log, the caller's keys stand for the log."""
         given = case.policy or Policy()
         return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
 
@@ -3274,7 +3274,7 @@ vault_ledger_audit_trusted_keys = vault_ledger_audit_trusted_keys()
 
 
 def vault_ledger_audit_log_steps():
-    """Audit steps 1 to 6 and 13: the bundle's log is whole, signed, and the log that the caller knows.
+    """Audit steps 1 to 6 and 13: the bundle's log is complete, signed, and extends the checkpoint that the caller kept.
 
 Each step takes the case, adds its evidence to it, and gives `(state, sentence)`; it raises where bytes disagree.
 """
@@ -3499,14 +3499,14 @@ vault_ledger_audit_log_steps = vault_ledger_audit_log_steps()
 
 
 def vault_commitment():
-    """Salted commitments: what is promised now and opened later.
+    """Salted HMAC-SHA256 commitments: published now, opened later.
 
     HMAC-SHA256(salt, "quarterturn/<label>/v1\\n" || payload)
 
 The payload is canonical JSON (or, for `draw-seed` and `spot-check`, the seed's bytes). The salt has exactly SALT_SIZE
 bytes, because HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two
-ways. A salt hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a
-commitment made under one never opens under another.
+ways. The salt hides the payload: an unsalted hash of a task from a bounded grammar can be guessed. The label separates
+domains: a commitment made under one label never opens under another.
 
 An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
 
@@ -3551,7 +3551,7 @@ vault_commitment = vault_commitment()
 
 
 def vault_ledger_audit_result_steps():
-    """Audit steps 10 to 12 and 14: runs are closed and opened, and the figures follow from bound results."""
+    """Audit steps 10 to 12 and 14: runs are closed and opened, and all figures follow from committed results."""
 
     commitment = vault_commitment.commitment
     opens = vault_commitment.opens
@@ -3777,7 +3777,7 @@ vault_ledger_audit_result_steps = vault_ledger_audit_result_steps()
 
 
 def vault_ledger_statements_spot_check():
-    """Which results of a month are judged again: a rule that nobody can apply before the month's last result is bound.
+    """Spot-check rule: chooses which results are judged again, unpredictably until the last result is committed.
 
     HMAC-SHA256(seed, "quarterturn/spot-check/v1\\n" || root || "\\n<run>/<task id>")
 
@@ -3809,7 +3809,7 @@ vault_ledger_statements_spot_check = vault_ledger_statements_spot_check()
 
 
 def vault_ledger_audit_spot_check_step():
-    """Audit step 15: which results were judged again follows from what was promised, and how many differed is stated."""
+    """Audit step 15: the results that were judged again are those that the promised seed chooses."""
 
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
@@ -3846,7 +3846,7 @@ def vault_ledger_audit_spot_check_step():
 
 
     def _bound(case: Case, promised: Entry) -> Sequence[tuple[int, int, Sequence[str]]]:
-        """Give each run scored under the month's set: its number, its `score` leaf, and its tasks."""
+        """Give each run that was scored under the month's set: its number, its `score` leaf, and its tasks."""
         found = []
         for number, run in case.history.runs.items():
             close = run.close
@@ -3882,7 +3882,7 @@ vault_ledger_audit_spot_check_step = vault_ledger_audit_spot_check_step()
 
 
 def vault_ledger_statements_leaf():
-    """The log's leaves: one builder a kind of statement.
+    """Builders of the log's leaves, one for each kind of statement.
 
 A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it back. The kinds and their shapes are in
 `vault.ledger.statements.statement`, the formats in `docs/reference/ledger-formats.md`.
@@ -3913,7 +3913,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
 
 
     def commit(task: str, commitment: bytes, *, spec: str, provenance: bytes, public_grammar: bool) -> bytes:
-        """Promise a task: its id, its commitment, and a commitment to where it came from."""
+        """Commit to a task: its id, its commitment, and the commitment to its provenance."""
         predicate = {"spec": spec, "provenance": provenance.hex(), "public_grammar": public_grammar}
         return statement("commit", task, commitment.hex(), predicate)
 
@@ -4005,7 +4005,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
     def score(
         *, run: int, month: str, track: str, count: int, results_root: bytes, totals: Sequence[tuple[str, bytes]]
     ) -> bytes:
-        """Bind a run's results: `count` of them under `results_root`, and a commitment to the totals of each cohort."""
+        """Commit to a run's results: `count` of them under `results_root`, and one commitment for each cohort's totals."""
         predicate = {
             "run": run,
             "month": month,
@@ -4030,7 +4030,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         tasks: Sequence[Mapping[str, str]],
         spot_check: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Open a cohort.
+        """Open a retired cohort.
 
     Args:
         month: `YYYY-MM`.
@@ -4047,7 +4047,7 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
 
 
     def withdraw(task: str, commitment: bytes, *, month: str, reason: str, replacement: str | None) -> bytes:
-        """Take a task out in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
+        """Withdraw a task in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
         predicate = {"month": month, "reason": reason, "replacement": replacement}
         return statement("withdraw", task, commitment.hex(), predicate)
 
@@ -4071,7 +4071,7 @@ vault_ledger_statements_leaf = vault_ledger_statements_leaf()
 
 
 def vault_ledger_audit_task_steps():
-    """Audit steps 7 to 9: the tasks are those that were promised, before anybody was measured with them."""
+    """Audit steps 7 to 9: the retired tasks are those that were committed to before any run used them."""
 
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
@@ -4266,7 +4266,7 @@ vault_ledger_audit_task_steps = vault_ledger_audit_task_steps()
 
 
 def vault_ledger_audit_verify():
-    """Audit a `Historical-YYYY-MM` bundle, trusting nobody but the keys that the caller gives.
+    """Audit of a `Historical-YYYY-MM` bundle that trusts nobody but the keys that the caller gives.
 
 The argument, and the attack that each step stops:
 
@@ -4324,13 +4324,13 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
 
 
     def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> Report:
-        """Audit a bundle; whatever is wrong with it becomes a failed step, never an exception.
+        """Audit a bundle; any defect becomes a failed step, never an exception.
 
     Args:
         folder: the bundle.
         keys: verifier keys of the log (`NAME+ID+KEY`), from anywhere but the bundle.
         previous: a signed checkpoint that the caller kept from before, if any.
-        policy: who has to have cosigned the log's head, from anywhere but the bundle; nobody where there is none.
+        policy: which witnesses must have cosigned the log's head, from anywhere but the bundle; none if it is None.
     """
         case = Case(folder, list(keys), previous, policy)
         steps: list[Step] = []
@@ -4357,9 +4357,9 @@ vault_ledger_audit_verify = vault_ledger_audit_verify()
 
 
 def vault_ledger_audit_command():
-    """The audit as a command of its own, for the single file `audit.py`: what it is given, what it prints, how it ends.
+    """Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
 
-Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
+Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is missing.
 """
 
     Malformed = vault_errors.Malformed
@@ -4377,7 +4377,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
 
 
     def read_text(path: Path) -> str:
-        """Read a file of text.
+        """Read a text file.
 
     Raises:
         NotFound: there is no such file.
@@ -4392,7 +4392,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
 
 
     def read_keys(path: Path) -> list[str]:
-        """Read a file with a log's verifier key, or with several, one a line: those that it had before, and its own last.
+        """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its present one.
 
     Raises:
         NotFound: there is no such file.
@@ -4405,7 +4405,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
 
 
     def read_checkpoint(path: Path) -> str:
-        """Read a file with a checkpoint that somebody kept.
+        """Read a checkpoint that the caller kept, from a file.
 
     Raises:
         NotFound: there is no such file.
@@ -4420,7 +4420,7 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
 
 
     def read_policy(path: Path) -> Policy:
-        """Read a file that says whom to believe (C2SP tlog-policy).
+        """Read a policy file that names the trusted logs and witnesses (C2SP tlog-policy).
 
     Raises:
         NotFound: there is no such file.
@@ -4435,12 +4435,12 @@ Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
 
 
     def main(arguments: Sequence[str] | None = None) -> int:
-        """Audit what the command line names; gives the exit code."""
+        """Run the audit with command line arguments; gives the exit code."""
         parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
         parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
         parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier keys")
         parser.add_argument(
-            "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's heads"
+            "--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned the log's heads"
         )
         parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -1,6 +1,6 @@
-"""Where tasks come from: templates, draws, admission and review.
+"""Task generation: grammars (templates as data), sampling of drafts, admission by execution, and review.
 
-The doors: `load.load`, `sample.sample`, `sample.skeletons`, `admission.admit`, `coverage.check`, `review`, and
-`store.Drafts`. Grammars are data (`library/`), never code. What admission needs executed is asked of a
-`prover.Prover`; this room starts no process and knows no server.
+Entry points: `load.load`, `sample.sample`, `sample.skeletons`, `admission.admit`, `coverage.check`, `review`, and
+`store.Drafts`. Grammars are data (`library/`), never code. A `prover.Prover` executes what admission needs; this
+package starts no process and knows no server.
 """

@@ -1,6 +1,6 @@
-"""Errors of this room: each message names the thing, the reason and the next step.
+"""Errors of the grammars package; each message names the thing, the reason and the next step.
 
-`kind` is what the command line turns into an exit code; nothing below it prints or exits.
+The command line maps `kind` to an exit code; nothing below the command line prints or exits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavaila
 
 
 class GrammarError(Exception):
-    """Anything that went wrong in this room."""
+    """Base class of the errors of the grammars package."""
 
     kind: ClassVar[Kind] = "malformed"
 
@@ -29,7 +29,7 @@ class NotFound(GrammarError):
 
 
 class NotAllowed(GrammarError):
-    """This step is not open to whoever asked, or not from this state."""
+    """The caller may not take this step, or the task's state does not allow it."""
 
     kind: ClassVar[Kind] = "not-allowed"
 
@@ -41,6 +41,6 @@ class Exhausted(GrammarError):
 
 
 class Refused(GrammarError):
-    """What was asked for would change nothing, or break a rule."""
+    """The request would change nothing, or would break a rule."""
 
     kind: ClassVar[Kind] = "refused"

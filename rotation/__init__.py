@@ -1,1 +1,1 @@
-"""The month: what leaves, what enters, what is published, what looks wrong."""
+"""The benchmark month: cohorts, the monthly turn, official runs, publication, and leak detection."""

@@ -1,6 +1,6 @@
-"""Months of the benchmark, as values.
+"""The `Month` value: parsing, arithmetic, and the names that derive from a month.
 
-A month is named `YYYY-MM` everywhere: on the command line, in the ledger and in the name of a release.
+A month is written `YYYY-MM` everywhere: on the command line, in the ledger and in the name of a release.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FORM = re.compile(r"(2\d{3})-(0[1-9]|1[0-2])", re.ASCII)
 
 @dataclass(frozen=True, order=True, slots=True)
 class Month:
-    """One month; months sort by time."""
+    """One month of the benchmark; months are ordered by time."""
 
     year: int
     number: int
@@ -26,7 +26,7 @@ class Month:
         """Read `YYYY-MM`.
 
         Raises:
-            Malformed: the text is no such month.
+            Malformed: the text is not such a month.
         """
         if not (match := _FORM.fullmatch(text)):
             raise Malformed(f"'{text}' is not a month: write it as YYYY-MM from 2000-01 on, such as 2026-12")
@@ -47,7 +47,7 @@ class Month:
         return (self.year - earlier.year) * 12 + self.number - earlier.number
 
     def due(self, day: int, hour: int) -> datetime:
-        """Give the moment from which this month's turn is due: on that day of the month after it, at that hour, UTC."""
+        """Give the time from which this month's turn is due: on that day of the next month, at that hour, UTC."""
         after = self.plus(1)
         return datetime(after.year, after.number, day, hour, tzinfo=UTC)
 
@@ -61,5 +61,5 @@ class Month:
 
     @property
     def release(self) -> str:
-        """Name what this month's turn publishes."""
+        """Name the release that this month's turn publishes."""
         return f"Historical-{self}"

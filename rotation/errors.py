@@ -1,6 +1,6 @@
-"""Errors of this room: each message names the thing, the reason and the next step.
+"""Errors of the rotation package; each message names the thing, the reason and the next step.
 
-`kind` is what the command line turns into an exit code; nothing below it prints or exits.
+The command line maps `kind` to an exit code; nothing below the command line prints or exits.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavaila
 
 
 class RotationError(Exception):
-    """Anything that went wrong in this room."""
+    """Base class of the errors of the rotation package."""
 
     kind: ClassVar[Kind] = "malformed"
 
 
 class Malformed(RotationError):
-    """A month or a plan that cannot be understood."""
+    """A month or another input that cannot be parsed."""
 
     kind: ClassVar[Kind] = "malformed"
 
@@ -29,12 +29,12 @@ class NotFound(RotationError):
 
 
 class NotAllowed(RotationError):
-    """This step is not open to whoever asked, or not now."""
+    """The caller may not take this step, or not now."""
 
     kind: ClassVar[Kind] = "not-allowed"
 
 
 class Refused(RotationError):
-    """A promise would be broken: nothing was done."""
+    """The step would break a promise or a rule; nothing was done."""
 
     kind: ClassVar[Kind] = "refused"

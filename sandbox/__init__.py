@@ -1,1 +1,1 @@
-"""Runs a submission behind a wall, and scores it."""
+"""Sandbox: runs a submission in isolation, judges the result and scores it."""

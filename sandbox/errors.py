@@ -1,4 +1,4 @@
-"""Errors of this room: each message names the thing, the reason and the next step.
+"""Errors of the sandbox: each message names the thing, the reason and the next step.
 
 `kind` is what the command line turns into an exit code; nothing below it prints or exits.
 """
@@ -11,7 +11,7 @@ Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavaila
 
 
 class SandboxError(Exception):
-    """Anything that went wrong in this room."""
+    """Base class of the errors of the sandbox."""
 
     kind: ClassVar[Kind] = "malformed"
 
@@ -47,7 +47,7 @@ class Refused(SandboxError):
 
 
 class Lost(SandboxError):
-    """The machinery broke while a run was under way; the facts say how."""
+    """The machinery broke while a run was under way; the facts show how."""
 
     kind: ClassVar[Kind] = "unavailable"
 

@@ -1,4 +1,4 @@
-"""The name of a runner, on what it makes outside itself: so that what a killed one left can be told from the rest.
+"""Identity of a runner, on what it makes outside itself, so that leftovers of a killed runner can be recognised.
 
 Containers have it as a label, folders as a file.
 """
@@ -17,7 +17,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 a tmpfs on every Linux; what is m
 
 
 def runner() -> str:
-    """Name this process so that no other ever has the same name: boot, PID namespace, number, and start time."""
+    """Give this process a name that no other ever has: boot, PID namespace, number, and start time."""
     return f"{_boot()}:{os.getpid()}:{_start_time(os.getpid())}"
 
 

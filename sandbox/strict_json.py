@@ -1,7 +1,7 @@
-"""Strict JSON from a stranger, at a price that is known before it is paid.
+"""Strict JSON parser for untrusted input, with a bounded cost.
 
-`vault.canonical` refuses what two readers could take differently. It has to build the value first, and a megabyte of
-brackets becomes a hundred of objects; so the values are counted in the bytes, in one pass that remembers nothing.
+`vault.canonical` refuses what two parsers could read differently. It has to build the value first, and a megabyte of
+brackets can become a hundred; so this module first counts the values in the bytes, in one pass that stores nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the gateway saw: every call, the answer, and how the session ended.
+"""Transcript of a session as the gateway saw it: every call, the answer, and how the session ended.
 
-A transcript is made by our own process from what passed through it; nothing in it is taken on the agent's word. That of
+Our own process makes it from what passed through it; nothing in it is a claim of the agent. The transcript of
 a private task is as secret as the task.
 """
 
@@ -19,7 +19,7 @@ WORST: tuple[UpstreamFact, ...] = ("down", "broke", "refused")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call to make: a step of a reference solution.
+    """Tool call to make: a step of a reference solution.
 
     Attributes:
         tool: the name in documents, `server.tool`.
@@ -103,7 +103,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The whole session of one agent with one task."""
+    """Session of one agent with one task, from start to end."""
 
     calls: tuple[CallRecord, ...]
     answer: str | None = field(repr=False)

@@ -1,4 +1,4 @@
-"""Turns: a lock that several threads share, up to a number, or that one has alone."""
+"""Shared/exclusive lock: held by up to a number of threads together, or by one alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Turns:
-    """Any number of threads at a time, or at most `most`, or one alone: who wants to be alone goes first."""
+    """Shared/exclusive lock: any number of threads, or at most `most`, or one alone, which has priority."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most
@@ -18,12 +18,12 @@ class Turns:
 
     @property
     def awaited(self) -> bool:
-        """Whether somebody waits to be alone."""
+        """Whether a thread waits for exclusive use."""
         return self._waiting > 0
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Be one of those who share."""
+        """Hold the lock together with others."""
         with self._changed:
             self._changed.wait_for(lambda: not self._alone and not self._waiting and self._sharing != self._most)
             self._sharing += 1
@@ -36,7 +36,7 @@ class Turns:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one."""
+        """Hold the lock exclusively."""
         with self._changed:
             self._waiting += 1
             self._changed.wait_for(lambda: not self._alone and not self._sharing)

@@ -15,7 +15,7 @@ ALLOWED = {
     "postgres.py::start": "polls a server that is starting",
     "browser/conftest.py::site": "polls a server that is starting, and sees if its thread has ended",
     "sandbox/test_blame.py::watch": "looks at processes until it is told to stop",
-    "sandbox/test_run.py::watch": "looks at processes until it is told to stop",
+    "sandbox/runs/test_run.py::watch": "looks at processes until it is told to stop",
     "sandbox/endpoint/test_exchange.py::drip": "sends drop by drop until it is told to stop",
     # What must still be so: on a slow machine less time passes, and the test is only weaker.
     "contracts/test_boxes.py::test_waiting_ends_with_the_time_and_killing_ends_the_agent_with_its_children": "running",
@@ -24,13 +24,13 @@ ALLOWED = {
     "sandbox/endpoint/test_places.py::"
     "test_callbacks_that_nobody_hears_any_more_are_a_fact_like_a_relays_death": "running",
     "sandbox/gateway/test_process.py::test_the_wall_clock_of_an_idle_session_runs_out": "not begun",
-    "sandbox/test_docker_box.py::test_an_agent_that_closes_its_streams_still_runs": "running",
+    "sandbox/boxes/docker/test_box.py::test_an_agent_that_closes_its_streams_still_runs": "running",
     # Time has to pass: what is used meanwhile, or that a client gives up, is the point.
     "contracts/test_relays.py::test_waiting_uses_no_time": "measures what is used meanwhile",
     "contracts/test_relays.py::idle": "measures what is used meanwhile",
-    "sandbox/test_channel.py::test_an_idle_channel_uses_no_time": "measures what is used meanwhile",
+    "sandbox/world/test_channel.py::test_an_idle_channel_uses_no_time": "measures what is used meanwhile",
     "sandbox/model_gateway/test_session.py::test_an_agent_that_goes_away_takes_its_request_with_it": "gives up",
-    "vault/test_db.py::count": "widens the gap between a read and a write, into which the other writers fall",
+    "vault/test_database.py::count": "widens the gap between a read and a write, into which the other writers fall",
 }
 """Where a test may sleep or wait for less than PATIENCE, by file and function, and why."""
 

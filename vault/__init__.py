@@ -1,9 +1,9 @@
-"""What a task is, and how it is sealed and promised.
+"""Tasks: their documents, sealed storage, public commitments and the transparency log.
 
-The doors: `task.Task` (the document), `lifecycle` (its life, as one table), `commitment` (what is promised now and
-opened later), `store.Vault` (tasks and secrets at rest, every opening logged), `keys.FileKeyRing` (what wraps the data
-keys), `db.open_engine` and `db.transaction` (the only way to write), `ledger_store.Ledger` (the rows of the public log)
-and `ledger` (the log itself, and the audit of it).
+Entry points: `Task` (the document), `lifecycle` (its transition table), `commitment` (published now, opened later),
+`Vault` (sealed tasks and secrets; every opening is logged), `FileKeyRing` (wraps the data keys), `open_engine` and
+`transaction` (the only way to write to the database), `Ledger` (the rows of the public log) and `ledger` (the log
+itself, and the audit of it).
 
 Nothing is imported here: an auditor loads `vault.ledger` and `vault.commitment` with the standard library and
 `cryptography` alone.

@@ -1,4 +1,4 @@
-"""Documents as bytes: strict JSON in, canonical JSON out.
+"""Strict JSON parser and RFC 8785 (JCS) canonical serializer.
 
 `parse` reads UTF-8 JSON and refuses whatever two readers could understand differently: duplicate keys, NaN and
 Infinity, lone surrogates, numbers that a double does not hold exactly, more than MAX_DEPTH levels, more than MAX_SIZE
@@ -77,7 +77,7 @@ def digest(value: Any, what: str = "the document") -> str:
 
 
 def json_path(steps: Sequence[Step]) -> str:
-    """Write a place in a document: `$.available_tools[3]`, `$.initial_state.filesystem.files["a b.txt"]`."""
+    """Format a place as a JSON path: `$.available_tools[3]`, `$.initial_state.filesystem.files["a b.txt"]`."""
     return "$" + "".join(map(_step, steps))
 
 
@@ -91,14 +91,14 @@ def _step(step: Step) -> str:
 
 
 class _Unsound:
-    """Stands in the parsed value where something was wrong, until the walk finds its path."""
+    """Placeholder for an invalid value, kept in the parsed document until the walk finds its path."""
 
     def __init__(self, sentence: str) -> None:
         self.sentence = sentence
 
 
 def _read(data: bytes) -> tuple[Any, str]:
-    """Give the value, or a sentence; the decoder's own errors hold the whole document, so none leaves."""
+    """Give the parsed value, or an error sentence: the decoder's own errors hold the whole document and are dropped."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

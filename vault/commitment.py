@@ -1,11 +1,11 @@
-"""Salted commitments: what is promised now and opened later.
+"""Salted HMAC-SHA256 commitments: published now, opened later.
 
     HMAC-SHA256(salt, "quarterturn/<label>/v1\\n" || payload)
 
 The payload is canonical JSON (or, for `draw-seed` and `spot-check`, the seed's bytes). The salt has exactly SALT_SIZE
 bytes, because HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two
-ways. A salt hides: an unsalted hash of a task from a bounded grammar can be guessed. A label separates domains: a
-commitment made under one never opens under another.
+ways. The salt hides the payload: an unsalted hash of a task from a bounded grammar can be guessed. The label separates
+domains: a commitment made under one label never opens under another.
 
 An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
 

@@ -1,11 +1,11 @@
-"""Keeping what is in memory from becoming a file.
+"""Disables core dumps and tracing of this process, so that secrets in memory do not reach a file.
 
-1. No core file of this process, nor of any that it starts: the limit is handed down.
-2. This process is not dumpable (prctl(2)). A machine may pipe cores to a program of its own, which heeds no limit of
+1. The core file limit is zero, for this process and for every process that it starts, which inherit the limit.
+2. This process is not dumpable (prctl(2)). A machine may pipe cores to a program of its own, which ignores a limit of
    zero; and no process of the same user can trace this one or open its memory. A program started from here is
-   dumpable again, so each that is shown a secret says so for itself (`sandbox.gateway.confine`).
+   dumpable again, so each program that receives a secret has to do the same for itself (`sandbox.gateway.confine`).
 
-What is swapped out is not ours to prevent: `docs/threat-model.md` says what to do.
+Swapping is not prevented here: `docs/threat-model.md` says what to do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
 def leave_no_dumps() -> None:
-    """Keep both promises from now on; safe to call twice.
+    """Disable core dumps and make this process not dumpable; safe to call twice.
 
     Raises:
         OSError: the kernel refuses.

@@ -1,13 +1,13 @@
-"""The database, SQLite or PostgreSQL: one engine, one way to write, the same promises on both.
+"""Database access on SQLite or PostgreSQL: one engine, one write transaction, the same guarantees on both.
 
 1. A write transaction takes the lock of all writers when it begins (`BEGIN IMMEDIATE`; on PostgreSQL an advisory lock),
    so two processes wait for each other instead of failing half-way, and what was read inside of it stays true until
-   its end: who looks first and inserts then meets no row of another's.
+   its end: a row that was checked to be absent can be inserted without a conflict.
 2. A plain `Session` reads one snapshot and takes no lock.
 3. A committed row is on the disk.
-4. A database that is busy, gone or unreachable, or whose disk is full or fails, is `Unavailable`, and what no column
-   can hold is `Malformed`; no error shows a statement's parameters or a password.
-5. Who was cut off while it held the lock loses it: the server ends what is idle inside a transaction.
+4. A database that is busy, gone or unreachable, or whose disk is full or fails, raises `Unavailable`; a value that no
+   column can hold raises `Malformed`. No error shows a statement's parameters or a password.
+5. A process that is cut off while it holds the lock loses it: the server ends sessions that idle in a transaction.
 
 Every constraint gets a name here, because a migration can only change what has one.
 """
@@ -105,7 +105,7 @@ def open_engine(url: str) -> Engine:
 
 
 def with_password(url: str, password: bytes) -> str:
-    """Put a password into an address that has none; a line's end behind it is not part of it.
+    """Put a password into an address that has none; line breaks at the end of the password are dropped.
 
     Raises:
         Malformed: the address is not one, or the password is no text.
@@ -125,7 +125,7 @@ def driver_address(engine: Engine) -> tuple[str, dict[str, Any]]:
 
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
-    """Write: all of the block is committed, or none of it.
+    """Run a write transaction: all of the block is committed, or none of it.
 
     Raises:
         Unavailable: another process held the database for longer than WAIT seconds.
@@ -151,7 +151,7 @@ def transaction(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def joined(engine: Engine, session: Session | None) -> Iterator[Session]:
-    """Take part in the caller's transaction where there is one, else make one."""
+    """Join the caller's transaction, or begin one where there is none."""
     if session is not None:
         yield session
         return
@@ -181,7 +181,7 @@ def _postgres(address: URL) -> Engine:
 def _private(address: URL) -> None:
     """Make the file before SQLite does; its journals take over the mode."""
     if not address.database or address.database == ":memory:" or address.database.startswith("file:"):
-        raise Malformed("A database in memory keeps no promise and cannot be shared: name a file, sqlite:///PATH.")
+        raise Malformed("An in-memory database is not durable and cannot be shared: name a file, sqlite:///PATH.")
     path = Path(address.database)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -233,7 +233,7 @@ def _explain(address: URL, context: ExceptionContext) -> None:
     if context.is_pre_ping:  # the pool connects anew
         return
     if isinstance(error, UnicodeEncodeError | OverflowError):  # a driver's own word for half a character, or too long
-        raise Malformed(f"{_shown(address)} holds no such text and no such number.") from None
+        raise Malformed(f"{_shown(address)} cannot store a text or a number that was given.") from None
     if context.dialect.name == "sqlite":
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits say what exactly
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:

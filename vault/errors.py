@@ -1,4 +1,4 @@
-"""Errors of this room: each message names the thing, the reason and the next step.
+"""Exception classes of the vault: each message names the thing, the reason and the next step.
 
 `kind` is what the command line turns into an exit code; nothing below it prints or exits.
 """
@@ -12,18 +12,18 @@ Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavaila
 
 @runtime_checkable
 class OfAKind(Protocol):
-    """What the root error of every room is: an exception with a kind."""
+    """Protocol of each package's root error: an exception with a `kind`."""
 
     kind: ClassVar[Kind]
 
 
 def kind_of(error: BaseException) -> Kind | None:
-    """Give the kind of one of our own errors, of whichever room; None for any other."""
+    """Give the `kind` of one of our own errors, whichever package raised it; None for any other exception."""
     return error.kind if isinstance(error, OfAKind) else None
 
 
 class VaultError(Exception):
-    """Anything that went wrong in this room."""
+    """Base class of all errors of the vault."""
 
     kind: ClassVar[Kind] = "malformed"
 
@@ -41,7 +41,7 @@ class NotFound(VaultError):
 
 
 class NotAllowed(VaultError):
-    """This step is not open to whoever asked, or not from this state."""
+    """The caller may not take this step, or not in the current state."""
 
     kind: ClassVar[Kind] = "not-allowed"
 
@@ -53,13 +53,13 @@ class Locked(VaultError):
 
 
 class Refused(VaultError):
-    """A promise would be broken: nothing was done."""
+    """The step would break a rule or a promise, or overwrite something that exists; nothing was done."""
 
     kind: ClassVar[Kind] = "refused"
 
 
 class Broken(VaultError):
-    """A check of signatures, hashes or chains came out wrong."""
+    """A signature, hash or chain does not verify."""
 
     kind: ClassVar[Kind] = "no"
 

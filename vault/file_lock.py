@@ -1,4 +1,4 @@
-"""One at a time: an advisory lock on a file or a folder, which the kernel frees when its holder dies."""
+"""Advisory lock (flock) on a file or a folder; the kernel releases it when its holder dies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def locked(
     Args:
         path: a file, which is made if there is none.
         patience: seconds to wait.
-        what: what is done under it, for whoever waits: "writing the log".
+        what: what is done under the lock, for the message to a caller that waits: "writing the log".
         clock: seconds that only grow.
         sleep: waits for so many seconds.
         folder: whether `path` is a folder instead, which has to be there.

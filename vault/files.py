@@ -1,4 +1,4 @@
-"""Durable files and folders: each is there whole after a crash, or not at all."""
+"""Durable writes of files and folders: after a crash each is there whole, or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a folder's names durable."""
+    """Force the names in a folder to the disk (fsync)."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -38,7 +38,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder durable with those above it; where that fails, it is not there, so that it is made anew."""
+    """Create a folder and its parents durably; on failure it is removed, so that a retry creates it again."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)

@@ -21,14 +21,14 @@ _SHOWN = 5
 
 
 def compiled(schema: Mapping[str, Any]) -> Validator:
-    """Check a schema and make a validator of it."""
+    """Check a schema and compile a validator from it."""
     Strict.check_schema(schema)
     validator: Validator = Strict(schema)
     return validator
 
 
 def require(document: Any, validator: Validator, what: str) -> None:
-    """Refuse a document that does not keep to its schema.
+    """Refuse a document that does not match its schema.
 
     Raises:
         Malformed: the message gives the path of the first thing that is wrong (in document order) and says what

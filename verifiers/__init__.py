@@ -1,1 +1,1 @@
-"""What success means: predicates over a frozen state, with evidence."""
+"""Success predicates over the frozen final state of a run, with evidence."""

@@ -1,9 +1,9 @@
-"""What reading a state may cost: counted steps and bytes, so that the same bytes cost the same everywhere.
+"""Budget for reading a state, in counted steps and bytes, so that the same bytes cost the same everywhere.
 
 A *step* is one thing that a reader handles: a line, a cell, an object, a header, or `A_STEP` bytes that it parses. A
-*byte* is one that was unpacked or kept. Nothing here knows a clock. The caps are many times what the end states of
-tasks need, and so low that reading ends within some 1.2 seconds of processor time, whatever the bytes are, with writing
-the normal form down and reading it back. Judging has a budget of its own, for all probes together.
+*byte* is one that was unpacked or kept. No clock is used. The caps are many times what the end states of tasks need,
+and low enough that reading ends within some 1.2 seconds of processor time, whatever the bytes are, including encoding
+and decoding the normal form. Judging has a budget of its own, for all probes together.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MARKS = '"[{,:'
 
 
 class BudgetSpent(Spoiled):
-    """Reading costs more than it may."""
+    """Reading costs more than its budget."""
 
 
 class Budget:
-    """A count of steps and bytes that ends at its caps; `what` is what it is spent on, for the message."""
+    """A counter of steps and bytes with caps; `what` names what they are spent on, for the message."""
 
     def __init__(self, steps: int = MAX_STEPS, size: int = MAX_BYTES, what: str = "reading") -> None:
         self.max_steps, self.max_bytes, self.what = steps, size, what

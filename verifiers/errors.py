@@ -1,4 +1,4 @@
-"""Errors of this room: each message names the thing, the reason and the next step.
+"""Exception classes of the verifiers: each message names the thing, the reason and the next step.
 
 `kind` is what the command line turns into an exit code; nothing below it prints or exits.
 """
@@ -11,30 +11,30 @@ Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavaila
 
 
 class VerifierError(Exception):
-    """Anything that went wrong in this room."""
+    """Base class of all errors of the verifiers."""
 
     kind: ClassVar[Kind] = "malformed"
 
 
 class Malformed(VerifierError):
-    """A predicate or a state that cannot be understood; the message says where."""
+    """A predicate or a state is malformed; the message says where."""
 
     kind: ClassVar[Kind] = "malformed"
 
 
 class Unreadable(VerifierError):
-    """A probe could not be made for a reason of ours: the verdict is unknown."""
+    """A state was not handed over, or a probe cannot be made, for a reason of ours: the verdict is unknown."""
 
     kind: ClassVar[Kind] = "unavailable"
 
 
 class Spoiled(VerifierError):
-    """The state itself is wreckage (a corrupt database, a broken repository): the probe counts against it."""
+    """The state is corrupt (a broken database or repository) or too costly to read: it counts against the agent."""
 
     kind: ClassVar[Kind] = "no"
 
 
 class Lacking(VerifierError):
-    """What the predicate asks about is not there (no such file, no such table): the predicate is false."""
+    """What the predicate asks about does not exist (no such file, no such table): the predicate is false."""
 
     kind: ClassVar[Kind] = "no"

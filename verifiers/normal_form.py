@@ -1,4 +1,4 @@
-"""The normal form of a state: what a reader says of one namespace, and how it crosses to the process that judges.
+"""Normal form of a state: the plain output of a reader, and its encoding for the process that judges.
 
 A *reader* (`verifiers.states.readers.read`) turns the bytes that an agent left into a `NormalState`: plain JSON values
 and byte strings, no object and no program. A *judge* (`verifiers.language.evaluate.evaluate`) looks at normal forms
@@ -37,13 +37,13 @@ _FIELDS = ("document", "unreadable", "missing", "steps", "bytes", "blobs")
 
 @dataclass(frozen=True, slots=True)
 class NormalState:
-    """What a reader says of one namespace's state: exactly one of `document`, `unreadable` and `missing` is given.
+    """A reader's result for one namespace: exactly one of `document`, `unreadable` and `missing` is given.
 
     Attributes:
         document: plain JSON values, of the shape that the kind of state has (`verifiers.states.<kind>`).
         blobs: byte strings; the document refers to them by their index.
-        unreadable: one sentence, where nobody can read what was left; it counts against whoever left it.
-        missing: one sentence, where our machinery did not hand the state over; whatever asks about it is *unknown*.
+        unreadable: one sentence, where the state cannot be read; this counts against the agent.
+        missing: one sentence, where our machinery did not hand the state over; every probe of it is *unknown*.
         steps: the steps that reading took (`verifiers.budget`).
         bytes: the bytes that were unpacked and kept for it.
     """
@@ -57,7 +57,7 @@ class NormalState:
 
 
 def encode(states: Mapping[str, NormalState]) -> bytes:
-    """Write normal forms, by namespace; from the first that does not fit into the caps on, they are unreadable.
+    """Encode normal forms by namespace; from the first that does not fit into the caps on, they become unreadable.
 
     Raises:
         TypeError, ValueError: a document holds something else than plain JSON values, or a number that is not finite.
@@ -96,7 +96,7 @@ def _written_state(state: NormalState) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, NormalState]:
-    """Read what `encode` wrote; the documents' own shapes are checked by those who look at them.
+    """Decode the output of `encode`; the shapes of the documents are checked later by the predicates.
 
     Raises:
         Malformed: `encode` would not have written it.

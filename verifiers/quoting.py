@@ -1,4 +1,4 @@
-"""How evidence shows a piece of a state: short, on one line, and printable whatever the bytes were.
+"""Quoting of state in evidence: short, on one line, and printable whatever the bytes were.
 
 Evidence ends up in JSON, so nothing in it may hold a lone surrogate or a control character. Nothing here raises, and
 nothing looks at more of a value than is shown: an integer of any size, a fraction, an infinity, a value that nests
@@ -22,7 +22,7 @@ MAX_BITS = 1024
 
 
 def quoted(value: object, limit: int = LIMIT) -> str:
-    """Show a value as JSON would write it, cut after `limit` characters."""
+    """Format a value as JSON, cut after `limit` characters."""
     text = ""
     for piece in _pieces(value, limit):
         text += piece
@@ -32,14 +32,14 @@ def quoted(value: object, limit: int = LIMIT) -> str:
 
 
 def listed(names: Collection[object]) -> str:
-    """Show some names, the first few of many."""
+    """Format the first few of a list of names."""
     shown = ", ".join(quoted(name, 60) for name in islice(names, NAMES))
     more = len(names) - NAMES
     return f"{shown} and {more} more" if more > 0 else shown or "none"
 
 
 def plain(number: Fraction | float) -> str:
-    """Show a number as a double, of whatever size it is."""
+    """Format a number as a double, whatever its size."""
     try:
         return repr(float(number))
     except OverflowError:
@@ -47,7 +47,7 @@ def plain(number: Fraction | float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Give a sentence of evidence as it is kept: cut, and without what cannot be printed or encoded."""
+    """Make a sentence safe to keep as evidence: cut, and without characters that cannot be printed or encoded."""
     shown = text if len(text) <= SENTENCE else text[:SENTENCE] + "…"
     if shown.isprintable():
         return shown

@@ -1,8 +1,8 @@
-"""The frozen state that predicates look at: a tree of files in memory.
+"""Frozen state as an immutable in-memory file tree, and the views that predicates read.
 
 A state is copied out of a world as one tar stream after everything in it was stopped (`verifiers.formats.archive`
 parses it). Here it is an immutable mapping; symbolic links stay links and are never followed, so nothing that an agent
-wrote can point at the machine that looks.
+wrote can point at the machine that reads it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One entry of a tree: its kind, its permission bits, and the bytes or the link target that it holds."""
+    """A file tree entry: its kind, its permission bits, and its bytes or link target."""
 
     kind: Literal["file", "directory", "symlink", "other"]
     data: bytes = field(default=b"", repr=False)
@@ -63,7 +63,7 @@ class Tree(Mapping[str, Node]):
         return Tree({path[len(start) :]: node for path, node in self.items() if path.startswith(start)})
 
     def under(self, prefix: str) -> Tree:
-        """Give the same tree moved below `prefix`, with the folders that lead to it."""
+        """Give the same tree moved below `prefix`, with the parent folders added."""
         start = prefix.strip("/")
         parts = start.split("/")
         folders = {"/".join(parts[: i + 1]): DIRECTORY for i in range(len(parts))}
@@ -122,7 +122,7 @@ def _from_disk(path: Path, mode: int) -> Node:
 
 
 def tree_of(content: Mapping[str, str | bytes]) -> Tree:
-    """Make a tree of these files and of the folders that lead to them."""
+    """Build a tree from files, adding the folders that lead to them."""
     nodes: dict[str, Node] = {}
     for path, data in content.items():
         folder = path
@@ -134,7 +134,7 @@ def tree_of(content: Mapping[str, str | bytes]) -> Tree:
 
 @dataclass(frozen=True)
 class Views:
-    """What a predicate may look at.
+    """Input of a judgement: the final states and the answer.
 
     Attributes:
         states: one tree a namespace (`filesystem`, `git`, `sqlite`), as its server left it. A namespace that is

@@ -1,8 +1,8 @@
-"""How much there is in a grammar: skeletons, instances, phrasings, solution paths and mutants of each template.
+"""Coverage statistics of a grammar: skeletons, instances, phrasings, solutions and mutants of each template.
 
 Instances are counted in bits, by drawing: each draw tells how many values its parameters could have had, and the share
-of draws that the constraints throw away is taken off. The figure of a template is that of its poorest skeleton. Draws
-that are nearly the same task (`grammars.admission.duplicates`) are counted too: there should be none.
+of draws that the constraints reject is subtracted. The figure of a template is that of its skeleton with the fewest.
+Draws that are near-duplicates of each other (`grammars.admission.duplicates`) are counted too: there should be none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DRAWS = 3
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What one template has to give.
+    """The coverage of one template.
 
     Attributes:
         template: `server/name`.
@@ -35,13 +35,13 @@ class Coverage:
         unseen: how many of all of them are neither live nor seen.
         live: how many are in a live cohort.
         seen: how many were published, or served to somebody who could read them.
-        bits: log2 of the number of instances of its poorest skeleton.
-        phrasings: how many ways there are to say the goal.
+        bits: log2 of the number of instances of its skeleton with the fewest.
+        phrasings: how many wordings of the goal there are.
         solutions: how many reference solutions each task has.
         mutants: the fewest mutants that a task of it has.
         steps: the largest share of max_steps that a reference solution takes.
         tries: how many draws one kept draft takes on average; near 1 is good.
-        near: how many of the draws were nearly another one.
+        near: how many of the draws were near-duplicates of another one.
         free: log2 of the fewest variants that a task of it is served in; with less than `vault.task.variant.LEAST_BITS`
             a leaked one cannot be traced.
     """
@@ -77,7 +77,7 @@ def check(grammar: Grammar, *, seen: Collection[str] = (), live: Collection[str]
         seed: of the draws.
 
     Raises:
-        Malformed: a skeleton cannot be drawn from, or makes a predicate that is none; the message says which and why.
+        Malformed: a skeleton cannot be drawn from, or gives an invalid predicate; the message says which and why.
     """
     seen = frozenset(seen)
     return [_coverage(grammar, template, seen, frozenset(live) - seen, seed) for template in grammar.templates.values()]

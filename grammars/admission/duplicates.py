@@ -1,14 +1,15 @@
-"""Is this task nearly one that there is already?
+"""Near-duplicate detection of tasks: MinHash sketches with an LSH index, and exact comparison of goal wordings.
 
-A task is a set of hashed shingles: three words in a row of its goal, of each text in its state and of each value that
-its predicate wants. Two tasks are as near as their sets overlap (Jaccard), which MinHash estimates and an index by
-locality finds without comparing all pairs (Broder 1997; Indyk and Motwani 1998), both by the library `rensa`.
+A task is a set of hashed shingles: three consecutive words of its goal, of each text in its state and of each value
+that its predicate expects. The similarity of two tasks is the Jaccard index of their sets, which MinHash estimates; a
+locality-sensitive hashing index finds similar tasks without comparing all pairs (Broder 1997; Indyk and Motwani 1998).
+Both come from the library `rensa`.
 
-Two draws of one skeleton share its wording and little else: among the shipped grammars' they come to 0.72 at most, and
-half of them to less than 0.3. From THRESHOLD on, knowing one task is knowing the other.
+Two draws of one skeleton share its wording and little else: among the shipped grammars' they reach 0.72 at most, and
+half of them less than 0.3. From THRESHOLD on, whoever knows one task knows the other.
 
-However little two tasks share, their goals may not be the same words: whoever reads the one that is published first has
-read what the other one asks. `wording` is what is compared; a free value counts as a gap, whatever it is called.
+However small the similarity, two goals may not have the same words: whoever reads the one that is published first has
+read what the other one asks. `wording` gives what is compared; a free value counts as a gap, whatever its value is.
 
 A sketch and a wording can be tested against guesses, so they are as secret as their task: sealed, under a key, or in
 memory.
@@ -53,14 +54,14 @@ class Sketch:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A task that is too near, and the estimated share of shingles that the two have in common."""
+    """A near-duplicate: its name, and the estimated Jaccard similarity."""
 
     name: str
     similarity: float
 
 
 class Neighbours:
-    """The tasks that there are, in memory; threads may share it."""
+    """In-memory index of the existing tasks for near-duplicate search; thread-safe."""
 
     def __init__(self) -> None:
         self._index = RMinHashLSH(THRESHOLD, SLOTS, BANDS)
@@ -68,12 +69,12 @@ class Neighbours:
         self._lock = threading.Lock()
 
     def add(self, name: str, sketch: Sketch) -> None:
-        """Take a task in, whatever it is near to."""
+        """Add a task, even if it is a near-duplicate of another one."""
         with self._lock:
             self._insert(name, _minhash(sketch))
 
     def join(self, name: str, sketch: Sketch) -> Near | None:
-        """Take a task in unless another one is too near, and say which is nearest; two at once cannot both get in."""
+        """Add a task unless it is a near-duplicate; in that case give the nearest one. Check and insert are atomic."""
         mine = _minhash(sketch)
         with self._lock:
             near = self._nearest(name, mine)
@@ -93,7 +94,7 @@ class Neighbours:
 
 
 def wording(document: Mapping[str, Any]) -> str:
-    """Give the words of a task's goal, without case, signs and free values; equal ones tell two tasks alike."""
+    """Give the words of a task's goal without case, punctuation and free values, for exact comparison of goals."""
     return " ".join(fixed_words({"goal": document["goal"]}))
 
 

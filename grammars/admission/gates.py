@@ -1,22 +1,23 @@
-"""The admission gates: a draft proves itself by execution before a person looks at it.
+"""Admission gates: seven automatic checks, by execution, that a draft must pass before a person reviews it.
 
-    1. It validates; every tool that it names exists on the pinned servers; it lists 12 to 18 of them, and as many of
-       them are needed as its category says.
-    2. The null agent, which does nothing and says nothing, gets *false*.
+    1. The document is valid; every tool that it names exists on the pinned servers; it lists 12 to 18 tools, and needs
+       as many of them as its category says.
+    2. The null agent, which makes no call and gives no answer, gets *false*.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
-       recovery task at least one that is. Reading what it leaves takes at most a quarter of what reading a state may
-       cost (`verifiers.budget`): agents that do more than they must are not cut off.
-    4. Every mutant gets *false*: a right final state with one thing spoiled, or a wrong answer. The template has some,
-       and each conjunct of the predicate gives one. What agents typically get wrong is tried too; the share of all
+       recovery task at least one that is. Reading the state that it leaves takes at most a quarter of the budget for
+       reading a state (`verifiers.budget`), so that an agent that does more than it must is not cut off.
+    4. Every mutant gets *false*: a correct final state with one thing changed, or a wrong answer. The template has
+       some, and each conjunct of the predicate gives one. Typical mistakes of agents are tried too; the share of all
        these that fails is the mutation score.
-    5. What must be produced does not lie about in the state, in names, in history, in descriptions or in the goal.
-    6. It is no near-duplicate of another task nor told in the same words, and its skeleton is not live or spent.
-    7. Its template has enough left: instances beyond guessing.
+    5. No value that the agent must produce appears in the state, in names, in history, in descriptions or in the goal.
+    6. The task is no near-duplicate of another one, no other task's goal has the same words, and its skeleton is
+       neither live nor seen.
+    7. Its skeleton has so many instances that its tasks cannot be listed and looked up.
 
-A draft with free parameters that are enough to trace it stands before the gates as its base and in three variants more
-(`grammars.draw.variants`); gates 1 to 5 must open for each, the third one in a variant for the first solution.
+A draft with enough free parameters to trace a leak is tested as its base and in three more variants
+(`grammars.draw.variants`); gates 1 to 5 must pass for each. In a variant, gate 3 tests the first solution only.
 
-*Unknown* opens no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
+*Unknown* passes no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
 the evidence quotes everything and is as secret as the task.
 """
 
@@ -46,26 +47,26 @@ NAMES = {
     7: "enough left",
 }
 MOST_SPENT = 0.25
-"""The largest share of a counted cap that reading a reference solution's end state may take."""
+"""The largest share of a counted limit that reading a reference solution's final state may use."""
 FEWEST_BITS = 24
 """log2 of the fewest instances of a skeleton: with fewer, its tasks could be listed and looked up."""
 
 
 class Surroundings(Protocol):
-    """The tasks that there are already (`grammars.admission.surroundings`)."""
+    """The existing tasks that a new draft must differ from (`grammars.admission.surroundings`)."""
 
     def told(self, draft: Draft) -> str | None:
-        """Name another task whose goal is the draft's word for word, or give the words to the draft."""
+        """Name another task whose goal has the same words; if there is none, register the draft's words."""
         ...
 
     def trouble(self, draft: Draft) -> str | None:
-        """Say in a sentence why a draft cannot stand beside them, or take it in among them."""
+        """Say in a sentence why a draft is refused beside the existing tasks, or add it to them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One gate: its number, its name, whether it opened, and one sentence."""
+    """The result of one gate: its number, its name, whether it passed, and one sentence of detail."""
 
     number: int
     name: str
@@ -75,11 +76,11 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What the gates said.
+    """The results of all gates for one draft.
 
     Attributes:
         task_id: the draft's task.
-        gates: in order; those after a first gate that stayed shut are missing.
+        gates: in order; if gate 1 failed, it is the only one.
         evidence: plain JSON values for the reviewer: evidence trees, calls and results by gate.
     """
 
@@ -89,25 +90,25 @@ class Admission:
 
     @property
     def ok(self) -> bool:
-        """Whether all gates opened."""
+        """Whether all gates passed."""
         return len(self.gates) == len(NAMES) and all(gate.ok for gate in self.gates)
 
     @property
     def failed(self) -> tuple[Gate, ...]:
-        """Give the gates that stayed shut."""
+        """Give the gates that failed."""
         return tuple(gate for gate in self.gates if not gate.ok)
 
 
 def admit(draft: Draft, prover: Prover, around: Surroundings) -> Admission:
-    """Take a draft through the gates.
+    """Run all gates on a draft.
 
     Args:
         draft: the draft.
-        prover: plays it.
-        around: the tasks that there are already; a draft that gets through is among them afterwards.
+        prover: executes its solutions and mutants.
+        around: the existing tasks; a draft that passes gate 6 is added to them.
 
     Raises:
-        Exception: whatever the prover raises when its machinery breaks; nothing is known about the draft then.
+        Exception: whatever the prover raises when its own machinery breaks; this says nothing about the draft.
     """
     if trouble := _trouble(draft, prover):
         return Admission(draft.id, (Gate(1, NAMES[1], ok=False, detail=trouble),), {})
@@ -122,9 +123,9 @@ def admit(draft: Draft, prover: Prover, around: Surroundings) -> Admission:
 
 
 def _again(variant: Draft, prover: Prover) -> list[Gate | None]:
-    """Take a variant through the gates that ask for what it is, and not for what it stands beside.
+    """Run on a variant the gates that test the task itself (1 to 5), not its relation to other tasks.
 
-    The base was solved in every way; its variants, in which the same is done under other names, in the first.
+    The base was tested with every solution; its variants, which only use other names, with the first one.
     """
     if trouble := _trouble(variant, prover):
         return [Gate(1, NAMES[1], ok=False, detail=trouble), *([None] * (len(NAMES) - 1))]
@@ -135,7 +136,7 @@ def _again(variant: Draft, prover: Prover) -> list[Gate | None]:
 
 
 def _both(gate: Gate, again: Gate | None, number: int) -> Gate:
-    """Keep a gate shut that a variant found shut."""
+    """Fail a gate that the base passed and a variant failed."""
     if again is None or again.ok or not gate.ok:
         return gate
     return Gate(gate.number, gate.name, ok=False, detail=f"variant {number}: {again.detail}")
@@ -148,7 +149,7 @@ def needed_tools(draft: Draft) -> list[str]:
 
 
 def _trouble(draft: Draft, prover: Prover) -> str | None:
-    """Say why the first gate stays shut, or None."""
+    """Say why gate 1 fails, or None."""
     try:
         Task.parse(draft.task, "the draft")
         draft = base(draft)
@@ -176,7 +177,7 @@ def _faults_met(task: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> 
 
 
 class _Case:
-    """One draft on its way through the gates that need execution, and what it was before free values were filled in."""
+    """One draft under test in gates 2 to 7, with the original in which the free parameters are still placeholders."""
 
     def __init__(self, draft: Draft, prover: Prover, around: Surroundings | None, drawn: Draft) -> None:
         self.draft = draft
@@ -228,7 +229,7 @@ class _Case:
         kept: dict[str, Any] = {}
         mutants = self.draft.provenance["mutants"]
         if self.proved[0].verdict is not Verdict.TRUE:
-            return self._gate(4, ok=False, detail="there is no right final state to spoil")
+            return self._gate(4, ok=False, detail="the first solution fails: no final state to mutate")
         for mutant in mutants:
             evidence = self.prover.mutated(self.draft.task, self.proved[0], mutant)
             kept[mutant["name"]] = evidence.as_json()
@@ -247,12 +248,12 @@ class _Case:
         descriptions = self.prover.descriptions(self.draft.task["available_tools"])
         places = leaks(self.draft.task, self.draft.provenance["given"], descriptions)
         self.evidence["leaks"] = places
-        detail = f"a value that must be produced lies in {', '.join(places)}" if places else "nothing lies about"
+        detail = f"a value that must be produced lies in {', '.join(places)}" if places else "no value leaks"
         return self._gate(5, not places, detail)
 
     def new(self) -> Gate:
         trouble = self._beside(self.around) if self.around else None
-        fine = "no other task is near or told in the same words, and its skeleton is unseen"
+        fine = "no near-duplicate, no other goal with the same words, and an unseen skeleton"
         return self._gate(6, not trouble, trouble or fine)
 
     def _beside(self, around: Surroundings) -> str | None:
@@ -263,7 +264,7 @@ class _Case:
     def enough(self) -> Gate:
         bits = self.draft.provenance.get("bits")
         if bits is None:
-            return self._gate(7, ok=True, detail="written by hand: there is no template to be used up")
+            return self._gate(7, ok=True, detail="written by hand: no template, so no count of instances")
         return self._gate(7, bits >= FEWEST_BITS, f"its skeleton has 2^{bits} instances; 2^{FEWEST_BITS} are the least")
 
     @staticmethod

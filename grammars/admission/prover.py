@@ -1,4 +1,4 @@
-"""What admission needs executed; the sandbox has a class of this shape, and the hall hands it over."""
+"""Interface (protocol) between admission and execution; the sandbox implements it, and the application injects it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from verifiers.language.verdict import Evidence, Verdict
 
 
 class Proved(Protocol):
-    """How one execution ended.
+    """The result of one execution of a solution.
 
     Attributes:
-        verdict: what the predicate came to on the frozen state.
-        evidence: why.
+        verdict: the predicate's verdict on the frozen state.
+        evidence: the evidence for it.
         calls: how many tool calls were made.
         errors: how many of them were answered with an error.
-        spent: the larger of the shares of steps and bytes that reading the frozen state took, from 0 to 1.
+        spent: the share of the reading budget that the frozen state took (steps or bytes, the larger), from 0 to 1.
         state: the frozen state; only the prover that made it knows its form.
         log: every call with its result, as plain JSON values.
     """
@@ -38,12 +38,12 @@ class Proved(Protocol):
 
 
 class Spoiled(Protocol):
-    """A final state that was made wrong in one way, and what the predicate says of it.
+    """One mutation of a correct final state, and the predicate's verdict on it.
 
     Attributes:
-        name: what is wrong.
-        kind: `broken`, a conjunct made false, which must fail; or `mistake`, what agents get wrong, which should.
-        verdict: what the predicate came to.
+        name: what was changed.
+        kind: `broken`, a conjunct made false, which must fail; or `mistake`, a typical error of agents, which should.
+        verdict: the predicate's verdict on the mutated state.
     """
 
     @property
@@ -55,7 +55,7 @@ class Spoiled(Protocol):
 
 
 class Prover(Protocol):
-    """Runs calls against the real servers, in a fresh world each time."""
+    """Executes tool calls against the real servers, in a fresh world each time, and evaluates the predicate."""
 
     def check(self, document: Mapping[str, Any]) -> None:
         """Make sure that the state and the predicate are valid and that the pinned servers have every listed tool.
@@ -74,9 +74,9 @@ class Prover(Protocol):
         ...
 
     def mutated(self, document: Mapping[str, Any], proved: Proved, mutant: Mapping[str, Any]) -> Evidence:
-        """Spoil a final state or an answer, and evaluate the predicate again."""
+        """Apply one of the template's mutants to a final state or an answer, and evaluate the predicate again."""
         ...
 
     def spoiled(self, document: Mapping[str, Any], proved: Proved) -> Sequence[Spoiled]:
-        """Spoil a final state in every way that the servers know, and evaluate the predicate on each."""
+        """Apply every mutation that the servers define to a final state, and evaluate the predicate on each."""
         ...

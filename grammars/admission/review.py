@@ -1,7 +1,7 @@
-"""What a second person says about an admitted task, as pure rules.
+"""Review of an admitted task by a second person: the checklist and the rules that a review must keep. Pure.
 
-A reviewer answers the whole checklist and approves or rejects. Approving needs every answer to be yes; rejecting needs
-a reason. Nobody reviews alone what they wrote: the author's own review is refused, under whatever spelling of the name.
+A reviewer answers the whole checklist and approves or rejects. An approval needs yes to every question; a rejection
+needs a reason. The author's own review is refused; names are compared without regard to case and spacing.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ CHECKLIST: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One person's word on one task.
+    """One person's review of one task.
 
     Attributes:
         task_id: the task.
         reviewer: who.
         decision: `approve` or `reject`.
         checklist: the answer to each question.
-        note: a reason or a remark. It may quote the task, so it is as secret as the task.
+        note: a reason or a remark; it may quote the task, so it is as secret as the task.
         at: when.
     """
 

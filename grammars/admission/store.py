@@ -1,11 +1,11 @@
-"""Drafts on their way into the set: sealed with their evidence, reviewed, moved along their life.
+"""Store of drafts, admissions and reviews; every change of a task's state is one transaction.
 
 1. A draft that passed the gates is added to the vault, its evidence and its sketch sealed and its state advanced in one
    transaction.
 2. One that did not pass is kept too, as rejected, so that the share of failed draws can be counted.
 3. A review is written and the task's state advanced in one transaction; a second review by the same person is refused.
-4. A draft or a rejected task can be shredded with its evidence, its sketch and what reviewers remarked.
-5. Which tasks are told in the same words is known by keyed tags, without opening any.
+4. A draft or a rejected task can be shredded with its evidence, its sketch and the reviewers' notes.
+5. Keyed tags tell which goals have the same words, without opening any task.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SKETCHES = "sketch/"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRecord:
-    """What is known of an admission without opening its evidence."""
+    """The result of an admission, without its sealed evidence."""
 
     task_id: str
     ok: bool
@@ -88,26 +88,26 @@ class Drafts:
             return self._vault.advance(draft.id, "admit" if admission.ok else "reject", own)
 
     def admission(self, task_id: str) -> AdmissionRecord:
-        """Say how a task fared at the gates.
+        """Give the result of a task's admission.
 
         Raises:
-            NotFound: it never stood there.
+            NotFound: the task never went through the gates.
         """
         with Session(self._engine) as session:
             row = session.exec(select(AdmissionRow).where(AdmissionRow.task == task_id)).first()
         if row is None:
-            raise NotFound(f"task {task_id} never stood before the gates")
+            raise NotFound(f"task {task_id} has no admission record: it never went through the gates")
         return AdmissionRecord(row.task, row.ok, tuple(int(number) for number in row.failed_gates.split()), row.at)
 
     def told(self, draft: Draft) -> str | None:
-        """Name another task that is told in a draft's words, unless it was rejected; nothing is opened."""
+        """Name another task, not rejected, whose goal has the same words as the draft's; no task is opened."""
         query = select(AdmissionRow.task).where(AdmissionRow.goal_tag == self._goal_tag(draft))
         with Session(self._engine) as session:
             others = session.exec(query.where(AdmissionRow.task != draft.id)).all()
         return next((other for other in others if self._vault.record(other).state is not State.REJECTED), None)
 
     def evidence(self, task_id: str, *, who: str, why: str) -> Mapping[str, Any]:
-        """Open the evidence of an admission; the vault writes down who did and why.
+        """Open the evidence of an admission; the vault's access log records who did and why.
 
         Raises:
             NotFound: there is none.
@@ -116,12 +116,12 @@ class Drafts:
         return opened
 
     def sketches(self, *, who: str, why: str) -> dict[str, Sketch]:
-        """Open the sketches of all tasks that were ever admitted, by id; one entry in the access log."""
+        """Open the sketches of all tasks that were ever admitted, by id; this is one entry in the access log."""
         opened = self._vault.open_blobs(_SKETCHES, who=who, why=why)
         return {task_id: Sketch(data) for task_id, data in opened.items()}
 
     def review(self, review: Review, session: Session | None = None) -> TaskRecord:
-        """Write a review down and move the task: approved ones are `reviewed`, the others `rejected`.
+        """Record a review and advance the task: an approved one is `reviewed` afterwards, a rejected one `rejected`.
 
         Raises:
             NotFound: there is no such task.
@@ -147,12 +147,12 @@ class Drafts:
             return self._vault.advance(review.task_id, review.decision, own)
 
     def shred(self, task_ids: Sequence[str], *, who: str, done: Callable[[], None] = lambda: None) -> set[str]:
-        """Destroy drafts and rejected tasks with their evidence, and give the ring's keys that they were under.
+        """Shred drafts and rejected tasks with their evidence; give the key-ring keys that sealed them.
 
         Args:
             task_ids: the tasks; if one of them must not be shredded, none is.
             who: who does it, for the access log.
-            done: is called after each.
+            done: called after each task.
 
         Raises:
             NotFound: there is no such task.
@@ -172,7 +172,7 @@ class Drafts:
         return keys
 
     def reviews(self, task_id: str) -> list[Review]:
-        """List what was said about a task, the oldest first, without the sealed remarks."""
+        """List a task's reviews, the oldest first, without the sealed notes."""
         query = select(ReviewRow).where(ReviewRow.task == task_id).order_by(col(ReviewRow.id))
         with Session(self._engine) as session:
             return [_review(row) for row in session.exec(query).all()]

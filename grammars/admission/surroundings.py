@@ -1,7 +1,7 @@
-"""What a draft must be told apart from: every task that there is, and every skeleton that is live or spent.
+"""Index of existing tasks and barred skeletons that a draft is checked against for duplicates. Thread-safe.
 
-Skeletons are known by their keyed tags, tasks by their sketches and by the words that they are told in; all of it is
-handed in, so that nothing here opens anything. Threads may share it.
+Skeletons are identified by their keyed tags, tasks by their sketches and by the wordings of their goals; all of these
+are passed in, so that nothing here opens a sealed task.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from grammars.language.grammar import Draft
 
 
 class Around:
-    """The tasks of one home and the public ones (`grammars.admission.gates.Surroundings`).
+    """The existing tasks of one home and the public ones; implements `grammars.admission.gates.Surroundings`.
 
     Args:
-        sketches: of the tasks that there are, by name.
+        sketches: the sketches of the existing tasks, by name.
         barred: tags of the skeletons that are live in a cohort, or were seen.
-        tag: gives a skeleton's tag.
-        said: the `wording` of tasks that everybody knows, with their names.
-        told: gives the task of the home that is told in a draft's words (`grammars.admission.store.Drafts.told`).
+        tag: computes a skeleton's tag.
+        said: maps the `wording` of each public task to its name.
+        told: finds the home's task whose goal has a draft's words (`grammars.admission.store.Drafts.told`).
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class Around:
             self._neighbours.add(name, sketch)
 
     def told(self, draft: Draft) -> str | None:
-        """Name another task that is told in the draft's words; if there is none, the words are the draft's from now on.
+        """Name another task whose goal has the same words; if there is none, register the draft's words.
 
-        The draft must be as it was drawn, with its free values open.
+        The draft must still have the placeholders of its free parameters.
         """
         with self._lock:
             first = self._said.setdefault(wording(draft.task), draft.id)
         return first if first != draft.id else self._told(draft)
 
     def trouble(self, draft: Draft) -> str | None:
-        """Say why a draft cannot stand beside the others, or take it in among them."""
+        """Say why a draft is refused beside the existing tasks; otherwise add it to them and give None."""
         if self._barred and self._tag(draft.skeleton) in self._barred:
             return "its skeleton is live in a cohort, or was seen"
         near = self._neighbours.join(draft.id, Sketch.of(draft.task))
-        return f"it is nearly task {near.name}: they share {near.similarity:.0%} of what they say" if near else None
+        return f"near-duplicate of task {near.name}: {near.similarity:.0%} of the text is the same" if near else None

@@ -1,4 +1,4 @@
-"""Puts what a skeleton's parts contribute together into a task document and its provenance."""
+"""Assembly of a draft: merges the parts of a skeleton into a task document and its provenance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 def assemble(
     grammar: Grammar, derived: Derived, scope: Scope, dice: Random, parameters: Mapping[str, Any], *, bits: float
 ) -> Draft:
-    """Make the draft from names that have all been given values, of which there could have been 2^bits others.
+    """Make the draft from a scope in which every name has a value; `bits` is log2 of the number of possible draws.
 
     Raises:
         Malformed: the parts contradict each other, or a value has the wrong type.
@@ -149,7 +149,7 @@ def merged(pieces: Sequence[Mapping[str, Any]], who: str) -> dict[str, Any]:
 
 
 def _listed(grammar: Grammar, derived: Derived, dice: Random) -> list[str]:
-    """List what every way may need, also the one not taken: the list must not tell how a condition turns out."""
+    """List the tools of all branches of all solutions (the list must not tell which was drawn), and distractors."""
     used = set[str]().union(*(tools_of(derived, name) for name in derived.template.steps.solutions))
     tools = set(used)
     for server, number in derived.template.distract.items():

@@ -1,12 +1,14 @@
-"""Does the right result lie where an agent could pick it up without working for it?
+"""Answer-leak check of a task: finds values that the agent must produce and that it could simply copy from somewhere.
 
-What a task's predicate wants *produced* (an answer, a computed text, a computed cell) must not be found in the initial
-state, a file's name, a commit's message, a tool's description or the goal. Numbers are looked for as whole numbers and
-texts as whole words, whatever their case. Values of one or two characters are left out: small numbers lie everywhere
-and tell nothing; so are texts of several words that are the whole content of a file of the initial state: those are
-moved or kept, not made. Where predicates say how a server's whole state is to be, most of what they say was there
-before: a text that is a whole value of that server, and a number under the same key, is kept too. What the template
-declares as `given` may be found: the goal says it, or finding it is the task.
+A value that the predicate expects to be *produced* (an answer, a computed text, a computed cell) must not appear in the
+initial state, a file's name, a commit's message, a tool's description or the goal. Numbers are searched as whole
+numbers and texts as whole words, ignoring case. Exempt are:
+
+- values of one or two characters: small numbers appear everywhere and tell nothing;
+- texts of several words that are the whole content of a file of the initial state: they are moved or kept, not made;
+- where predicates describe a server's whole state: a text that is a whole value in its initial state, and a number
+  under the same key, because most of that state was there before;
+- what the template declares as `given`: the goal says it, or finding it is the task.
 """
 
 from __future__ import annotations
@@ -63,13 +65,13 @@ _PRODUCED = {
     "sqlite.sumEquals": ("value",),
 }
 _WHOLE = ("github", "memory", "redis")
-"""Servers whose predicates say how the whole state is to be."""
+"""Servers whose predicates describe the whole state."""
 
 
 def leaks(
     document: Mapping[str, Any], given: Iterable[Any] = (), descriptions: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Name the places where a value that must be produced can be found; no value is quoted."""
+    """Name the places where a value that the agent must produce appears; no value is quoted."""
     allowed = {text.strip().casefold() for text in _scalars(list(given))}
     wanted = {text for text in produced(document) if text.casefold() not in allowed}
     pieces = list(_pieces(document, descriptions or {}))
@@ -84,7 +86,7 @@ def leaks(
 
 
 def produced(document: Mapping[str, Any]) -> set[str]:
-    """Collect what the predicate wants made, as texts without white space at their ends."""
+    """Collect the values that the predicate expects to be produced, as stripped texts."""
     unchanged, state = _initial_files(document), document["initial_state"]
     texts = {server: _whole_texts(state.get(server, {})) for server in _WHOLE}
     return {
@@ -104,7 +106,7 @@ def _whole_texts(state: Any) -> set[str]:
 
 
 def _under(state: Mapping[str, Any], key: object) -> set[str]:
-    """Give what lies under a key of Redis, whatever its type."""
+    """Give the texts stored under a Redis key, whatever its type."""
     values = (kind[key] for kind in state.values() if isinstance(kind, Mapping) and key in kind)
     return {text for value in values for text in _scalars(value)}
 

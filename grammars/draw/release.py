@@ -1,12 +1,12 @@
-"""The choices of a draft's free parameters, and the proof that nothing depends on them.
+"""Choices of a draft's free parameters: draws them, and proves by drawing again that nothing depends on their values.
 
-    1. The draw is made with placeholders, and choices are drawn that occur nowhere else in it.
-    2. It is made again, with the same dice, with choices drawn at random as the values.
-    3. That must be, word for word, the first with the placeholders replaced. An expression that sorts by a value, takes
-       a part of it, measures it or decides by it gives something else, and the draw is refused.
+    1. The draft is drawn with placeholders; then choices are drawn that occur nowhere else in it.
+    2. It is drawn again with the same random state, with random choices as the values.
+    3. The second draft must equal the first with its placeholders replaced. An expression that sorts by a value, takes
+       a part of it, measures it or branches on it gives a different draft, and the draw is refused.
 
-What the grammar cannot show, that the servers too treat all choices alike, is shown by the gates, which execute four
-variants of every draft. A free parameter that stands nowhere in a task is none of its free ones.
+That the servers too treat all choices alike is shown by the admission gates, which execute four variants of every
+draft. A free parameter whose placeholder does not appear in the task is not listed among its free parameters.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from vault.task.document import filled, fixed_words, texts
 from vault.task.variant import words
 
 MOST = (1024, 1024, 1024, 512, 512)
-"""How many choices each has where a task has none, one, two, ... free parameters; FEW where it has more."""
+"""How many choices each free parameter gets in a task with none, one, two, ... of them; FEW in one with more."""
 FEW = 256
 MISSES = 300
-"""How many values in a row may be unfit before a range counts as used up."""
+"""How many unfit values in a row exhaust a range."""
 
 _INSIDE_A_WORD = re.compile(r"[^\W_]\{\{([a-z0-9_]+)\}\}|\{\{([a-z0-9_]+)\}\}[^\W_]")
 _TWO = 2
 
 Redraw = Callable[[Mapping[str, str]], Draft | None]
-"""Makes the same draw with values for free parameters; None where it would have been thrown away."""
+"""Repeats a draw with values for the free parameters; None if that draw would have been rejected."""
 
 
 def released(draft: Draft, derived: Derived, scope: Scope, dice: Random, again: Redraw) -> Draft:
-    """Give the draft with the choices of its free parameters, having tried that nothing depends on them.
+    """Add the choices of its free parameters to a draft, after checking that nothing depends on them.
 
     Args:
         draft: drawn with placeholders.
         derived: the skeleton.
         scope: the names of the draw.
-        dice: for the choices.
-        again: makes the draw again.
+        dice: the random source of the choices.
+        again: repeats the draw.
 
     Raises:
-        Malformed: something depends on a free parameter, or there is nothing to choose from.
+        Malformed: something depends on a free parameter, or it has fewer than two choices.
     """
     said = "\n".join(text for _, text in texts(dict(draft.task)))
     if stuck := _INSIDE_A_WORD.search(said):
@@ -64,7 +64,7 @@ def released(draft: Draft, derived: Derived, scope: Scope, dice: Random, again: 
 
 
 def _prove(draft: Draft, values: Mapping[str, str], again: Redraw, where: str) -> None:
-    """Refuse a draw that does not come out the same with these values; each alone says which one it is."""
+    """Refuse a draw that differs with these values; each value is then tried alone to name the parameter."""
     if _agree(draft, values, again):
         return
     for name, value in values.items():
@@ -107,14 +107,14 @@ def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> li
 
 @lru_cache(maxsize=1 << 17)
 def _spoken(value: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
-    """Give a choice's words, and all runs of them; the same few thousand choices are looked at in every draw."""
+    """Give a choice's words and all their runs; cached, since every draw looks at the same few thousand choices."""
     said = tuple(words(value))
     runs = (said[start:end] for start in range(len(said)) for end in range(start + 1, len(said) + 1))
     return said, frozenset(runs)
 
 
 class _Fitting:
-    """Knows which choices could be mistaken: for something in the task, or for another choice or a part of one."""
+    """Filter of ambiguous choices: those equal to words of the task, to another choice, or to a part of one."""
 
     def __init__(self, said: Sequence[str]) -> None:
         self._said = said
@@ -123,7 +123,7 @@ class _Fitting:
         self._parts: set[tuple[str, ...]] = set()
 
     def take(self, value: tuple[str, ...], parts: frozenset[tuple[str, ...]]) -> bool:
-        """Take a choice in, unless it could be mistaken."""
+        """Accept a choice unless it is ambiguous."""
         if not value or value in self._parts or value in self._held(len(value)) or not parts.isdisjoint(self._whole):
             return False
         self._whole.add(value)
@@ -131,7 +131,7 @@ class _Fitting:
         return True
 
     def _held(self, size: int) -> set[tuple[str, ...]]:
-        """Give all runs of so many words in the task."""
+        """Give all runs of `size` words in the task."""
         if size not in self._runs:
             self._runs[size] = set(zip(*(self._said[start:] for start in range(size)), strict=False))
         return self._runs[size]

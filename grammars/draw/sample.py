@@ -1,9 +1,9 @@
-"""Drawing: `(grammar, dice) -> draft`, pure and repeatable.
+"""Sampling of drafts from a grammar: pure and deterministic for a given state of the random source.
 
-A draw chooses a template, one of its skeletons that is still wanted, a difficulty, and then the parameters. A draw that
-breaks a constraint, needs more than max_steps or lets its own result lie about (`grammars.draw.leaks`) is thrown away
-whole and made again, which keeps the rest equally likely; after TRIES of them the template is to blame and says so.
-Free parameters stay open: the draft holds their placeholders and lists their choices (`grammars.draw.release`).
+A draw chooses a template, one of its skeletons that may be used, a difficulty, and then the parameters. A draw that
+breaks a constraint, needs more than max_steps or leaks its own result (`grammars.draw.leaks`) is rejected as a whole
+and made again, which keeps the others equally likely; after TRIES rejections an error names the template. Free
+parameters stay open: the draft holds their placeholders and lists their choices (`grammars.draw.release`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TRIES = 200
 
 @dataclass(frozen=True)
 class Draw:
-    """A draft with how it came about.
+    """A draft with the statistics of its draw.
 
     Attributes:
         draft: the draft.
@@ -56,7 +56,7 @@ def sample(
 
     Args:
         grammar: what to draw from.
-        dice: the only source of chance; the same state gives the same draft, byte for byte.
+        dice: the only random source; the same state gives the same draft, byte for byte.
         category: draw from its templates only.
         difficulty: draw at this one only.
         exclude: ids of skeletons that may not be used (seen, or live in another cohort).
@@ -87,7 +87,7 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
     """Draw one task of a skeleton at a difficulty that it allows.
 
     Raises:
-        Malformed: TRIES draws were thrown away, or an expression cannot be evaluated.
+        Malformed: TRIES draws were rejected, or an expression cannot be evaluated.
     """
     derived = derive(grammar, skeleton)
     reasons: Counter[str] = Counter()
@@ -123,7 +123,7 @@ def _attempt(grammar: Grammar, derived: Derived, scope: Scope, dice: Random, val
 def _again(
     grammar: Grammar, derived: Derived, scope: Scope, state: tuple[Any, ...], values: Mapping[str, str]
 ) -> Draft | None:
-    """Draw what the dice gave from that state, with values for free parameters."""
+    """Repeat the draw from that state of the random source, with values for the free parameters."""
     dice = Random()  # noqa: S311 - its state is another's
     dice.setstate(state)
     try:
@@ -137,7 +137,7 @@ def _scope(derived: Derived, difficulty: Difficulty) -> Scope:
 
 
 def _trouble(draft: Draft) -> str | None:
-    """Say why a draft that keeps all constraints is no good all the same, or None."""
+    """Say why a draft that keeps all constraints is rejected nevertheless, or None."""
     for solution in draft.provenance["solutions"]:
         if len(solution["calls"]) > draft.task["max_steps"]:
             return f"the solution {solution['name']!r} takes more calls than max_steps"

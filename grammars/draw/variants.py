@@ -1,4 +1,4 @@
-"""The variants of a draft with free parameters: what submitters will be served, made before anybody is."""
+"""Variants of a draft with free parameters: the samples of what submitters will be served that admission tests."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from vault.task.document import filled
 from vault.task.variant import Free, traceable
 
 FURTHER = 3
-"""How many variants beside the base stand before the gates."""
+"""How many variants beside the base go through the gates."""
 
 
 def base(draft: Draft) -> Draft:
-    """Give the variant of first choices; a draft without free parameters is its own."""
+    """Give the variant with the first choice of each parameter; a draft without any is returned as it is."""
     return _variant(draft, 0) if draft.task.get("free") else draft
 
 
 def further(draft: Draft) -> list[Draft]:
-    """Give variants that lie as far apart as the choices allow; none where everybody is served the base."""
+    """Give variants spread evenly over the choices; none if the draft cannot be traced, so that all get the base."""
     return [_variant(draft, number) for number in range(1, FURTHER + 1)] if traceable(free_of(draft)) else []
 
 
@@ -26,7 +26,7 @@ def free_of(draft: Draft) -> Free:
 
 
 def _variant(draft: Draft, number: int) -> Draft:
-    """Fill a draft in: of each parameter the choice `number` thirds of the way down its list."""
+    """Fill in a draft: from each parameter's list the choice at `number` thirds of its length."""
     values = {name: choices[number * (len(choices) - 1) // FURTHER] for name, choices in free_of(draft).items()}
     task = {key: part for key, part in draft.task.items() if key != "free"}
     return Draft(filled(task, values), filled(dict(draft.provenance), values))

@@ -1,7 +1,7 @@
-"""What must hold for every skeleton of a grammar before anything is drawn from it.
+"""Static checks of every skeleton of a grammar, made when the grammar is loaded, before anything is drawn from it.
 
-Every name that an expression mentions is given by the skeleton's own parts; there is a predicate, a solution, two
-mutants, one answer at most; every tool and every predicate is known; and each phrasing says what each step says.
+Every name that an expression mentions is defined by the skeleton's own parts; there is a predicate, a solution, two
+mutants, one answer at most; every tool and every predicate is known; each phrasing mentions each production's phrase.
 """
 
 from __future__ import annotations
@@ -128,12 +128,12 @@ def _check_tools(grammar: Grammar, derived: Derived, listed: Collection[str]) ->
 
 
 def calls_of(part: Steps, solution: str) -> Node:
-    """Give what a production contributes to one solution: its own of that name, else its only one."""
+    """Give a production's calls for one solution: those under its name, else those under `reference`."""
     return part.solutions.get(solution, part.solutions.get("reference", ()))
 
 
 def tools_of(derived: Derived, solution: str) -> set[str]:
-    """Give the tools that a solution may use, whichever way its conditions turn out."""
+    """Give the tools that a solution may use, over all branches of its conditions."""
     return {call["tool"] for call in _calls(derived, solution)}
 
 

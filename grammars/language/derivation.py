@@ -1,9 +1,9 @@
-"""From a template to its skeletons, and from a skeleton to the order in which its names are given values.
+"""Derivation: expands a template into its skeletons and orders the names of a skeleton for evaluation.
 
-Names of a template and of the chosen productions live in one space and may refer to each other whatever the order they
-stand in: each is given its value after those that it mentions (Kahn's algorithm, ties in the order of the file, so that
-the same seed always makes the same draws). A constraint is looked at as soon as all its names have values, so what
-comes after may rely on it.
+Names of a template and of the chosen productions share one namespace and may refer to each other whatever the order
+they are written in: each gets its value after those that it mentions (Kahn's algorithm, ties in the order of the file,
+so that the same seed always makes the same draws). A constraint is checked as soon as all its names have values, so
+later names may rely on it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PREDEFINED = frozenset({"difficulty"})
 
 @dataclass(frozen=True)
 class Naming:
-    """One name, how it gets its value, and the constraints that can be looked at from then on."""
+    """One name, how it gets its value, and the constraints that can be checked once it has one."""
 
     name: str
     how: Range | Node
@@ -34,7 +34,7 @@ class Naming:
 
 @dataclass(frozen=True)
 class Derived:
-    """A skeleton with its parts at hand.
+    """A skeleton expanded into its template, its productions and the evaluation order of its names.
 
     Attributes:
         skeleton: which one.
@@ -55,7 +55,7 @@ class Derived:
 
     @property
     def parts(self) -> tuple[Steps, ...]:
-        """Give all that contributes: the template first, then the productions in order."""
+        """Give the parts of the task: the template's first, then each production's in order."""
         return (self.template.steps, *(production.steps for production in self.productions.values()))
 
     @property
@@ -90,10 +90,10 @@ def of_template(server: str, template: Template) -> Iterator[Skeleton]:
 
 @lru_cache(maxsize=4096)
 def derive(grammar: Grammar, skeleton: Skeleton) -> Derived:
-    """Put the parts of a skeleton together.
+    """Expand a skeleton into its parts and order its names.
 
     Raises:
-        Malformed: two parts give the same name, or names depend on each other in a circle.
+        Malformed: two parts define the same name, or names depend on each other in a circle.
     """
     template = grammar.templates[skeleton.template]
     where = f"{template.file}: {skeleton.id}"

@@ -1,7 +1,7 @@
-"""The language of a grammar's expressions: CEL, compiled once, evaluated over the names of one draw.
+"""Expressions of grammar files: CEL (Common Expression Language), compiled once, evaluated over the names of one draw.
 
-CEL has no loops, no side effects and no clock, so a draw depends on nothing but its dice. The functions are those of
-`cel.stdlib` (cel-go's extension libraries) and of `grammars.language.functions`.
+CEL has no loops, no side effects and no clock, so a draw depends on nothing but its random source.
+The functions are those of `cel.stdlib` (cel-go's extension libraries) and of `grammars.language.functions`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FIELD_OF_EACH = rf"(?:{_PATH.pattern})\.map\((?P<each>[a-z]\w*), (?P=each)\.\w+
 _CALL = rf"{_HEAD}{_ARGUMENT}(?:, {_ARGUMENT})*\)|{_FIELD_OF_EACH}"
 _TEXT_CALL_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?:(?P<made>{_CALL})|(?P<path>{_PATH.pattern})(?P<call>\()?)")
 _ROUNDS = re.compile(rf"(?P<items>{_PATH.pattern})\.(?P<macro>filter|map)\((?P<name>[a-z]\w*), (?P<body>.*)\)")
-# `has` asks whether a path leads anywhere; triple and raw quotes are not read here; `path__` begins our own names.
+# `has` tests whether a field exists; triple and raw quotes are not parsed here; `path__` is our own prefix.
 _LEFT_AS_WRITTEN = re.compile(r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__")
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
 _NATIVE |= {"dyn", "has", "range"}
@@ -46,24 +46,24 @@ KNOWN_FUNCTIONS = _NATIVE | {name.split(".")[-1] for name in STDLIB_FUNCTIONS} |
 _FAILURES = (Malformed, RuntimeError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 
 Path: TypeAlias = "tuple[str | int | Path, ...]"
-"""The steps of a look-up: a name, then fields and places, one of which may be looked up itself."""
+"""The steps of a look-up: a name, then field names and list indices; an index may be a path itself."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of one of our functions, of `size` or of `slice`, with paths, constants and sizes."""
+    """A call of one of our functions, of `size` or of `slice`; its arguments are paths, constants or nested calls."""
 
     function: Callable[..., Any]
     arguments: tuple[Path | Call | str | int, ...]
 
     def value(self, scope: Scope) -> Any:
-        """Make the call."""
+        """Evaluate the call."""
         return self.function(*(one if isinstance(one, str | int) else _value(one, scope) for one in self.arguments))
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """A `filter` or `map` over the list at a path; a round needs the few values that it mentions and no whole list."""
+    """A `filter` or `map` macro over the list at a path, evaluated in Python to spare converting the whole list."""
 
     items: Path
     name: str
@@ -71,7 +71,7 @@ class Rounds:
     keep: bool
 
     def value(self, scope: Scope) -> list[Any]:
-        """Give the list."""
+        """Evaluate the macro; give the list."""
         out = []
         for item in _listed(_look_up(self.items, scope)):
             with scope.inside(**{self.name: item}):
@@ -84,13 +84,13 @@ class Rounds:
 
 
 class Scope:
-    """The names of one draw, and the functions.
+    """The evaluation scope of one draw: its names with their values, and a cache of evaluated expressions.
 
-    Converting values for CEL is most of what a draw costs. A path is looked up here, a `Call` and `Rounds` are made
-    here, and what they give alone is handed over. A list or map of the whole draw is converted once, when an expression
-    first mentions it by itself; a name of a block (`inside`) has a small value that changes all the time, and is
-    converted where it is mentioned. What an expression gives is kept until one of its names has another value, unless
-    it mentions a name of the block.
+    Converting values for CEL is most of what a draw costs. Paths, `Call` and `Rounds` are evaluated in Python, and only
+    their results are passed to CEL. A list or map of the whole draw is converted once, when an expression first
+    mentions it by itself; a name bound by `inside` has a small value that changes often, and is converted at each use.
+    The value of an expression is cached until one of its names gets another value, unless it mentions a name bound by
+    `inside`.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -107,7 +107,7 @@ class Scope:
         return self._block[name] if name in self._block else self._values[name]
 
     def bind(self, name: str, value: Any) -> None:
-        """Give a name its value for the rest of the draw, or until another one; what hung on the old one goes."""
+        """Set a name's value; cached expressions that mention the name are dropped if the value changed."""
         if name in self._values:
             if self._values[name] == value:
                 return
@@ -126,7 +126,7 @@ class Scope:
             self._block = around
 
     def kept(self, expression: Expression, compute: Callable[[], Any]) -> Any:
-        """Give an expression's value; compute it again only if it mentions a name of a block."""
+        """Give an expression's value, cached unless it mentions a name bound by `inside`."""
         if not expression.names.isdisjoint(self._block):
             return compute()
         if expression not in self._kept:
@@ -134,7 +134,7 @@ class Scope:
         return self._kept[expression]
 
     def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path | Call]) -> Any:
-        """Run a program that takes these names, and the values of these paths by names of their own."""
+        """Run a compiled program with these names, and with the placeholder names that stand for these paths."""
         for name in names:
             if isinstance(self._values.get(name), list | dict) and name not in self._converted:
                 self._context.add_variable(name, self._values[name])
@@ -143,7 +143,7 @@ class Scope:
         return program.execute(self._context)
 
     def resolve(self, name: str) -> Any:
-        """Give CEL a name's value; None where it has it already, or where there is none."""
+        """Resolve a name for CEL; None if CEL has the value already, or if there is no such name."""
         if name in self._paths:
             return _value(self._paths[name], self)
         if name in self._block:
@@ -166,17 +166,17 @@ def _context() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """One compiled CEL expression; each is equal to itself alone.
+    """One compiled CEL expression; compared by identity.
 
     Attributes:
         source: as the author wrote it.
         where: file, template and field, for messages.
         names: the names that it takes from the scope.
-        path: its steps where it only looks something up (`row.name`, `people[0]`): CEL is not asked at all.
-        rounds: what it does to each item of a list, where that is all.
-        paths: the paths and calls in it, by the names that stand for them in the program.
-        whole: the names that the program takes by themselves.
-        program: compiled.
+        path: its steps if it is a plain look-up (`row.name`, `people[0]`), which is evaluated without CEL.
+        rounds: the `filter` or `map` macro, if it is the whole expression.
+        paths: the paths and calls in it, by the placeholder names that stand for them in the program.
+        whole: the names that the program uses directly.
+        program: the compiled program.
     """
 
     source: str
@@ -193,7 +193,7 @@ class Expression:
         """Compile.
 
         Raises:
-            Malformed: it is no CEL, or calls a function that does not exist.
+            Malformed: it is not valid CEL, or calls a function that does not exist.
         """
         if not isinstance(source, str) or not source.strip():
             raise Malformed(f"{where}: a CEL expression is expected here, in quotes")
@@ -234,7 +234,7 @@ class Expression:
 
 
 def _steps(source: str, names: frozenset[str]) -> Path:
-    """Read a path; give no steps where it is none, or begins with a name that only CEL knows."""
+    """Parse a path; give no steps if it is not one, or if it begins with a name that only CEL knows."""
     if not _PATH.fullmatch(source):
         return ()
     steps: list[str | int | Path] = []
@@ -253,7 +253,7 @@ def _rounds(source: str, names: frozenset[str], where: str) -> Rounds | None:
 
 
 def _balanced(source: str) -> bool:
-    """Say whether no bracket in it closes one that stands before it, and no comma parts it."""
+    """Say whether its brackets are balanced and it has no comma at the top level."""
     depth = 0
     for sign in re.findall(r"[\[({,})\]]", re.sub(_TEXT, "", source)):
         depth += (sign in "[({") - (sign in "])}")
@@ -263,7 +263,7 @@ def _balanced(source: str) -> bool:
 
 
 def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path | Call]]:
-    """Give the expression with a name in the stead of each path (`row.name`) and call, and those by these names."""
+    """Replace each path (`row.name`) and call by a placeholder name; give the source and what the names stand for."""
     if _LEFT_AS_WRITTEN.search(source):
         return source, {}
     paths: dict[str, Path | Call] = {}
@@ -300,7 +300,7 @@ def _call(source: str, names: frozenset[str]) -> Call | None:
 
 
 def _argument(source: str, names: frozenset[str]) -> Path | Call | str | int | None:
-    """Read an argument; None where it hangs on a name that only CEL knows."""
+    """Parse an argument; None if it depends on a name that only CEL knows."""
     if source.isdigit():
         return int(source)
     if source[0] in "'\"":

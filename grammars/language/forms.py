@@ -1,11 +1,11 @@
-"""Values with expressions in them, as they stand in a grammar file.
+"""Values with embedded expressions in a grammar file: how they are compiled and evaluated.
 
-Three spellings, and no others:
+There are four forms:
 
     "=size(files)"            the whole value is an expression and keeps its type
     "reports/{month}.txt"     text with expressions in it, each of which gives text or an integer; {{ and }} are braces
-    {each: files, ...}        in a list: the rest once for every item, which is called `it` (or as `as` says);
-    {when: "n > 3", ...}      in a list: the rest only where it holds. `do: [...]` may stand for the rest.
+    {each: files, ...}        in a list: the other keys once for every item, which is named `it` (or as `as` says)
+    {when: "n > 3", ...}      in a list: the other keys only if it holds; `do: [...]` may give a list instead of them
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Node: TypeAlias = Any  # a value whose expressions are compiled: Expression, Tex
 
 @dataclass(frozen=True)
 class Text:
-    """Text with expressions in it."""
+    """A text template: literal parts and expressions."""
 
     where: str
     parts: tuple[str | Expression, ...]
 
     def fill(self, scope: Scope) -> str:
-        """Put the values in.
+        """Render the text with the values of its expressions.
 
         Raises:
             Malformed: a value is neither text nor an integer.
@@ -47,14 +47,14 @@ def _as_text(expression: Expression, scope: Scope) -> str:
 
 @dataclass(frozen=True)
 class Constant:
-    """A value without expressions, such as a long dictionary, that need not be walked at each draw."""
+    """A value without expressions, such as a long dictionary, which is not traversed at each draw."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A member of a list that stands for none, one or many."""
+    """A list member with `each` or `when`, which expands to zero or more members."""
 
     items: Expression | None
     name: str
@@ -62,7 +62,7 @@ class Repeat:
     body: tuple[Node, ...]
 
     def fill(self, scope: Scope) -> Iterator[Any]:
-        """Give the members that it stands for."""
+        """Give the members that it expands to."""
         items = self.items.evaluate(scope) if self.items else [None]
         if self.items and not isinstance(items, list):
             raise Malformed(f"{self.items.where}: {self.items.source!r} must give a list")
@@ -76,7 +76,7 @@ def holds(condition: Expression, scope: Scope) -> bool:
     """Evaluate a condition.
 
     Raises:
-        Malformed: it gives neither true nor false.
+        Malformed: its value is neither true nor false.
     """
     value = condition.evaluate(scope)
     if not isinstance(value, bool):
@@ -88,7 +88,7 @@ def compile_value(value: Any, where: str) -> Node:
     """Compile every expression in a value from a grammar file.
 
     Raises:
-        Malformed: one of them is not one; the message says where.
+        Malformed: one of them is not a valid expression; the message says where.
     """
     if isinstance(value, str):
         return Expression.parse(value[1:].strip(), where) if value.startswith("=") else compile_text(value, where)
@@ -158,7 +158,7 @@ def _closing(source: str, start: int, where: str) -> int:
 
 
 def fill(node: Node, scope: Scope) -> Any:
-    """Evaluate a compiled value: plain JSON values come out.
+    """Evaluate a compiled value to plain JSON values.
 
     Raises:
         Malformed: an expression in it cannot be evaluated over these names.

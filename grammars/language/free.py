@@ -1,8 +1,8 @@
-"""Free parameters: values that change nothing about what must be done, so that each submitter can be shown others.
+"""Free parameters: text values that do not change what must be done, so that each submitter can get a different one.
 
-A parameter of text says `free: true`. It is not drawn: the whole task is derived with the placeholder `{{name}}` in its
-stead, which then stands wherever the value would, in goal, state, predicate, solutions and mutants alike. What the
-choices are, and that nothing depends on them, is for `grammars.draw.release`.
+A text parameter is marked `free: true`. It is not drawn: the whole task is derived with the placeholder `{{name}}`
+in place of its value, in goal, state, predicate, solutions and mutants alike. `grammars.draw.release` draws the choices
+and proves that nothing depends on them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 @dataclass(frozen=True)
 class Free(Range):
-    """A range whose value is left open."""
+    """A range whose value stays a placeholder."""
 
     name: str
     where: str
@@ -31,7 +31,7 @@ class Free(Range):
 
     @property
     def placeholder(self) -> str:
-        """Give what stands for the value."""
+        """Give the placeholder that stands for the value."""
         return f"{{{{{self.name}}}}}"
 
     @property
@@ -40,7 +40,7 @@ class Free(Range):
         return self.choices.names
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
-        """Give the placeholder; it counts no instance, for the task is the same whatever stands there."""
+        """Give the placeholder; it counts as one instance, because the task is the same whatever the value is."""
         return Drawn(self.placeholder, 0.0)
 
 
@@ -48,7 +48,7 @@ def parse_named(name: str, spec: Any, where: str, dictionaries: Dictionaries, le
     """Read one parameter of a template or production, free or not.
 
     Raises:
-        Malformed: it is no range, or a free one of a kind that gives no text.
+        Malformed: it is not a range, or is a free one of a kind that does not give text.
     """
     if not isinstance(spec, Mapping) or "free" not in spec:
         return parse_parameter(spec, where, dictionaries, levels)

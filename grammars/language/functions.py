@@ -1,4 +1,4 @@
-"""The functions that CEL lacks and that grammars need. Pure: text, lists and maps in, text, lists and maps out."""
+"""Custom CEL functions for grammar expressions. Pure: they take and return text, numbers, lists and maps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lines(items: Sequence[str]) -> str:
 
 
 def listing(items: Sequence[str]) -> str:
-    """Say a list as English does: `a`, `a and b`, `a, b and c`."""
+    """Join a list as in an English sentence: `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
@@ -32,12 +32,12 @@ def csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 def table(rows: Sequence[Row], columns: Sequence[str]) -> list[list[Any]]:
-    """Give maps as lists of the values of these columns."""
+    """Convert maps to rows: for each map, the list of its values in these columns."""
     return [[row[column] for column in columns] for row in rows]
 
 
 def mapping(keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    """Pair two lists that are equally long into a map; of a key that comes twice, the last value stays."""
+    """Build a map from a list of keys and a list of values of equal length; a repeated key keeps its last value."""
     return dict(zip(keys, values, strict=True))
 
 

@@ -1,8 +1,8 @@
-"""What a grammar is once it is loaded: frozen, checked, with every expression compiled.
+"""Data classes of a loaded grammar: immutable, checked, with every expression compiled.
 
 A template and a production contribute the same things (`Steps`): names and how they are drawn, the initial state, the
 reference calls, the predicate, the mutants. A *skeleton* is a template with one production for each of its
-nonterminals; put together, the steps of both make a task whose parts cannot drift apart.
+nonterminals; the steps of both are merged into a task, so that goal, state and predicate always agree.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Steps:
 
     Attributes:
         parameters: names that are drawn, each from a bounded range.
-        let: names that are derived in CEL from other names, whatever the order they stand in.
-        constraints: conditions on the names; a draw that breaks one is thrown away and drawn again.
+        let: names that are computed in CEL from other names, in any order.
+        constraints: conditions on the names; a draw that breaks one is rejected and drawn again.
         state: pieces of `initial_state`, merged in order.
         solutions: for each path, the calls in order; in a template `{step: NONTERMINAL}` stands for a production's.
         predicate: the conjuncts of the success predicate.
-        mutants: spoilt final states and wrong answers.
+        mutants: final states with one thing changed, and wrong answers; the predicate must reject them.
         faults: the errors that the gateway injects.
-        answer: what a right agent says at the end, or None.
-        given: values that a right result holds and that may be found in the goal or the state all the same.
+        answer: the correct final answer of an agent, or None.
+        given: values that a correct result holds although they may appear in the goal or the state.
     """
 
     parameters: Mapping[str, Range] = field(default_factory=dict)
@@ -72,15 +72,15 @@ class Production:
 
 @dataclass(frozen=True)
 class Template:
-    """A goal pattern with steps.
+    """A task template: phrasings of a goal, nonterminals to expand, and the steps that make the task.
 
     Attributes:
         name: unique in the grammar.
-        file: where it stands, for messages.
+        file: the file that defines it, for messages.
         category: of every task it makes.
         difficulties: those it can be drawn at.
         max_steps: the most calls that an agent may make.
-        phrasings: at least three ways to say the goal.
+        phrasings: at least three wordings of the goal.
         nonterminals: for each, its productions by name, in the order in which they contribute.
         distract: how many tools of each server are listed beside those that the solutions use; None means all.
         steps: what the template itself contributes.
@@ -97,7 +97,7 @@ class Template:
     steps: Steps
 
 
-@dataclass(frozen=True, eq=False)  # told apart by identity, so that what is derived from one can be kept
+@dataclass(frozen=True, eq=False)  # compared by identity, so that it can be the key of a cache
 class Grammar:
     """The templates of one server.
 
@@ -107,7 +107,7 @@ class Grammar:
         digest: SHA-256 over the canonical form of everything that it was made from, in lower-case hex.
         templates: by name.
         tools: for each server, the tools that may be listed.
-        public: whether it is shipped, so that anybody can draw from it.
+        public: whether it is shipped with the software, so that anybody can draw from it.
     """
 
     server: str
@@ -139,7 +139,7 @@ class Skeleton:
 
 @dataclass(frozen=True)
 class Draft:
-    """A task that was drawn and that nobody has proven yet.
+    """A task that was drawn from a grammar and has not passed the admission gates yet.
 
     Attributes:
         task: the task document.

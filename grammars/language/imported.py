@@ -1,7 +1,7 @@
-"""A live benchmark's own grammars: as secret as its tasks, so they are sealed, and versioned by what is in them.
+"""Store of imported grammars: private grammars of one benchmark, sealed in the vault like its tasks.
 
-An import is a blob of all files and dictionaries. It is checked as strictly as a shipped grammar before it is kept; a
-later import for the same server takes the place of the earlier one for new draws, and nothing is forgotten.
+An import is one sealed blob of all files and dictionaries. It is checked as strictly as a shipped grammar before it is
+stored; a later import for the same server replaces the earlier one for new draws, and the earlier one is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PREFIX = "grammar/"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The texts that a grammar is made from, by name."""
+    """The source texts of a grammar: its files and dictionaries, by name."""
 
     files: Mapping[str, str] = field(repr=False)
     dictionaries: Mapping[str, str] = field(repr=False)
@@ -48,7 +48,7 @@ class Imported:
         self._vault, self._tools, self._predicates = vault, tools, predicates
 
     def check(self, source: Source) -> Grammar:
-        """Make the grammar, and keep nothing.
+        """Parse and check the grammar without storing it.
 
         Raises:
             Malformed: a file cannot be understood; the message names file, template and field.
@@ -60,7 +60,7 @@ class Imported:
 
         Raises:
             Malformed: as for `check`.
-            Refused: it is the one that is in force already.
+            Refused: it is identical to the newest import of its server.
         """
         grammar = self.check(source)
         versions = self._versions(grammar.server)
@@ -70,7 +70,7 @@ class Imported:
         return grammar
 
     def servers(self) -> dict[str, int]:
-        """Say for which servers there are imports, and how many; nothing is opened."""
+        """Map each server that has imports to their number, without opening any."""
         names = [name.split("/")[1] for name in self._vault.blob_names(_PREFIX)]
         return {name: names.count(name) for name in sorted(set(names))}
 

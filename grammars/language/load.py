@@ -1,8 +1,8 @@
-"""Grammar files in, a checked `Grammar` out.
+"""Loader of grammars: reads YAML files and dictionaries and gives a checked `Grammar`.
 
 A grammar is a folder of YAML files that all say `grammar: SERVER`, with its dictionaries in `dictionaries/`. Nothing
-that is read is run; whatever cannot be understood is refused in one sentence that names file, template and field. What
-whole skeletons must satisfy is checked in `grammars.language.checks`.
+that is read is executed; anything invalid is refused in one sentence that names file, template and field. Checks of
+whole skeletons are in `grammars.language.checks`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILE = {"grammar", "version", "tools", "dictionaries", "productions", "template
 
 
 def library() -> list[str]:
-    """List the servers whose grammars are shipped."""
+    """List the servers whose grammars are shipped with the software."""
     return sorted(folder.name for folder in LIBRARY.iterdir() if folder.is_dir() and folder.name != DICTIONARIES)
 
 
@@ -53,7 +53,7 @@ def texts(source: Path | str) -> tuple[dict[str, str], dict[str, str]]:
 
     Raises:
         NotFound: there is nothing at that place.
-        Malformed: a file is no text.
+        Malformed: a file cannot be read, or is not UTF-8.
     """
     path = LIBRARY / source if isinstance(source, str) and source in library() else Path(source)
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
@@ -79,7 +79,7 @@ def parse(
     predicates: Collection[str] | None = None,
     public: bool = False,
 ) -> Grammar:
-    """Make a grammar from the texts of its files and dictionaries, by name; a shipped one is public.
+    """Parse a grammar from the texts of its files and dictionaries, by name; `public` marks a shipped one.
 
     Raises:
         Malformed: a file cannot be understood; the message names file, template and field.
@@ -118,7 +118,7 @@ def _grammar(documents: Mapping[str, dict[str, Any]], lists: _Lists, *, public: 
 
 
 class _Lists(dict[str, Sequence[Any]]):
-    """Dictionaries that remember which of them were looked into."""
+    """Dictionaries that record which of them were used."""
 
     def __init__(self, lists: Mapping[str, Sequence[Any]]) -> None:
         super().__init__(lists)
@@ -130,7 +130,7 @@ class _Lists(dict[str, Sequence[Any]]):
 
 
 def _digest(documents: Mapping[str, Any], lists: _Lists) -> str:
-    """Hash what the grammar was made from: every file, and the dictionaries that it uses."""
+    """Hash the grammar's sources: every file, and the dictionaries that it uses."""
     parts = {f"files/{name}": document for name, document in documents.items()}
     parts |= {f"dictionaries/{name}": list(lists[name]) for name in sorted(lists.used)}
     return digest({name: digest(part, name) for name, part in parts.items()})

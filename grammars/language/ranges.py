@@ -1,4 +1,4 @@
-"""Bounded ranges: what a parameter is drawn from, and how many values that is.
+"""Value ranges of parameters: what a parameter is drawn from, and how many values are possible.
 
 In a grammar file a range is a map with one of these keys. A bound may be a number, an `=expression`, or a map from
 difficulty to either.
@@ -13,7 +13,7 @@ difficulty to either.
     compose: [first-names, surnames]     # one entry of each dictionary, joined by `with` or else a space
     rows: 12                             that many maps; see `grammars.language.rows`
 
-Each draw gives its value and the bits that were drawn: log2 of the number of values that were possible.
+Each draw gives a value and its bits: log2 of the number of values that were possible.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Drawn(NamedTuple):
 
 
 class Range(ABC):
-    """Something bounded that values are drawn from."""
+    """Base class: a finite range of values to draw from."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -60,14 +60,14 @@ class Range(ABC):
         """
 
     def values(self, dice: Random, scope: Scope) -> Iterator[Any]:
-        """Draw many; one may come again."""
+        """Draw values without end; a value may repeat."""
         while True:
             yield self.draw(dice, scope).value
 
 
 @dataclass(frozen=True)
 class Leveled:
-    """A value that may differ by difficulty."""
+    """A compiled value for each difficulty."""
 
     where: str
     by_level: Mapping[str, Node]
@@ -133,7 +133,7 @@ class Integer(Range):
 
 @dataclass(frozen=True)
 class Pick(Range):
-    """One of many, or several different ones of many."""
+    """One item of a list, or several different ones."""
 
     where: str
     source: Leveled
@@ -160,7 +160,7 @@ class Pick(Range):
 
 @dataclass(frozen=True)
 class Words(Range):
-    """Some words, joined by spaces; a word may come twice."""
+    """A number of words joined by spaces; a word may repeat."""
 
     count: Leveled
     words: Sequence[str]
@@ -179,7 +179,7 @@ class Words(Range):
 
 @dataclass(frozen=True)
 class Person(Range):
-    """A person's name with what is usually derived from it."""
+    """A person: first, last and full name, login and mail address."""
 
     first: Sequence[str]
     last: Sequence[str]
@@ -238,7 +238,7 @@ _MANY = 1500
 
 @dataclass(frozen=True)
 class Compose(Range):
-    """One entry of each of some dictionaries, joined."""
+    """One entry of each of several dictionaries, joined to one text."""
 
     parts: tuple[Sequence[str], ...]
     sign: str
@@ -280,7 +280,7 @@ def choose_from(spec: Any, where: str, dictionaries: Dictionaries, levels: Seque
 
 
 def dictionary(name: Any, where: str, dictionaries: Dictionaries) -> Sequence[Any]:
-    """Look a dictionary up.
+    """Look up a dictionary by name.
 
     Raises:
         Malformed: there is none of that name.

@@ -1,4 +1,4 @@
-"""Made data: a list of maps, each of whose columns is a range or derived from the columns before it.
+"""Ranges of kind `rows`: generated tables (lists of maps) whose columns are ranges or expressions over earlier columns.
 
 rows: {easy: 12, hard: 40}
 columns:
@@ -27,7 +27,7 @@ _OWN = frozenset({"row", "index"})
 
 @dataclass(frozen=True)
 class Rows(Range):
-    """A number of maps with the same columns."""
+    """A range that draws a list of maps with the same columns."""
 
     where: str
     count: Leveled
@@ -36,7 +36,7 @@ class Rows(Range):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that the count and the columns depend on, but for their own."""
+        """Give the names that the count and the columns depend on, except `row` and `index`."""
         columns = (_names(column) for column in self.columns.values())
         return self.count.names | (frozenset().union(*columns) - _OWN)
 

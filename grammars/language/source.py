@@ -1,8 +1,8 @@
-"""Grammar files as plain values, read strictly.
+"""Strict YAML reader for grammar files.
 
-YAML with the traps taken out: only `true` and `false` are booleans (so `no` is Norway), nothing becomes a date by
-itself, a key that stands twice is refused, and so are aliases (a few of them make a gigabyte), tags, and what is nested
-so deep that whoever walks it would fall.
+Only `true` and `false` are booleans (so `no` is Norway), and nothing becomes a date by itself. Refused are duplicate
+keys, anchors and aliases (a few of them expand to a gigabyte), tags, and nesting so deep that a recursive reader would
+overflow its stack.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Safe = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyam
 
 
 class _Loader(_Safe):  # type: ignore[valid-type,misc] # one of two
-    """YAML 1.2's core schema: fewer things turn into something else."""
+    """Loader with the implicit types of YAML 1.2's core schema only."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -54,7 +54,7 @@ def read(text: str, name: str) -> Any:
     """Read one file's text.
 
     Raises:
-        Malformed: it is no YAML, too long, or uses what is refused here; the message names file, line and column.
+        Malformed: it is not YAML, is too long, or uses a refused feature; the message names file, line and column.
     """
     if len(text) > MAX_CHARACTERS:
         raise Malformed(f"{name}: longer than {MAX_CHARACTERS} characters; split it into several files")

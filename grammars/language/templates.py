@@ -1,7 +1,7 @@
-"""Templates and productions out of the plain values of grammar files.
+"""Parser of templates and productions: turns the plain values of grammar files into `Template` objects.
 
-Every key is known, every value has the type that its field wants, every expression is compiled. A refusal is one
-sentence: file, template (or production), field, and what was expected there.
+Unknown keys and values of the wrong type are refused, and every expression is compiled. An error is one sentence: file,
+template (or production), field, and what was expected there.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def read_templates(documents: Mapping[str, dict[str, Any]], lists: Dictionaries)
     """Read the templates of all files of one grammar.
 
     Raises:
-        Malformed: something in them cannot be understood.
+        Malformed: something in them is not valid.
     """
     return _Reader(documents, lists).templates()
 
 
 def as_map(value: Any, where: str) -> dict[str, Any]:
-    """Take a map, or nothing for an empty one."""
+    """Require a map; None counts as an empty one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -54,14 +54,14 @@ def as_map(value: Any, where: str) -> dict[str, Any]:
 
 
 def as_texts(value: Any, where: str) -> list[str]:
-    """Take a list of texts that is not empty."""
+    """Require a non-empty list of texts."""
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         raise Malformed(f"{where}: a list of texts that is not empty is expected here")
     return value
 
 
 def only_known(value: Mapping[str, Any], keys: set[str], where: str) -> None:
-    """Refuse a map with a key that means nothing."""
+    """Refuse a map with an unknown key."""
     if extra := set(value) - keys:
         raise Malformed(f"{where} unknown key {min(extra)!r}; known are {', '.join(sorted(keys))}")
 
@@ -81,9 +81,9 @@ def _levels(value: Any, where: str) -> tuple[Difficulty, ...]:
 
 
 class _Reader:
-    """Turns the templates of all files into objects.
+    """Parses the templates of all files.
 
-    A nonterminal's production is looked for in the template, then in its file, then in the file with the version.
+    A nonterminal's production is looked up in the template, then in its file, then in the file with the version.
     """
 
     def __init__(self, documents: Mapping[str, dict[str, Any]], lists: Dictionaries) -> None:

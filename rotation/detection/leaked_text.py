@@ -1,12 +1,12 @@
-"""A leaked text, held against all that was ever served in variants.
+"""Leak tracing of a text: opens every task that was served in variants and finds whose variant the text holds.
 
-    1. the text's SHA-256 and the moment go into the access log, before any task is opened: only what was logged before
-       a task's key was public speaks against anybody, since from then on everybody can make any variant
-    2. every task that was served in variants is opened, each opening an entry of its own
-    3. who was shown what is derived again from the keys and from the runs that were opened for the task's cohort
-    4. the text is weighed (`rotation.detection.tracing`)
+    1. the text's SHA-256 and the time go into the access log before any task is opened: a trace is only evidence if it
+       was logged before the task's variant key was public, since from then on everybody can make any variant
+    2. every task that was served in variants is opened; each opening is an entry of its own in the access log
+    3. the choices shown to each recipient are derived from the keys and from the runs opened for the task's cohort
+    4. the probabilities are computed (`rotation.detection.tracing`)
 
-What comes out names tasks, submitters, months and runs, and quotes nothing.
+The result names tasks, submitters, months and runs, and quotes nothing.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _SERVED = (State.LIVE, State.RETIRED, State.PUBLISHED, State.WITHDRAWN)
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What a text came to.
+    """The result of tracing a text.
 
     Attributes:
-        sha256: of the text.
-        logged: when it was traced first, by the access log.
-        public: the ids of the sources whose keys were opened to be published before that.
+        sha256: the SHA-256 of the text.
+        logged: the access-log entry of the first trace of this text.
+        public: the ids of the source tasks whose keys were opened for publication before that entry.
         runs: the runs of each recipient who is named.
-        tasks: how many tasks it was held against.
-        trace: what it says about where it came from.
+        tasks: how many tasks the text was compared with.
+        trace: the sources, recipients and probabilities.
     """
 
     sha256: str
@@ -52,7 +52,7 @@ def traced(books: Books, text: bytes, *, who: str) -> Traced:
     """Trace a leaked text.
 
     Raises:
-        NotAllowed: it was not said who asks.
+        NotAllowed: `who` is empty.
     """
     sha256 = hashlib.sha256(text).hexdigest()
     noted = books.vault.note(who=who, what=f"text/{sha256}", why="trace a leaked text")  # 1
@@ -76,7 +76,7 @@ def traced(books: Books, text: bytes, *, who: str) -> Traced:
 
 
 def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
-    """Give the runs that were opened for each task: for its cohort, while it belonged to that."""
+    """Map each task to the runs that were opened for its cohort while the task belonged to it."""
     opened: dict[str, list[tuple[Recipient, int, int]]] = {}
     for record in books.runs.list():
         if (index := books.ledger.find(f"run-open/{record.number}")) is not None:

@@ -1,18 +1,18 @@
-"""The watch: what the results of all runs say together, as findings. It only looks.
+"""Detection scan: runs the anomaly detectors over all finished runs and stores findings; it changes no score.
 
     1. read      the sealed figures of every finished run are opened, as one entry in the access log
-    2. expose    of each it is said whether the submitter could have known the task before the run
-    3. scan      the detectors are asked about the newest month, and about each whose last look is not what there is
-                 now; of a month they see nothing that came later
-    4. count     tasks over a limit of exposure, and submitters whose runs were left unsettled, are findings too
-    5. keep      all of it becomes rows, in one transaction; `rotation.findings.store` says what a row may change
+    2. expose    each result is marked as exposed if the submitter could have known the task before the run
+    3. scan      the detectors test the newest month, and each month whose results have changed since its last scan; for
+                 a month they see nothing that came later
+    4. count     tasks over an exposure limit, and submitters with unsettled runs, become findings too
+    5. keep      all findings are stored in one transaction; `rotation.findings.store` says what a stored row may change
 
-A task could have been known to a submitter if it was live in an earlier month; if its skeleton was published, or
-served to somebody who reads, in an earlier month; or if this submitter was sent a task of its skeleton through a hosted
-endpoint before this very run. A verdict that is unknown is no result.
+A submitter could have known a task if it was live in an earlier month; if its skeleton was published, or served to
+somebody who reads it, in an earlier month; or if this submitter's own endpoint was sent a task of its skeleton before
+this run. A result whose verdict is unknown is left out.
 
-Rotation 1 is the month with which the first cohorts entered. The detectors are loaded only where there is a rotation to
-compare with one before it.
+Rotation 1 is the month with which the first cohorts entered. The detectors are imported only if there is a rotation
+with an earlier one to compare it with.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ Visible = Callable[["Table", int], float | None]
 
 @dataclass(frozen=True)
 class Watch:
-    """Looks at a home's results.
+    """Scans the results of one home and stores findings.
 
     Attributes:
-        books: where they are.
-        limits: what a task can bear.
-        scan: the detectors, asked about one rotation of a table, or None to count alone.
-        visible: says of a rotation with too few submitters how small a leak could have been seen (`Look.smallest`).
+        books: the stores and services of the home.
+        limits: the exposure limits.
+        scan: runs the detectors on one rotation of a table; None to make only the counts of step 4.
+        visible: for a rotation with too few submitters, gives the smallest detectable leak (`Look.smallest`).
     """
 
     books: Books
@@ -84,7 +84,7 @@ class Watch:
     visible: Visible | None = None
 
     def look(self, why: str) -> None:
-        """Look at everything, and keep what is found (steps 1 to 5); `why` goes into the access log."""
+        """Scan all results and store the findings (steps 1 to 5); `why` goes into the access log."""
         runs = [run for run in self.books.runs.list() if run.state is RunState.DONE]
         found, smallest = [*self._proposed(), *self._unsettled(runs)], {}
         rotations = self._due(runs) if self.scan else []
@@ -96,7 +96,7 @@ class Watch:
         self.books.findings.keep([*self._looks(runs, found, smallest)], found, self.books.clock())
 
     def table(self, why: str, without: Collection[str] = ()) -> Table:
-        """Give the results of every finished run as the detectors read them (steps 1 and 2), `without` some tasks'."""
+        """Give the results of every finished run as a table for the detectors (steps 1 and 2), `without` some tasks."""
         from rotation.detection.statistics.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
         return table_of([one for one in self._outcomes(why) if one.task not in without])
@@ -106,7 +106,7 @@ class Watch:
         return min(cohort.entered for cohort in self.books.months.cohorts())
 
     def _due(self, runs: Sequence[RunRecord]) -> list[int]:
-        """Give the rotations that are tested: the newest, and those that no look has taken in as they are."""
+        """Give the rotations to test: the newest, and those with other runs than at their last successful scan."""
         if not runs:
             return []
         start = self.start()
@@ -124,7 +124,7 @@ class Watch:
     def _outcomes(self, why: str) -> Iterator[Outcome]:
         from rotation.detection.statistics.outcomes import Outcome  # noqa: PLC0415 - likewise
 
-        runs = self.books.runs.list(state=RunState.DONE)  # first: what ends from here on is for the next look
+        runs = self.books.runs.list(state=RunState.DONE)  # first: runs that end from here on are for the next scan
         sealed = self.books.vault.open_blobs("closing/", who=WHO, why=why)
         known, first, start = self._known(), self._first(), self.start()
         tasks = {record.id: record for record in self.books.vault.records()}
@@ -147,7 +147,7 @@ class Watch:
                 )
 
     def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
-        """Give what says whether a run's submitter could have known a task's skeleton (the second level)."""
+        """Give a function that says whether a run's submitter could have known a task's skeleton."""
         seen, read = self.books.months.seen_since(), read_before(self.books.exposures.servings())
 
         def known(run: RunRecord, task: TaskRecord) -> bool:
@@ -169,7 +169,7 @@ class Watch:
         )
 
     def _proposed(self) -> list[Found]:
-        """Propose what is over a limit and will stay: the cohort that leaves at the next turn leaves anyway."""
+        """Propose tasks over a limit for withdrawal, except in the cohort that retires at the next turn."""
         live = self.books.months.cohorts("live")
         staying = {task for cohort in live[1:] for task in cohort.tasks}
         found = proposals(self.books.exposures.servings(), self.limits, staying)
@@ -183,7 +183,7 @@ class Watch:
     def _looks(
         self, runs: Sequence[RunRecord], found: Sequence[Found], smallest: Mapping[Month, float | None]
     ) -> Iterator[Look]:
-        """Say what was taken in of each month that has runs or findings; `smallest` has those that were tested."""
+        """Summarise the scan of each month that has runs or findings; `smallest` has the months that were tested."""
         for month in sorted({Month.parse(run.month) for run in runs} | {one.month for one in found}):
             of_month = [run for run in runs if run.month == str(month)]
             submitters = len({run.submitter for run in of_month})
@@ -197,7 +197,7 @@ def _rotation(run: RunRecord, start: Month) -> int:
 
 
 def _figures(closing: bytes) -> Iterator[tuple[Item, tuple[str, ...]]]:
-    """Give a run's figures a task, as its `score` leaf binds them, where there is a verdict; and the tools called."""
+    """Give each known result of a run, as its `score` leaf binds it, with the tools that were called."""
     for item in json.loads(closing)["results"]:
         if item["result"]["verdict"] != "unknown":
             yield item["result"], tuple(item["tools"])

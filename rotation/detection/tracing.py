@@ -1,23 +1,23 @@
-"""From a leaked text to the run that it came from: which free values does it hold, and who was shown those?
+"""Traitor tracing: computes from the free values in a leaked text which recipients' variants it came from.
 
-The set of variants is a fingerprinting code, read with the marking assumption of Boneh and Shaw (1998): who holds one
-variant, or two, can leave a value out or take that of either, and cannot guess another's. Their codes, and Tardos's
-shorter ones (2003), are binary and long because a single bit says little, so that c colluders need a length that grows
-with c². A free parameter here is one letter of a large alphabet (some hundred choices and more): two recipients agree
-in one by chance once in as many, so a text that two of them mixed shows values of both, and each value alone already
-points at one. That is what makes three or four letters enough against two, where a binary code would need hundreds;
-against more than two it promises nothing.
+The set of variants is a fingerprinting code, decoded with the marking assumption of Boneh and Shaw (1998): a holder
+of one variant, or two, can drop a value or take that of either, and cannot guess another recipient's. Their codes, and
+Tardos's shorter ones (2003), are binary and long because a single bit says little, so that c colluders need a length
+that grows with c². A free parameter here is one letter of a large alphabet (a hundred choices or more): two recipients
+have the same value by chance once in as many, so a text that mixes two variants shows values of both, and each value
+alone already points at one. Hence three or four letters are enough against two colluders, where a binary code would
+need hundreds; against more than two nothing is guaranteed.
 
 The error model, for a parameter of n choices of which the text shows the set S, the recipient having been shown e:
 
     e is in the text, or not             1 - MISSING, MISSING       a part was cut off, or the value was reworded
-    each other choice in S               NOISE / (n - 1)            a coincidence, or somebody's false trail
+    each other choice in S               NOISE / (n - 1)            a coincidence, or a false trail laid on purpose
     two recipients, shown a and b        a alone or b alone (1 - MISSING)(1 - BOTH)/2 each, both (1 - MISSING) BOTH
-    nobody that we know                  1 - MISSING, each choice as likely as another
+    no known recipient                   1 - MISSING, each choice equally likely
 
-Each hypothesis (nobody, the unvaried document, each recipient, each two of them) has a prior and this likelihood; what
-comes out is its posterior probability. Recipients that fit equally well are counted and not listed one by one, so that
-all pairs of some thousand are weighed in a moment. Pure, deterministic, standard library.
+Each hypothesis (nobody, the unvaried document, each recipient, each pair of them) has a prior and this likelihood; the
+result is its posterior probability. Recipients with the same fit are counted as a group, so that all pairs of some
+thousand are computed quickly. Pure, deterministic, standard library only.
 
 References: D. Boneh, J. Shaw, "Collusion-secure fingerprinting for digital data", IEEE Trans. Inf. Theory 44 (1998).
 G. Tardos, "Optimal probabilistic fingerprint codes", STOC 2003. B. Chor, A. Fiat, M. Naor, "Tracing traitors" (1994).
@@ -38,10 +38,10 @@ from vault.task.variant import words
 
 MISSING, NOISE, BOTH = 0.35, 0.01, 0.3
 NOBODY, UNVARIED, ONE, TWO = 0.5, 0.05, 0.35, 0.1
-"""Prior probabilities; those of one and of two are shared among all recipients and all pairs of them."""
+"""Prior probabilities; ONE is divided among all recipients, and TWO among all pairs of them."""
 
 CERTAIN = 0.95
-"""From this probability on somebody is named."""
+"""The probability from which a recipient is named."""
 LIKELY = 0.5
 
 _LONGEST = 12  # words of a choice that are looked for
@@ -51,7 +51,7 @@ Verdict = Literal["nothing", "unvaried", "one", "two", "unclear"]
 
 
 class Recipient(NamedTuple):
-    """Somebody who was shown a variant: all runs of one submitter in one month were shown the same."""
+    """A recipient of a variant: one submitter in one month, whose runs were all shown the same variant."""
 
     submitter: str
     month: str
@@ -59,7 +59,7 @@ class Recipient(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A task that may be the source, and who was shown which choices of it.
+    """A task that may be the source of a leak, and which choices each recipient was shown.
 
     Attributes:
         task_id: the task.
@@ -76,7 +76,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A task whose values the text holds: how many of its parameters, and how much of its goal's wording."""
+    """A source of the text: a task, how many of its parameters the text holds, and its share of the goal's wording."""
 
     task_id: str
     values: int
@@ -86,17 +86,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a text says about where it came from.
+    """The result of tracing a text to its recipients.
 
     Attributes:
-        verdict: `nothing`; `unvaried` (the document itself, as no run was shown it); `one` or `two` recipients; or
-            `unclear`, where nobody is certain enough to be named.
+        verdict: `nothing`; `unvaried` (the base document, which no run was shown); `one` or `two` recipients; or
+            `unclear`, if no recipient is certain enough to be named.
         sources: the tasks that the text was taken from.
-        named: who is named, each with the probability of having had a part in it, the most probable first.
-        one: the probability that it was one recipient, whoever; with `two`, `unvaried` and `nobody` it comes to 1.
-        two: that it was two together.
-        unvaried: that it was the document that nobody was shown.
-        nobody: that it was nobody that we know.
+        named: the named recipients, each with the probability of being involved, the most probable first.
+        one: the probability of a single recipient, whichever; `one`, `two`, `unvaried` and `nobody` sum to 1.
+        two: the probability of two recipients together.
+        unvaried: the probability of the base document, which no recipient was shown.
+        nobody: the probability that no known recipient was involved.
     """
 
     verdict: Verdict
@@ -110,7 +110,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """One parameter of a source: how many choices it has, which of them the text holds, and who was shown which."""
+    """One parameter of a source: its number of choices, those that the text holds, and those shown to recipients."""
 
     size: int
     seen: frozenset[str]
@@ -118,7 +118,7 @@ class _Position:
     base: str
 
     def weight(self, of_them: int, *, two: bool = False) -> float:
-        """Give the likelihood of what is seen, where `of_them` of the values seen are those that were shown."""
+        """Give the likelihood of the observed values if `of_them` of them are values that were shown."""
         others = (NOISE / (self.size - 1)) ** (len(self.seen) - of_them)
         if of_them == 0:
             return MISSING * others
@@ -127,12 +127,12 @@ class _Position:
         return (1 - MISSING) * ((1 - BOTH) / 2 if of_them == 1 else BOTH) * others
 
     def by_nobody(self) -> float:
-        """Give the likelihood where somebody unknown was shown any of the choices."""
+        """Give the likelihood if an unknown recipient was shown any of the choices."""
         return self.weight(1) / self.size if self.seen else MISSING
 
 
 def trace(text: str, served: Iterable[Served]) -> Trace:
-    """Say where a text came from, as far as what was served tells."""
+    """Trace a text to the tasks and recipients that it came from."""
     said = words(text)
     held = {tuple(said[at : at + n]) for n in range(1, _LONGEST + 1) for at in range(len(said) - n + 1)}
     sources, positions = _sources(held, served)
@@ -142,7 +142,7 @@ def trace(text: str, served: Iterable[Served]) -> Trace:
 
 
 def _sources(held: set[tuple[str, ...]], served: Iterable[Served]) -> tuple[tuple[Source, ...], list[_Position]]:
-    """Find the tasks whose values the text holds; a value that explains one of them speaks for no other."""
+    """Find the tasks whose values the text holds; a value that is explained by one task counts for no other."""
     found = []
     for task in served:
         seen = {name: [one for one in choices if _spelt(one) in held] for name, choices in task.free.items()}
@@ -164,9 +164,9 @@ def _sources(held: set[tuple[str, ...]], served: Iterable[Served]) -> tuple[tupl
 
 
 def _speaks(task: Served, seen: Mapping[str, Sequence[str]], alike: float) -> bool:
-    """Say whether values make a task a source: with its wording one does, without it two that belong together.
+    """Say whether the values make a task a source: one is enough with its wording, else two of one variant.
 
-    A world full of names holds some choice of many tasks; that somebody was shown two of them is no coincidence.
+    A text with many names holds some choice of many tasks by chance; two choices of one variant are no coincidence.
     """
     if alike >= _ALIKE:
         return any(seen.values())
@@ -194,7 +194,7 @@ def wording(held: set[tuple[str, ...]], goal: str) -> float:
 
 
 class _Weights(NamedTuple):
-    """Posterior probabilities of what it was, and of each recipient's having done it alone or with another."""
+    """Posterior probabilities of the hypotheses, and of each recipient being involved alone or with another."""
 
     nobody: float
     unvaried: float
@@ -237,7 +237,7 @@ def _weigh(positions: Sequence[_Position]) -> _Weights:
 
 
 def _fit(position: _Position, who: Recipient) -> str | None:
-    """Give the value of those seen that a recipient was shown, if any."""
+    """Give the value that a recipient was shown if the text holds it, else None."""
     value = position.shown.get(who)
     return value if value in position.seen else None
 

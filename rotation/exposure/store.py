@@ -1,16 +1,17 @@
-"""The exposure ledger: who was given which task, when, through which channel and how often; and what is over a limit.
+"""Exposure counts: which submitter was served which task, when, through which channel, how often; and the limits.
 
-A channel is a box (`docker`, `bwrap`), behind which nobody reads; `endpoint`, whose owner does; or `upstream:NAME`, the
-provider of a model that an agent behind a box may ask, who reads along. Every serving counts, a retry too, and is
-written down before it is made. Nothing here takes a task out: what is over a limit is proposed, and a person decides.
+A channel is a box (`docker`, `bwrap`), whose tasks nobody outside reads; `endpoint`, whose owner reads them; or
+`upstream:NAME`, the provider of a model that an agent in a box may call, who reads along. Every serving counts,
+including retries, and is recorded before it is made. Nothing here withdraws a task: a task over a limit is proposed for
+withdrawal, and a person decides.
 
-Two limits, of what a task can bear before it is replaced:
+There are two limits:
 
 - *servings to one submitter*. A private run shows its owner at most 96 bits about 200 tasks
-  (`docs/reference/covert-channels.md`), half a bit a task, and a goal has about a hundred: after some 200 servings an
-  agent could have told its owner all of it, and well before that it is proposed. Counted a task.
-- *readers* outside the wall. None of them can be made to forget, and each may keep or train on what it was sent.
-  Counted a skeleton, whose tasks give each other away.
+  (`docs/reference/covert-channels.md`), half a bit per task, and a goal has about a hundred: after some 200 servings an
+  agent could have leaked all of it to its owner, and well before that it is proposed. Counted per task.
+- *readers* outside the sandbox. None of them can be made to forget, and each may keep or train on what it was sent.
+  Counted per skeleton, whose tasks give each other away.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ UPSTREAM = "upstream:"
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What one run was given of one task through one channel.
+    """The servings of one task to one run through one channel.
 
     Attributes:
         task: the task's id.
         skeleton: its skeleton's tag.
         run: the run's number.
         month: the run's month.
-        submitter: whose run it was.
+        submitter: the run's submitter.
         channel: a box's name, `endpoint`, or `upstream:NAME`.
         times: how often, retries included.
-        first_at: when for the first time.
-        last_at: when for the last.
+        first_at: time of the first serving.
+        last_at: time of the last serving.
     """
 
     task: str
@@ -59,20 +60,20 @@ class Serving:
 
     @property
     def reader(self) -> str | None:
-        """Name who read it outside the wall, or None if nobody did."""
+        """Name the party that read the task outside the sandbox, or None."""
         if self.channel == ENDPOINT.channel:
             return f"{self.channel}:{self.submitter}"
         return self.channel if self.along else None
 
     @property
     def along(self) -> bool:
-        """Say whether somebody read along a serving that is counted with its box already."""
+        """Say whether this row is a model provider that read along; its servings are counted under the box already."""
         return self.channel.startswith(UPSTREAM)
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What one month burnt of a task or skeleton: servings, distinct submitters, and servings by channel."""
+    """One month's exposure of a task or skeleton: servings, distinct submitters, and servings by channel."""
 
     servings: int
     submitters: int
@@ -81,14 +82,14 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Burn:
-    """How far a task or skeleton is burnt.
+    """The total exposure of a task or skeleton.
 
     Attributes:
         name: the task's id, or the skeleton's tag.
-        servings: all of them, retries included; who read along is not counted twice.
-        submitters: how often each was served.
-        readers: who read it outside the wall, in the order of their names.
-        months: the rate of each month.
+        servings: all servings, retries included; a model provider's reading is not counted twice.
+        submitters: the number of servings to each submitter.
+        readers: the parties that read it outside the sandbox, sorted by name.
+        months: the exposure of each month.
     """
 
     name: str
@@ -100,7 +101,7 @@ class Burn:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a task can bear (see above): servings to one submitter, and readers of its skeleton."""
+    """Exposure limits of a task: servings to one submitter, and readers of its skeleton (see the module)."""
 
     servings: int = 80
     readers: int = 5
@@ -108,7 +109,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A task that should be withdrawn: the month that it was last served in, and why in a few words."""
+    """A proposal to withdraw a task: the task, the month in which it was last served, and the reason."""
 
     task: str
     month: str
@@ -117,19 +118,19 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How often one run was served one task, and the cause for which it may be served it once more, or None."""
+    """How often one run was served one task, and the cause that allows one more serving, or None."""
 
     times: int
     cause: str | None
 
     @property
     def retries(self) -> int:
-        """How many servings again that makes, the one that is still to come too."""
+        """The number of repeated servings, including the one that `cause` allows."""
         return self.times - (self.cause is None)
 
 
 class Exposures:
-    """The ledger's rows."""
+    """Store of exposure rows."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -155,12 +156,12 @@ class Exposures:
         session.add(row)
 
     def spare(self, session: Session, run: int, task: str, cause: str) -> None:
-        """Write down that a run may be served a task once more, for a cause of the closed list."""
+        """Allow one more serving of a task to a run, for a cause of the closed list."""
         rows = update(ExposureRow).where(col(ExposureRow.run) == run, col(ExposureRow.task_id) == task)
         session.exec(rows.values(cause=cause))
 
     def of_run(self, run: int, session: Session | None = None) -> dict[str, Served]:
-        """Say which tasks a run was served; who read along is not counted twice."""
+        """Map the tasks that a run was served to their counts; a model provider's reading is not counted twice."""
         query = select(ExposureRow).where(ExposureRow.run == run)
         with nullcontext(session) if session else Session(self._engine) as own:
             return {row.task_id: Served(row.times, row.cause) for row in own.exec(query).all()}
@@ -199,7 +200,7 @@ class Exposures:
 
 
 def burns(servings: Iterable[Serving], of: Callable[[Serving], str]) -> dict[str, Burn]:
-    """Sum servings up by task or skeleton: `of` gives the name that a serving counts for."""
+    """Sum up servings by task or skeleton: `of` gives the name that a serving counts for."""
     groups: defaultdict[str, list[Serving]] = defaultdict(list)
     for serving in servings:
         groups[of(serving)].append(serving)
@@ -219,7 +220,7 @@ def proposals(servings: Collection[Serving], limits: Limits, staying: Collection
 
 
 def read_before(servings: Iterable[Serving]) -> dict[str, dict[str, int]]:
-    """Say in which run each submitter first read a skeleton: submitter -> tag -> number of the run."""
+    """Give the first run in which each submitter's endpoint read a skeleton: submitter -> tag -> run number."""
     first: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for serving in servings:
         if serving.channel == ENDPOINT.channel:

@@ -1,4 +1,4 @@
-"""Rows of exposures: which run gave its agent which task, and how often."""
+"""Database rows of exposures: which run served its agent which task, and how often."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from vault.store.tables import Counter
 
 
 class ExposureRow(SQLModel, table=True):
-    """How often a run gave its agent a task through a channel, and when it first and last did.
+    """How often a run served its agent a task through a channel, and when first and last.
 
-    `cause` is the code of the closed list for which it may be given it once more; None where it may not.
+    `cause` is the code of the closed list that allows one more serving; None if none does.
     """
 
     __tablename__ = "rotation_exposure"

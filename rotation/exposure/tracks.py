@@ -1,7 +1,7 @@
-"""Tracks: who sees what of a live set, as one table. Scores of different tracks never share a rank.
+"""Tracks: the kinds of run, and which live cohorts each is served. Scores are never ranked across tracks.
 
-What an agent sees behind the wall stays there. Whoever is sent a task reads it, so it is sent the cohort that leaves
-next and nothing else, and the skeletons of what it was sent are *seen* from then on.
+What an agent sees in the sandbox stays there. A hosted endpoint's owner reads the tasks that it is sent, so it is only
+sent the cohort that retires next, and the skeletons of these tasks are *seen* from then on.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sandbox.runs.submission import Submission
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A track.
+    """A kind of run, with its rules for serving and ranking.
 
     Attributes:
         name: as in the `run-open` statement.
-        channel: how its exposures are counted; None stands for the box.
-        read: whether somebody reads the tasks that are served.
-        ranked: whether its scores may have a rank.
+        channel: the channel of its exposures; None stands for the box's name.
+        read: whether somebody outside the sandbox reads the tasks that are served.
+        ranked: whether its scores may be ranked.
     """
 
     name: str
@@ -33,19 +33,19 @@ class Track:
     ranked: bool = True
 
     def cohorts(self, live: Iterable[Cohort], month: Month) -> tuple[Cohort, ...]:
-        """Choose what is served of the live cohorts in `month`: all, or the sunset cohort where the tasks are read.
+        """Choose the live cohorts that are served in `month`: all, or only the sunset cohort if the tasks are read.
 
         Raises:
-            NotAllowed: there is none.
+            NotAllowed: there is no such cohort.
         """
         chosen = tuple(cohort for cohort in live if not self.read or cohort.retires == month)
         if not chosen:
-            raise NotAllowed(f"no cohort is live in {month} that the track '{self.name}' could be served")
+            raise NotAllowed(f"in {month} no live cohort may be served to the track '{self.name}'")
         return chosen
 
 
 DOCKER = Track("docker")
-MODEL = Track("docker-model-gateway")  # the sealed text goes to the upstream of a model, and is counted as such
+MODEL = Track("docker-model-gateway")  # the model's provider reads the tasks, counted as its own channel
 ENDPOINT = Track("endpoint", channel="endpoint", read=True)
 UNOFFICIAL = Track("unofficial", ranked=False)
 
@@ -53,7 +53,7 @@ TRACKS: Mapping[str, Track] = {track.name: track for track in (DOCKER, MODEL, EN
 
 
 def track_of(submission: Submission, box: Box, upstream: str | None = None) -> Track:
-    """Say which track a submission runs in; `upstream` names the language model that it may ask, if there is one."""
+    """Give the track that a submission runs in; `upstream` names the language model that it may call, if any."""
     if submission.kind == "endpoint":
         return ENDPOINT
     official = MODEL if upstream else DOCKER

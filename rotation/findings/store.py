@@ -1,13 +1,13 @@
-"""Findings and their reviews: what a test came to in a month, and what people say about it.
+"""Store of findings (detection results by month) and of their reviews by people.
 
-1. A finding is known by its kind, its subject and its month. Computing it again changes its figures, never its number,
-   and never a word that was said about it.
-2. A finding whose status is `review` opens a review, once. What was explained stays explained until another month finds
-   it again: that is another finding.
-3. Nothing is ever deleted. What is tested no longer is clean, and has no p.
-4. A look that took in fewer runs than the one before it writes nothing: two processes may look at once. Of a month that
-   it did not test anew, the tests stand.
-5. A finding takes nothing from anybody. Only people confirm or explain one.
+1. A finding is identified by its kind, its subject and its month. Computing it again changes its figures, never its
+   number or its reviews.
+2. A finding whose status is `review` opens a review, once. An explained finding stays explained; the same subject in
+   another month is another finding.
+3. Nothing is ever deleted. A finding that is no longer tested becomes clean, without a p-value.
+4. A scan that read fewer runs than the one before it writes nothing, since two processes may scan at once. The tests of
+   a month that a scan did not test again stay as they are.
+5. A finding changes no score. Only people confirm or explain one.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ LONGEST_NOTE = 500
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look came to about one subject in one month.
+    """A finding as a scan computed it, before it is stored: one subject in one month.
 
     Attributes:
-        kind: `leak`, `copy`, `family`, `task`; `exposure`, `unknown`, `unclear` or `verdict`, which have no p.
+        kind: `leak`, `copy`, `family`, `task`; or `exposure`, `unknown`, `unclear`, `verdict`, which have no p-value.
         subject: a submitter, two of them (`A|B`), a template's tag, a task's id, or a run and a task (`RUN/TASK`).
         month: the month of the rotation.
-        p_value: of the test.
-        p_adj: the same after Holm, within kind and month.
-        q: after Benjamini and Hochberg, over all kinds of the month.
+        p_value: the p-value of the test.
+        p_adj: the p-value after Holm's correction, within kind and month.
+        q: the p-value after Benjamini and Hochberg's correction, over all kinds of the month.
         detail: what was counted, in a few words.
     """
 
@@ -57,7 +57,7 @@ class Found:
 
     @property
     def status(self) -> Status:
-        """Say how much attention it wants; what was counted, and not tested, wants a person's."""
+        """The status by the adjusted p-value; a finding without one always needs a review."""
         if self.p_adj is None:
             return "review"
         return "review" if self.p_adj <= REVIEW else "watch" if self.p_adj <= WATCH else "clean"
@@ -65,7 +65,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One word in a review: the state, who said so, when, and why."""
+    """One entry in a finding's review: the state, who set it, when, and why."""
 
     state: str
     who: str
@@ -75,7 +75,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding as it stands: its number, its figures (see `Found`), and its review, the oldest word first."""
+    """A stored finding: its number, its figures (see `Found`), and its review entries, the oldest first."""
 
     number: int
     kind: str
@@ -91,23 +91,23 @@ class Finding:
 
     @property
     def state(self) -> str | None:
-        """Give the state of its review, or None where none was opened."""
+        """Give the state of its review, or None if none was opened."""
         return self.reviews[-1].state if self.reviews else None
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the newest look at a month took in.
+    """Summary of the newest scan of a month.
 
     Attributes:
         month: the month.
-        at: when.
-        runs: how many runs were made in it.
-        submitters: by how many.
-        failed: the kind of error that the look ended with, or None.
-        smallest: where too few submitters were there for a verdict about leaks, the smallest share of the exposed tasks
-            that one of them could have known and would be found as often as not; None where there is nothing to say.
-        scanned: whether the month was tested anew; where it was not, its tests stand as they were.
+        at: time of the scan.
+        runs: how many runs of the month it read.
+        submitters: how many submitters made them.
+        failed: the type of the error that ended the scan, or None.
+        smallest: where too few submitters were present for a leak verdict, the smallest share of known exposed tasks
+            that would be detected in one case of two; else None.
+        scanned: whether the month was tested again; if not, its earlier tests stay as they are.
     """
 
     month: Month
@@ -126,7 +126,7 @@ class Findings:
         self._engine = engine
 
     def keep(self, looks: Sequence[Look], found: Iterable[Found], now: datetime) -> None:
-        """Write down what a look at these months found."""
+        """Store the results of a scan of these months."""
         with transaction(self._engine) as session:
             stale = {look.month for look in looks if not _newest(session, look)}
             tested = {look.month for look in looks if look.scanned} - stale
@@ -140,30 +140,30 @@ class Findings:
                     row.status, row.p_value, row.p_adj, row.q, row.computed_at = "clean", None, None, None, now
 
     def add(self, session: Session, one: Found, now: datetime) -> None:
-        """Write down what was found otherwise than by a look, with its review; once, however often it is added."""
+        """Store a finding that did not come from a scan, with its review; idempotent."""
         here = select(FindingRow).where(
             FindingRow.kind == one.kind, FindingRow.subject == one.subject, FindingRow.month == str(one.month)
         )
         _write(session, session.exec(here).one_or_none(), one, now)
 
     def failed(self, month: Month, error: BaseException, now: datetime) -> None:
-        """Write down that a look failed; the kind of error is kept and not its words, which may quote anything."""
+        """Record that a scan failed: the type of the error, not its message, which may quote anything."""
         with transaction(self._engine) as session:
             row = session.get(LookRow, str(month)) or LookRow(month=str(month), at=now)
             row.at, row.failed = now, type(error).__name__
             session.add(row)
 
     def review(self, number: int, state: State, *, who: str, note: str, now: datetime) -> Finding:
-        """Add a person's word to a finding's review.
+        """Add a person's entry to a finding's review.
 
         Raises:
             NotFound: there is no such finding.
-            Malformed: the note is too long, or no reason is given for what is not left open.
+            Malformed: the note is too long, or a state other than `open` has no reason.
         """
         if len(note) > LONGEST_NOTE or not note.isprintable():
             raise Malformed(f"a note has at most {LONGEST_NOTE} printable characters, on one line")
         if state != "open" and not note.strip():
-            raise Malformed(f"why is it {state}? Say so with --note, for whoever reads the review later")
+            raise Malformed(f"the state '{state}' needs a reason for later readers of the review: give one with --note")
         with transaction(self._engine) as session:
             if session.get(FindingRow, number) is None:
                 raise NotFound(f"there is no finding {number}; `quarterturn watch list --all` lists them")
@@ -171,7 +171,7 @@ class Findings:
         return next(one for one in self.all() if one.number == number)
 
     def confirm(self, session: Session, subject: str, *, who: str, note: str, now: datetime) -> None:
-        """Close every open review of a task with a word that says what became of it."""
+        """Close every open review of a task as confirmed, with a note that says what was done."""
         query = select(FindingRow).where(FindingRow.subject == subject, col(FindingRow.kind).in_(OF_TASKS))
         for row in session.exec(query).all():
             words = select(ReviewRow).where(ReviewRow.finding == row.id).order_by(col(ReviewRow.id).desc())
@@ -180,7 +180,7 @@ class Findings:
                 session.add(ReviewRow(finding=newest.finding, state="confirmed", who=who, note=note, at=now))
 
     def all(self, month: Month | None = None) -> list[Finding]:
-        """List the findings of a month, or all, the oldest month first and those that want attention before others."""
+        """List the findings of a month, or all: the oldest month first, within a month the most urgent first."""
         query = select(FindingRow)
         if month is not None:
             query = query.where(FindingRow.month == str(month))
@@ -192,7 +192,7 @@ class Findings:
         return sorted(found, key=_order)
 
     def looks(self) -> list[Look]:
-        """List the newest look at each month."""
+        """List the newest scan of each month."""
         with Session(self._engine) as session:
             rows = session.exec(select(LookRow).order_by(col(LookRow.month))).all()
             return [
@@ -201,7 +201,7 @@ class Findings:
 
 
 def in_sum(found: Collection[Finding]) -> dict[str, dict[str, int]]:
-    """Count findings by kind and status, naming nobody: what may be shown to everybody."""
+    """Count findings by kind and status without naming anybody, for public display."""
     counted: dict[str, dict[str, int]] = {}
     for one in found:
         by_status = counted.setdefault(one.kind, {"clean": 0, "watch": 0, "review": 0})
@@ -215,7 +215,7 @@ def _order(one: Finding) -> tuple[Month, int, float, str, str]:
 
 
 def _newest(session: Session, look: Look) -> bool:
-    """Take a look's facts down, unless a later one was there before."""
+    """Store a scan's summary, unless the stored one read more runs; say whether it was stored."""
     row = session.get(LookRow, str(look.month)) or LookRow(month=str(look.month), at=look.at)
     if row.runs > look.runs:
         return False
@@ -232,7 +232,7 @@ def _rows(session: Session, looks: Sequence[Look]) -> Sequence[FindingRow]:
 
 
 def _write(session: Session, row: FindingRow | None, one: Found, now: datetime) -> None:
-    """Write a finding's figures where they are new, and open its review where it has none and wants one."""
+    """Store a finding's figures if they changed, and open its review if it needs one and has none."""
     figures: dict[str, Any] = {
         "status": one.status,
         "p_value": one.p_value,

@@ -1,4 +1,4 @@
-"""Rows of findings, their reviews, and the looks that made them."""
+"""Database rows of findings, their reviews, and the scans that made them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vault.store.tables import Counter
 
 
 class FindingRow(SQLModel, table=True):
-    """What one test came to in one month, or what was counted; no word of a task, only ids, tags and pseudonyms."""
+    """One test's result in one month, or one count; it holds ids, tags and pseudonyms, and no text of a task."""
 
     __tablename__ = "rotation_finding"
     __table_args__ = (UniqueConstraint("kind", "subject", "month"),)
@@ -29,7 +29,7 @@ class FindingRow(SQLModel, table=True):
 
 
 class ReviewRow(SQLModel, table=True):
-    """One word in the review of a finding; the newest stands, and none is ever changed."""
+    """One entry in the review of a finding; the newest counts, and none is ever changed."""
 
     __tablename__ = "rotation_review"
 
@@ -42,7 +42,7 @@ class ReviewRow(SQLModel, table=True):
 
 
 class LookRow(SQLModel, table=True):
-    """What the newest look of the watch at a month took in, and why it came to nothing if it did."""
+    """Summary of the newest scan of a month: what it read, and the error if it failed."""
 
     __tablename__ = "rotation_look"
 

@@ -1,8 +1,8 @@
-"""Who goes into which cohort, as a pure decision.
+"""Allocation of tasks to cohorts: a pure, deterministic function of the candidates and the set's mix.
 
-Two promises are kept here. Every cohort gets exactly the mix that the set asks for, and all tasks of one skeleton lie
-in one cohort, since publishing one of them gives the others away. Candidates come in the order of their commitments,
-which nobody chose; what is left over becomes the reserve, in the same order.
+Every cohort gets exactly the mix that the set specifies, and all tasks of one skeleton are in one cohort, since
+publishing one of them gives the others away. Candidates are taken in the order of their commitments, which nobody can
+choose; those left over become the reserve, in the same order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Candidate:
 
     Attributes:
         id: the task's id.
-        stratum: its cell of the mix.
+        stratum: its cell of the mix (server, category and difficulty).
         skeleton: the opaque tag of its skeleton.
         commitment: its commitment, 32 bytes.
     """
@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The outcome: the tasks of each cohort in promised order, and the reserve of each stratum in its order."""
+    """The result of an allocation: each cohort's tasks in promised order, and each stratum's reserve in its order."""
 
     cohorts: Mapping[str, tuple[Candidate, ...]]
     reserve: Mapping[Stratum, tuple[Candidate, ...]]
@@ -51,11 +51,11 @@ def allocate(
     """Fill `cohorts` with the mix of `spec`.
 
     Args:
-        candidates: what there is to choose from.
-        spec: the mix that each cohort gets.
+        candidates: the tasks to choose from, in any order.
+        spec: the set, with the mix that each cohort gets.
         cohorts: the names of the cohorts to fill.
         taken: skeleton tag -> cohort, for the skeletons that are live already.
-        seen: skeleton tags that were published or served; their tasks are passed over.
+        seen: tags of the skeletons that were published or served; their tasks are skipped.
 
     Raises:
         Refused: there are too few tasks for a stratum; the message names it and says how many are missing.
@@ -74,9 +74,9 @@ def allocate_first(
     taken: Mapping[str, str] | None = None,
     seen: Collection[str] = (),
 ) -> Allocation:
-    """Do as `allocate` with candidates that come in the order of their commitments, and read no more than it takes.
+    """Allocate candidates that arrive in the order of their commitments, and stop reading as soon as all is filled.
 
-    Who comes later than the last that is chosen changes nothing: they are passed over in that order.
+    The result is that of `allocate`: a candidate after the last chosen one changes nothing.
 
     Raises:
         Refused: as for `allocate`.
@@ -92,10 +92,10 @@ def allocate_first(
 
 
 class _Filling:
-    """Cohorts while they are filled from candidates that come in the order of their commitments.
+    """State of an allocation while cohorts are filled from candidates in the order of their commitments.
 
     Attributes:
-        places: how many are still free.
+        places: how many places are still free.
     """
 
     def __init__(self, spec: SetSpec, cohorts: Sequence[str], taken: Mapping[str, str], seen: Collection[str]) -> None:
@@ -105,7 +105,7 @@ class _Filling:
         self._spare: dict[Stratum, list[Candidate]] = defaultdict(list)
 
     def take(self, candidate: Candidate) -> None:
-        """Give the next one a place, or keep it as a spare, or pass it over."""
+        """Place the next candidate in a cohort, keep it as a spare, or skip it."""
         if candidate.skeleton in self._seen or candidate.stratum not in self._spec.per_cohort:
             return
         name = _place(candidate, self._spec, self._filled, self._home)
@@ -117,15 +117,15 @@ class _Filling:
             self.places -= 1
 
     def full(self) -> bool:
-        """Say whether nobody who comes later can change anything; asked when no place is free."""
+        """Say whether no later candidate can change the result; only called when no place is free."""
         reserve = self._reserve()
         return all(len(reserve.get(stratum, ())) == self._spec.reserve for stratum in self._spec.per_cohort)
 
     def allocation(self) -> Allocation:
-        """Give the outcome.
+        """Give the result.
 
         Raises:
-            Refused: places are free.
+            Refused: some places are still free.
         """
         _refuse_gaps(self._spec, self._filled)
         return Allocation(
@@ -143,7 +143,7 @@ class _Filling:
 def _reserve(
     spare: Mapping[Stratum, Sequence[Candidate]], used: set[str], most: int
 ) -> dict[Stratum, tuple[Candidate, ...]]:
-    """Choose so many spare tasks of each stratum, no two of one skeleton: any of them may enter any cohort."""
+    """Choose up to `most` spares of each stratum, no two of one skeleton, so that any may enter any cohort."""
     reserve: dict[Stratum, tuple[Candidate, ...]] = {}
     for stratum, rest in spare.items():
         fresh = {c.skeleton: c for c in reversed(rest) if c.skeleton not in used}
@@ -158,7 +158,7 @@ def _place(
     filled: Mapping[str, Mapping[Stratum, list[Candidate]]],
     home: Mapping[str, str],
 ) -> str | None:
-    """Choose the emptiest cohort with room; a known skeleton goes to its own cohort or nowhere."""
+    """Choose the cohort with most room; a skeleton that has a cohort goes to that one or nowhere."""
     room = {
         name: spec.per_cohort[candidate.stratum] - len(by.get(candidate.stratum, []))
         for name, by in filled.items()

@@ -1,11 +1,11 @@
-"""Drawing the drafts of a cohort from a committed seed.
+"""Drawing of a cohort's drafts from a committed seed.
 
-The seed of a cohort is committed in the `set` statement one turn ahead, so that nobody can shop for a lucky draw. Each
-stratum has its own stream, derived from the seed by HMAC-SHA256 (RFC 2104), so drawing more of one leaves the others as
-they were.
+The seed of a cohort is committed to in the `set` statement one turn ahead, so that nobody can retry for a favourable
+draw. Each stratum has its own random stream, derived from the seed by HMAC-SHA256 (RFC 2104), so drawing more of one
+does not change the others.
 
-A skeleton that can be drawn at several difficulties is used up by whichever stratum draws it. So that none runs dry
-long before the others, a stratum leaves the skeletons of the scarcest one alone while it has as many of its own.
+A skeleton that can be drawn at several difficulties is used up by the stratum that draws it first. So that no stratum
+runs out long before the others, a stratum skips the skeletons of the scarcest one while it has as many of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rotation.month.sets import Stratum
 
 
 def stream(seed: bytes, stratum: Stratum) -> random.Random:
-    """Give the stratum's own stream of dice. The seed is 32 bytes."""
+    """Give the stratum's own random stream, derived from the 32-byte seed."""
     return random.Random(hmac.digest(seed, f"quarterturn/draw/v1\n{stratum}".encode(), hashlib.sha256))  # noqa: S311 - repeatable on purpose
 
 
@@ -36,14 +36,14 @@ def drafts(
     exclude: Callable[[], Collection[str]],
     mix: Collection[Stratum] = (),
 ) -> Iterator[Draft]:
-    """Yield drafts of one stratum without end, each of a skeleton that `exclude()` does not name at that moment.
+    """Yield drafts of one stratum without end, each of a skeleton that `exclude()` does not contain at that moment.
 
     Args:
         grammars: by server.
         stratum: what to draw.
         seed: 32 bytes.
         exclude: gives the ids of skeletons that may not be drawn.
-        mix: all strata that are drawn from these grammars, this one too.
+        mix: all strata that are drawn from these grammars, including this one.
 
     Raises:
         NotFound: there is no grammar for the stratum's server.
@@ -64,7 +64,7 @@ def drafts(
 
 
 def spared(grammar: Grammar, stratum: Stratum, mix: Collection[Stratum], used: Collection[str]) -> set[str]:
-    """Give the skeletons that a stratum leaves to the scarcest of its server and category, if it can do without."""
+    """Give the skeletons that a stratum leaves to the scarcest stratum of its server and category, if it can."""
 
     def left(one: Stratum) -> set[str]:
         there = (s for s in skeletons(grammar) if s.category == one.category and one.difficulty in s.difficulties)

@@ -1,7 +1,7 @@
-"""What the rotation room remembers: cohorts, promised orders, turns, seen skeletons, what runs left unsettled.
+"""Store of cohorts and their promised order, turns, seen skeletons, and counts of unsettled outcomes.
 
-Rows stay in here; others get frozen records. Methods that take part in a larger change take its session, so that a step
-of a turn and its leaves are one transaction.
+Rows never leave this module; callers get frozen records. Methods that are part of a larger change take its session, so
+that a step of a turn and its leaves are one transaction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Cohort:
     Attributes:
         id: `cohort-YYYY-MM`, after the month at whose turn it retires.
         retires: that month.
-        entered: the first month in which it counts.
+        entered: the first month in which it is live.
         state: `promised`, `live`, `retired` or `published`.
         tasks: task ids in the promised order.
     """
@@ -44,14 +44,14 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """How far a turn has come.
+    """The progress of a month's turn.
 
     Attributes:
         month: the month that it ends.
         started_at: when its first step began; every date in what it publishes is this one.
         finished: whether all steps are done.
         done: the names of the steps that are done.
-        facts: what the steps fixed once and for all, such as the canary.
+        facts: values that the steps fixed for good, such as the canary.
     """
 
     month: Month
@@ -62,17 +62,17 @@ class Turn:
 
 
 REVIEWED_FROM = 2
-"""In how many runs of one submitter a kind of thing must be left before it opens a review."""
+"""In how many runs of one submitter a kind of unsettled outcome must occur before it opens a review."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """Something that a maintainer should look into; it takes nothing from anybody by itself.
+    """Unsettled outcomes in several runs of one submitter, for a maintainer to review; they change no score.
 
     Attributes:
-        submitter: whose runs they are.
-        kind: what was left in each of them, `unknown` or `unclear`.
-        runs: their numbers.
+        submitter: the runs' submitter.
+        kind: the kind of outcome in each of them, `unknown` or `unclear`.
+        runs: the runs' numbers.
     """
 
     submitter: str
@@ -81,7 +81,7 @@ class Unsettled:
 
 
 class Months:
-    """The room's store."""
+    """Store of cohorts, turns, seen skeletons and unsettled outcomes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -89,7 +89,7 @@ class Months:
     # -- cohorts ------------------------------------------------------------------------------------------------------
 
     def promise(self, session: Session, month: Month, retires: Month, tasks: Sequence[Candidate]) -> None:
-        """Write down who enters with `month`, in order; a promise that is written is never changed."""
+        """Record a cohort that enters with `month`, its tasks in promised order; the order never changes."""
         session.add(CohortRow(id=retires.cohort, retires=str(retires), entered=str(month), state="promised"))
         session.flush()
         for position, task in enumerate(tasks):
@@ -99,14 +99,14 @@ class Months:
     def cohorts(self, *states: str, at: int | None = None) -> list[Cohort]:
         """List the cohorts in these states (all, if none is named), the next to retire first.
 
-        With `at` their tasks are those that they had just before that leaf of the log, else those that they have.
+        With `at`, their tasks are those of the time just before that leaf of the log; otherwise the present ones.
         """
         with Session(self._engine) as session:
             rows = session.exec(select(CohortRow).order_by(col(CohortRow.retires))).all()
             return [self._cohort(session, row, at) for row in rows if not states or row.state in states]
 
     def cohort_retiring(self, month: Month) -> Cohort | None:
-        """Give the cohort that this month's turn retires, or None before the first one."""
+        """Give the cohort that this month's turn retires, or None if there is none."""
         return next((c for c in self.cohorts() if c.retires == month), None)
 
     def move(self, session: Session, cohort: str, state: str) -> None:
@@ -120,7 +120,7 @@ class Months:
             return row.cohort_id if row else None
 
     def replace(self, session: Session, gone: str, leaf: int, refill: tuple[str, str] | None) -> None:
-        """Take a task out of its cohort with a leaf; its place goes to `refill`, a task's id and skeleton's tag."""
+        """Remove a task from its cohort as of a leaf; its place goes to `refill` (task id, skeleton tag), if any."""
         row = session.get_one(MemberRow, gone)
         row.until_leaf = leaf
         if refill is not None:
@@ -131,19 +131,19 @@ class Months:
             )
 
     def refills(self) -> dict[str, int]:
-        """Map each task that took the place of another to the leaf that gave it."""
+        """Map each task that replaced another one to the `withdraw` leaf that gave it the place."""
         with Session(self._engine) as session:
             rows = session.exec(select(MemberRow).where(MemberRow.since_leaf > 0)).all()
             return {row.task_id: row.since_leaf for row in rows}
 
     def everybody(self) -> list[tuple[str, str, int]]:
-        """List (task, cohort, leaf since which it belongs to it) of all tasks, withdrawn ones too."""
+        """List (task, cohort, leaf from which it is a member) of all tasks, including withdrawn ones."""
         with Session(self._engine) as session:
             rows = session.exec(select(MemberRow).order_by(col(MemberRow.task_id))).all()
             return [(row.task_id, row.cohort_id, row.since_leaf) for row in rows]
 
     def taken(self) -> dict[str, str]:
-        """Map the tag of every skeleton in a cohort that is not published yet to that cohort."""
+        """Map the tag of every skeleton in an unpublished cohort to that cohort."""
         open_ones = {c.id for c in self.cohorts("promised", "live", "retired")}
         with Session(self._engine) as session:
             rows = session.exec(select(MemberRow)).all()
@@ -168,7 +168,7 @@ class Months:
     # -- turns --------------------------------------------------------------------------------------------------------
 
     def begin_turn(self, month: Month, now: datetime, facts: Mapping[str, str]) -> Turn:
-        """Start the turn of `month`, or give the one that was started before, by whomever."""
+        """Start the turn of `month`, or give it if any process has started it already."""
         with suppress(IntegrityError), transaction(self._engine) as session:  # another machine was faster
             if session.get(TurnRow, str(month)) is None:
                 session.add(TurnRow(month=str(month), started_at=now, facts=dict(facts)))
@@ -202,7 +202,7 @@ class Months:
         """Record that a step is done, with what it fixed.
 
         Raises:
-            NotAllowed: somebody else has done it meanwhile; the caller's transaction must not be committed.
+            NotAllowed: another process has done it meanwhile; the caller's transaction must not be committed.
         """
         row = session.exec(select(TurnRow).where(TurnRow.month == str(month)).with_for_update()).one()
         if step in row.done:
@@ -211,7 +211,7 @@ class Months:
         row.facts = {**row.facts, **facts}
 
     def keep_page(self, page: str) -> str:
-        """Keep a page that a release will carry, and give the sha256 (hex) that it is known by."""
+        """Store the verification page of a release, and give its SHA-256 (hex), which identifies it."""
         digest = sha256(page.encode()).hexdigest()
         with suppress(IntegrityError), transaction(self._engine) as session:  # another machine was faster
             if session.get(PageRow, digest) is None:
@@ -219,7 +219,7 @@ class Months:
         return digest
 
     def page(self, digest: str) -> str:
-        """Give a page that was kept.
+        """Give a stored page by its hash.
 
         Raises:
             NotFound: none has this hash.
@@ -227,7 +227,7 @@ class Months:
         with Session(self._engine) as session:
             row = session.get(PageRow, digest)
             if row is None:
-                raise NotFound(f"the page {digest} that a turn named is not kept here; put the newest database back")
+                raise NotFound(f"the page {digest} of a turn is not in this database: restore a newer one")
             return row.body
 
     def finish_turn(self, session: Session, month: Month, now: datetime) -> None:
@@ -242,7 +242,7 @@ class Months:
         self.see(session, [row.skeleton_tag for row in rows], why, month)
 
     def see(self, session: Session, skeletons: Iterable[str], why: str, month: Month) -> None:
-        """Mark skeletons as seen; the first reason stands."""
+        """Mark skeletons as seen; the first reason is kept."""
         for tag in skeletons:
             if session.get(SeenRow, tag) is None:
                 session.add(SeenRow(skeleton_tag=tag, why=why, month=str(month)))
@@ -258,17 +258,17 @@ class Months:
         with Session(self._engine) as session:
             return {row.skeleton_tag: Month.parse(row.month) for row in session.exec(select(SeenRow)).all()}
 
-    # -- what was left unsettled --------------------------------------------------------------------------------------
+    # -- unsettled outcomes -------------------------------------------------------------------------------------------
 
     def unsettle(self, session: Session, run: int, submitter: str, kind: str) -> None:
-        """Count that a run had something of a kind, once more."""
+        """Count one more outcome of a kind in a run."""
         query = select(UnsettledRow).where(UnsettledRow.run == run, UnsettledRow.kind == kind)
         row = session.exec(query).one_or_none() or UnsettledRow(run=run, submitter=submitter, kind=kind)
         row.times += 1
         session.add(row)
 
     def unsettled(self) -> list[Unsettled]:
-        """List what should be reviewed: each kind that was left in several runs of one submitter."""
+        """List what should be reviewed: each kind that occurred in several runs of one submitter."""
         runs: dict[tuple[str, str], list[int]] = {}
         with Session(self._engine) as session:
             for row in session.exec(select(UnsettledRow).order_by(col(UnsettledRow.run))).all():

@@ -1,4 +1,4 @@
-"""Rows of cohorts, their members, turns, seen skeletons and unsettled runs."""
+"""Database rows of cohorts, their members, turns, release pages, seen skeletons and unsettled outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CohortRow(SQLModel, table=True):
 
 
 class MemberRow(SQLModel, table=True):
-    """A task's place in the promised order of its cohort; who takes a withdrawn task's place has the same position."""
+    """A task's place in the promised order of its cohort; a refill has the position of the withdrawn task."""
 
     __tablename__ = "rotation_member"
     __table_args__ = (UniqueConstraint("cohort_id", "position", "since_leaf"),)
@@ -33,7 +33,7 @@ class MemberRow(SQLModel, table=True):
     cohort_id: str = Field(foreign_key="rotation_cohort.id", index=True)
     position: int
     skeleton_tag: str = Field(index=True)
-    since_leaf: int = 0  # the `withdraw` leaf that gave it the place; 0 for whom a `set` statement promised
+    since_leaf: int = 0  # the `withdraw` leaf that gave it the place; 0 if a `set` statement did
     until_leaf: int | None = None  # the `withdraw` leaf that took it out
 
 
@@ -50,7 +50,7 @@ class TurnRow(SQLModel, table=True):
 
 
 class PageRow(SQLModel, table=True):
-    """A page that checks a release, as some version of the software made it; turns name theirs by its hash."""
+    """The verification page of a release, as its software version made it; turns refer to it by its hash."""
 
     __tablename__ = "rotation_page"
 
@@ -69,7 +69,7 @@ class SeenRow(SQLModel, table=True):
 
 
 class UnsettledRow(SQLModel, table=True):
-    """That a run was left with something of a kind, and how often; which tasks it was in is sealed with their results.
+    """How many unsettled outcomes of a kind a run has; the tasks are only named in its sealed results.
 
     The kinds are `unknown` (a verdict) and `unclear` (a failure).
     """

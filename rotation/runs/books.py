@@ -1,4 +1,4 @@
-"""The books of the month: what every step of it reads and writes, handed about as one thing."""
+"""Collaborators of the rotation package (database, vault, ledger, stores, clock), bundled in one object."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from vault.store.tasks import Vault
 
 @dataclass(frozen=True)
 class Books:
-    """One home's books.
+    """The stores and services of one home that the steps of a month use.
 
     Attributes:
         engine: the database; steps open their transactions on it.
         vault: the sealed tasks and blobs.
         ledger: the rows of the public log.
         log: its writer, which knows the origin and the public folder.
-        months: cohorts and turns.
-        runs: runs and their sealed results.
-        exposures: who was served what.
-        findings: what looks wrong, and what people say about it.
-        clock: the present moment, with its time zone.
-        entropy: random bytes.
+        months: the store of cohorts and turns.
+        runs: the store of runs and their sealed results.
+        exposures: the store of which run was served which task.
+        findings: the store of detection results and their reviews.
+        clock: gives the current time, with its time zone.
+        entropy: gives random bytes.
     """
 
     engine: Engine
@@ -48,7 +48,7 @@ class Books:
     entropy: Callable[[int], bytes] = os.urandom
 
     def leaf_index(self, key: str) -> int:
-        """Give the index of a recorded leaf.
+        """Give the index of the ledger leaf that was recorded under `key`.
 
         Raises:
             NotFound: nothing was recorded under `key`.

@@ -1,18 +1,19 @@
-"""Runs that are bound to the ledger, so that none can be dropped or improved afterwards.
+"""Official runs: opened and closed in the ledger, so that no run can be dropped or improved afterwards.
 
     1. a run is opened: its row, its sealed opening and its `run-open` leaf are one transaction
     2. the checkpoint that covers the leaf is published; only then is a task served
-    3. each serving is an exposure, which is written down before the agent sees the task. What was served is not served
-       again, but for a cause of the closed list that was written down too, and a run has few of these
+    3. each serving is recorded as an exposure before the agent sees the task. A task is served once per run, and again
+       only for a recorded cause of the closed list; the number of such retries per run is limited
     4. a run is closed: its results, their salts and the `score` leaf are one transaction, and published
-    5. a run that was served anything is never aborted: what it did not finish when the month turns is failed, or, where
-       a cause of the closed list kept it from it, unknown. One that was served nothing is aborted with a public leaf;
-       an opening without an end is what an audit reports
-    6. a run whose worker died is taken over under the next attempt: what has its result is not served again, what was
-       played and waits for its verdict is judged from what was sealed, and what was being played is failed
-    7. a run is served what was live when it was opened, and what was withdrawn since; no other is served that
+    5. a run that was served anything is never aborted: what it did not finish when the month turns is failed, or
+       unknown if a cause of the closed list stopped it. A run that was served nothing is aborted with a public leaf;
+       an audit reports an opening without an end
+    6. a run whose worker died is taken over by the next attempt: a task with a result is not served again, a task that
+       was played and awaits its verdict is judged from the sealed state, and a task that was being played is failed
+    7. a run is served the tasks that were live when it was opened, also those withdrawn since; later runs are not
+       served withdrawn tasks
 
-An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` it rests on.
+An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` leaf it relies on.
 """
 
 from __future__ import annotations
@@ -47,20 +48,20 @@ from vault.task.lifecycle import State
 from verifiers.language.verdict import Verdict
 
 UNSETTLED = ("unknown", "unclear")
-"""What is counted of a run's tasks, for a person to look at."""
+"""Kinds of task outcomes that are counted by run for a person to review."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run that may be served its tasks.
+    """An opened run, with what a worker needs to serve its tasks.
 
     Attributes:
         record: its row.
-        attempt: the fencing number under which results are written.
-        cohorts: the cohorts that it is given, the next to retire first.
-        upstream: the language model that its agents may ask, or None.
-        done: the tasks that have a result already.
-        sealed: of the others, those that an earlier attempt played, and of which what was left waits to be judged.
+        attempt: the fencing token under which results are written.
+        cohorts: the cohorts that it is served, the next to retire first.
+        upstream: the language model that its agents may call, or None.
+        done: the tasks that already have a result.
+        sealed: the other tasks that an earlier attempt played and whose sealed state waits to be judged.
     """
 
     record: RunRecord
@@ -77,13 +78,13 @@ class OpenRun:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Give the ids of those that are still to be served."""
+        """Give the ids of the tasks without a result."""
         return tuple(task_id for task_id in self.tasks if task_id not in self.done)
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """One result with what binds it."""
+    """One result with the salt and the task commitment that bind it to the ledger."""
 
     result: Result
     salt: bytes = field(repr=False)
@@ -95,7 +96,7 @@ class _Bound:
 
 
 class Official:
-    """Opens and closes runs of live tasks."""
+    """Service for official runs: opens, serves, resumes, records, closes and ends them."""
 
     def __init__(self, books: Books) -> None:
         self._books = books
@@ -121,14 +122,14 @@ class Official:
         *,
         noted: Callable[[Session, int], None] = lambda _session, _number: None,
     ) -> OpenRun:
-        """Open a run of every live cohort that its track is served, and publish that it was opened (steps 1 and 2).
+        """Open a run of the live cohorts that its track is served, and publish the opening (steps 1 and 2).
 
         Args:
             submission: what is run.
-            box: where.
-            upstream: the language model that its agents may ask, or None.
-            noted: writes the run's number down within the transaction that opens it, so that whoever is killed right
-                after has left no run that nobody would go on with. What it raises opens none.
+            box: the box that it runs in.
+            upstream: the language model that its agents may call, or None.
+            noted: records the run's number within the transaction that opens it, so that a process killed right
+                after leaves no orphaned run. If it raises, no run is opened.
 
         Raises:
             Refused: the submission is the reference agent.
@@ -139,7 +140,7 @@ class Official:
         month = self.month()
         track = track_of(submission, box, upstream)
         facts = self._books.months.turn(month.plus(-1)).facts
-        head = self._books.ledger.publish()  # whatever was recorded, and by whom it has to be cosigned since
+        head = self._books.ledger.publish()  # all that was recorded, with the cosignatures that it needs
         with transaction(self._books.engine) as session:
             if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it
                 raise NotAllowed(f"the month turned from {month} while the run was being opened; open it again")
@@ -168,12 +169,12 @@ class Official:
         return OpenRun(started, started.attempt, cohorts, upstream)
 
     def resume(self, number: int, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
-        """Take over a run whose worker died (step 6); from here on the earlier attempt writes nothing any more.
+        """Take over a run whose worker died (step 6); the earlier attempt can no longer write results.
 
         Raises:
             NotFound: there is no such run.
-            NotAllowed: it has ended, or its month has.
-            Refused: what was submitted, by whom, the box, or whether there is a model, is not as it was opened for.
+            NotAllowed: the run or its month has ended.
+            Refused: the submission, its submitter, the box or the track differs from what the run was opened for.
         """
         record = self._books.runs.get(number)
         if str(self.month()) != record.month:
@@ -181,8 +182,8 @@ class Official:
         same = (submission.digest, submission.submitter, box.name, track_of(submission, box, upstream).name)
         if (record.submission, record.submitter, record.box, record.track) != same:
             raise Refused(
-                f"run {number} was opened for another submitter, submission, box or track: give what it was begun with "
-                "or leave it to the turn"
+                f"run {number} was opened for another submitter, submission, box or track: resume it with the same "
+                "ones, or let the turn end it"
             )
         self._books.ledger.publish()  # the worker may have died before it could
         withdrawal.settle(self._books)
@@ -192,7 +193,7 @@ class Official:
         return run
 
     def _taken_over(self, number: int, upstream: str | None = None) -> OpenRun:
-        """Begin the next attempt; what the one before it was playing is failed, but for a cause of the closed list."""
+        """Start the next attempt; tasks in play are failed, except those with a recorded cause of the closed list."""
         started = self._books.runs.start(number)
         served, at = openings.cohorts_of(self._books, number), self._books.leaf_index(f"run-open/{number}")
         cohorts = tuple(cohort for cohort in self._books.months.cohorts("live", at=at) if cohort.id in served)
@@ -204,9 +205,9 @@ class Official:
         return replace(run, done=done | frozenset(lost))
 
     def prepare(self, run: OpenRun) -> list[Task]:
-        """Open the run's tasks that are left, to make them ready.
+        """Decrypt the run's tasks that have no result, in the variants that they are served in.
 
-        What has enough free parameters is served in the variant of this submitter and month, in every run and retry.
+        A task with enough free parameters is served in one variant per submitter and month, in every run and retry.
 
         Raises:
             Refused: a task is neither live nor was withdrawn since the run was opened for it, or its commitment is not
@@ -226,10 +227,10 @@ class Official:
         return [vault.served(task, submitter, month) for task in opened]
 
     def serve(self, run: OpenRun, *task_ids: str) -> None:
-        """Count one more exposure of tasks, the last gate before an agent sees them (step 3); any thread may say so.
+        """Record one more exposure of these tasks, the last check before an agent sees them (step 3); thread-safe.
 
         Raises:
-            NotAllowed: it was served before and no cause of the closed list is written down; or another worker has
+            NotAllowed: a task was served before and has no recorded cause of the closed list; or another worker has
                 taken the run over, or it has ended.
         """
         number = run.record.number
@@ -238,13 +239,13 @@ class Official:
             served = self._books.exposures.of_run(number, session)
             for task_id in task_ids:
                 if task_id in served and served[task_id].cause is None:
-                    raise NotAllowed(f"run {number} was served task {task_id} already, and is not served it again")
+                    raise NotAllowed(f"run {number} was already served task {task_id}; a run is served a task once")
                 self._expose(session, run, task_id)
 
     def again(self, run: OpenRun, task_id: str, cause: str) -> bool:
-        """Say whether a task may be served again for a cause of the closed list, and write it down if it may.
+        """Say whether a task may be served again for a cause of the closed list, and record the cause if it may.
 
-        All attempts at a run have `sandbox.results.failure.RETRIES` together. Any thread may ask.
+        All attempts at a run share `sandbox.results.failure.RETRIES`. Thread-safe.
         """
         number = run.record.number
         with transaction(self._books.engine) as session:
@@ -252,9 +253,9 @@ class Official:
             return self._again(session, number, task_id, cause)
 
     def stop(self, run: OpenRun, code: str) -> None:
-        """Write down why nobody plays the run for now (`sandbox.results.failure.STOPS`); whoever resumes it reads that.
+        """Record why the run is stopped for now (`sandbox.results.failure.STOPS`), for whoever resumes it.
 
-        What was being played may be served again where the stop is on the closed list, as far as RETRIES go.
+        If the cause is on the closed list, the tasks in play may be served again, up to RETRIES.
         """
         number, closed_list = run.record.number, STOPS[code].closed_list
         with transaction(self._books.engine) as session:
@@ -266,16 +267,16 @@ class Official:
                     self._again(session, number, task_id, code)
 
     def forget_cause(self, number: int) -> None:
-        """Forget a cause of the closed list that stopped a run: what keeps it from going on now is its owner."""
+        """Clear a cause of the closed list that stopped a run: from now on its owner keeps it from continuing."""
         with transaction(self._books.engine) as session:
             self._books.runs.note(number, None, session)
 
     def seal(self, run: OpenRun, left: Left) -> None:
-        """Seal what an attempt left, before it is judged (step 6); any thread may say so."""
+        """Seal the final state that an attempt left, before it is judged (step 6); thread-safe."""
         self._books.runs.seal(run.record.number, run.attempt, left)
 
     def sealed(self, run: OpenRun) -> dict[str, Left]:
-        """Open what an earlier attempt's agents left and nobody has judged, by task; each is an entry in the log."""
+        """Open the unjudged final states of an earlier attempt, by task; each is an entry in the access log."""
         number, why = run.record.number, f"judge run {run.record.number}"
         return {
             task_id: self._books.runs.open_left(number, task_id, who=openings.WHO, why=why)
@@ -284,7 +285,7 @@ class Official:
         }
 
     def record(self, run: OpenRun, outcome: TaskRun) -> None:
-        """Seal one task's outcome, and count what nobody could settle.
+        """Seal one task's outcome, and count it if it is unknown or unclear.
 
         Raises:
             Refused: the run was not opened for this task.
@@ -298,7 +299,7 @@ class Official:
                 self._books.months.unsettle(session, run.record.number, run.record.submitter, kind)
 
     def close(self, run: OpenRun) -> tuple[Result, ...]:
-        """Bind the results and publish that binding (step 4); gives the results for scoring."""
+        """Commit to the results in a `score` leaf and publish it (step 4); give the results for scoring."""
         number, month = run.record.number, run.record.month
         played = self._books.runs.results(number, who=openings.WHO, why=f"score run {number}")
         bound = [self._bind(self._result(number, one)) for one in played]
@@ -357,7 +358,7 @@ class Official:
         return unfinished
 
     def _aborted(self, number: int, reason: str) -> bool:
-        """End a run without a score, in public, unless it was served something by now."""
+        """Abort a run with a public leaf, unless it was served something; say whether it was aborted."""
         record = self._books.runs.get(number)
         opening = openings.unseal(self._books, f"opening/{number}", f"abort run {number}")
         statement = leaf.abort(
@@ -375,7 +376,7 @@ class Official:
         return True
 
     def closed(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
-        """Open what a scored run was bound to, as one opening; of a task its server is not among it, and left empty.
+        """Give the sealed results of a scored run, as one entry in the access log; their `server` fields are empty.
 
         Raises:
             NotFound: the run has no score.
@@ -394,14 +395,14 @@ class Official:
         return True
 
     def _fill(self, run: OpenRun, task_ids: Iterable[str], failure: Failure, code: str) -> None:
-        """Record what tasks come to that no attempt finished."""
+        """Record the outcome of tasks that no attempt finished."""
         why = f"end run {run.record.number}"
         for task_id in task_ids:
             task = self._books.vault.open(task_id, who=openings.WHO, why=why).task
             self.record(run, unplayed(task, failure, code))
 
     def _expose(self, session: Session, run: OpenRun, task_id: str) -> None:
-        """Count a serving; where somebody reads the text, its skeleton is seen from here on."""
+        """Record a serving; on a track whose tasks are read, the skeleton is seen from now on."""
         tag, track = self._books.vault.record(task_id).skeleton_tag, TRACKS[run.record.track]
         upstream = f"{UPSTREAM}{run.upstream}" if run.upstream else None
         for channel in (track.channel or run.record.box, upstream):
@@ -412,7 +413,7 @@ class Official:
             self._books.months.see(session, [tag], track.name, Month.parse(run.record.month))
 
     def _opening(self, record: RunRecord) -> dict[str, Any]:
-        """Say whose run it is; `attempt` counts this submitter's runs of the month."""
+        """Make the opening document of a run; `attempt` counts this submitter's runs of the month."""
         month = self._books.runs.list(month=record.month)
         earlier = sum(r.submitter == record.submitter and r.number < record.number for r in month)
         return {"submitter": record.submitter, "submission": record.submission, "attempt": earlier + 1}

@@ -1,4 +1,4 @@
-"""What is opened of a run when a cohort retires that it was served, and how that is kept sealed until then."""
+"""Openings of the commitments of runs: sealed while a cohort is live, released when it retires."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from vault.ledger.statements.statement import Statement
 
 WHO = "rotation"
 PUBLISH = "publish "
-"""How the reason begins for which a task is opened to be published."""
+"""Prefix of the access-log reason for opening a task to publish it."""
 
 
 def of_cohort(books: Books, cohort: Cohort, *, why: str) -> list[RunOpening]:
-    """Give every run that was served `cohort`, opened as far as its retirement opens it."""
+    """Give the openings of every run that was served `cohort`, as far as the cohort's retirement releases them."""
     while_live = [r for r in books.runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
     return [
         _of_run(books, record, cohort, why) for record in while_live if cohort.id in cohorts_of(books, record.number)
@@ -31,18 +31,18 @@ def of_cohort(books: Books, cohort: Cohort, *, why: str) -> list[RunOpening]:
 
 
 def seal(books: Books, name: str, value: Mapping[str, Any], session: Session) -> None:
-    """Keep salts and documents sealed under a name, once."""
+    """Seal salts and documents under a name, once."""
     books.vault.seal_blob(name, json.dumps(value).encode(), session=session)
 
 
 def unseal(books: Books, name: str, why: str) -> dict[str, Any]:
-    """Open what `seal` kept; the access log says so."""
+    """Open what `seal` sealed; the access log records it."""
     opened: dict[str, Any] = json.loads(books.vault.open_blob(name, who=WHO, why=why))
     return opened
 
 
 def cohorts_of(books: Books, run: int) -> Sequence[str]:
-    """Give the cohorts that a run was opened for, as the log has it."""
+    """Give the cohorts that a run was opened for, from its `run-open` leaf."""
     opened = Statement.parse(books.ledger.leaf(books.leaf_index(f"run-open/{run}")))
     cohorts: Sequence[str] = opened.predicate["cohorts"]
     return cohorts

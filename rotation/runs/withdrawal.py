@@ -1,17 +1,17 @@
-"""A withdrawal, as numbered steps that can be repeated: a task that leaked or is broken leaves before its cohort does.
+"""Withdrawal of a leaked or broken task before its cohort retires, in three idempotent steps.
 
-    1. withdraw  the task's state, its `withdraw` leaf, who takes its place, and the word that closes what proposed it
+    1. withdraw  the task's state, its `withdraw` leaf, its replacement, and the review entry that closes the finding
                  are one transaction
     2. publish   the checkpoint that covers the leaf is published and cosigned; from here on no figure counts the task
-    3. refill    only now may the task in its place be served
+    3. refill    only now may the replacement be served
 
-Nobody chooses who takes the place: it is the next of the stratum's reserve in the order of the last `set` statement, or
-nobody where none is left. Killed anywhere, a withdrawal is finished by whoever comes next: by the verb that is called
-again, by a run that opens, by a turn.
+Nobody chooses the replacement: it is the next task of the stratum's reserve in the order of the last `set` statement,
+or none if the reserve is empty. A withdrawal that was killed anywhere is completed by the next withdrawal, the next run
+that opens, or the next turn.
 
-A run that was opened before plays what it was opened for, and its results stay bound; figures are made without them. A
-task that was withdrawn is opened with its cohort; one that left a reserve, with the next cohort that retires. A task
-that was never promised leaves without a leaf.
+A run that was opened before still plays the task, and its result stays bound; scores are computed without it. A
+withdrawn task is published with its cohort; one withdrawn from a reserve, with the next cohort that retires. A task
+that was never committed to is withdrawn without a leaf.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A withdrawal as the log has it.
+    """A withdrawal as recorded in the ledger.
 
     Attributes:
         task: the task's id.
         leaf: the index of its leaf.
         month: the month in which it was withdrawn.
-        reason: why; everybody may read it.
-        replacement: who took its place, or None.
-        cohort: the cohort that it belonged to, or None if it stood in a reserve.
+        reason: the public reason.
+        replacement: the id of the task that replaced it, or None.
+        cohort: the cohort that it belonged to, or None if it was in a reserve.
     """
 
     task: str
@@ -60,17 +60,17 @@ class Withdrawn:
 def withdraw(
     books: Books, tasks: Sequence[str], reason: str, *, who: str, on_step: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Withdraw tasks, or finish withdrawing them: what is withdrawn already stays as it was.
+    """Withdraw tasks, or complete their withdrawal; idempotent for tasks that are withdrawn already.
 
     Args:
-        books: the month's.
-        tasks: their ids; what stands in a reserve leaves first, so that none of them takes another's place.
-        reason: why, for everybody to read.
-        who: said so.
-        on_step: is told each step that is done.
+        books: the stores and services of the home.
+        tasks: their ids; those in a reserve are withdrawn first, so that none of them replaces another one.
+        reason: the reason, which is public.
+        who: the person who withdraws them.
+        on_step: is called with the name of each step that is done.
 
     Raises:
-        Malformed: the reason cannot stand in the log.
+        Malformed: the reason is not valid for the ledger.
         NotFound: there is no such task; nothing was done.
         NotAllowed: a turn is under way, or a task is neither live nor reviewed; nothing was done.
         Unavailable: the log cannot be written, or too few witnesses cosigned; call again.
@@ -86,17 +86,17 @@ def withdraw(
 
 
 def require_reason(reason: str) -> None:
-    """Refuse what cannot stand in the log.
+    """Refuse a reason that is not valid for the ledger.
 
     Raises:
-        Malformed: it is empty, too long, or has characters that nobody sees.
+        Malformed: it is empty, too long, or has non-printable characters.
     """
     if not reason.strip() or len(reason) > LONGEST_REASON or not reason.isprintable():
         raise Malformed(f"a reason has 1 to {LONGEST_REASON} printable characters, on one line")
 
 
 def settle(books: Books) -> None:
-    """Finish every withdrawal that was begun (steps 2 and 3).
+    """Complete every withdrawal that was begun (steps 2 and 3).
 
     Raises:
         Unavailable: the log cannot be written, or too few witnesses cosigned.
@@ -111,7 +111,7 @@ def settle(books: Books) -> None:
 
 
 def recorded(books: Books) -> list[Withdrawn]:
-    """List the withdrawals in the order of the log, also what nobody may know yet."""
+    """List the withdrawals in the order of the ledger, including those not yet published."""
     gone = {record.id: books.ledger.find(_key(record.id)) for record in books.vault.records(State.WITHDRAWN)}
     homes = {task: cohort for task, cohort, _ in books.months.everybody()} if gone else {}
     found = [_withdrawn(books, index, homes) for index in gone.values() if index is not None]
@@ -119,14 +119,14 @@ def recorded(books: Books) -> list[Withdrawn]:
 
 
 def listed(books: Books) -> list[Withdrawn]:
-    """List the withdrawals that are under a published checkpoint, in the order of the log."""
+    """List the withdrawals that a published checkpoint covers, in the order of the ledger."""
     found = recorded(books)
     size = books.ledger.published.size if found else 0
     return [one for one in found if one.leaf < size]
 
 
 def entered(books: Books) -> dict[str, Month]:
-    """Give the first month in which each task that ever belonged to a cohort was served."""
+    """Map each task that ever belonged to a cohort to the month from which it could be served."""
     cohorts = {cohort.id: cohort.entered for cohort in books.months.cohorts()}
     return {
         task: _withdrawn(books, since, {}).month if since else cohorts[cohort]
@@ -135,7 +135,7 @@ def entered(books: Books) -> dict[str, Month]:
 
 
 def is_withdrawn(books: Books, task: str) -> bool:
-    """Say whether the log has the withdrawal of a task, published or not."""
+    """Say whether the ledger has the withdrawal of a task, published or not."""
     return books.ledger.find(_key(task)) is not None
 
 
@@ -171,25 +171,25 @@ def _withdraw(session: Session, books: Books, tasks: Sequence[str], reason: str,
 
 
 def _month(books: Books) -> Month | None:
-    """Give the month that is live, or None before the first one."""
+    """Give the live month, or None before the first one."""
     turns = books.months.turns()
     if turns and not turns[-1].finished:
         raise NotAllowed(
-            f"the turn of {turns[-1].month} is under way, and nothing is withdrawn meanwhile: finish it with "
+            f"the turn of {turns[-1].month} is under way, and tasks cannot be withdrawn meanwhile: finish it with "
             "`quarterturn turn run`, then withdraw"
         )
     return turns[-1].month.plus(1) if turns else None
 
 
 def _reserve(books: Books, month: Month, homes: Mapping[str, str]) -> dict[str, list[TaskRecord]]:
-    """Give what is left of each stratum's reserve, in the order that the last `set` statement promised."""
+    """Give each stratum's remaining reserve, in the order that the last `set` statement promised."""
     promised = Statement.parse(books.ledger.leaf(books.leaf_index(f"set/{month}"))).predicate["reserve"]
     spare = {r.commitment.hex(): r for r in books.vault.records(State.REVIEWED) if r.id not in homes}
     return {stratum: [spare[item] for item in order if item in spare] for stratum, order in promised.items()}
 
 
 def _waiting(books: Books) -> dict[str, int]:
-    """Map the tasks that have a place and are not live yet to the leaf that gave it to them."""
+    """Map each replacement that is not live yet to the leaf that gave it its place."""
     refills = books.months.refills()
     reviewed = {record.id for record in books.vault.records(State.REVIEWED)} if refills else set()
     return {task: index for task, index in refills.items() if task in reviewed}

@@ -1,8 +1,8 @@
-"""How the access log ended when a month's set was promised: committed to in public, and compared later.
+"""Public commitments to the head of the access log: made in each month's `set` statement, and checked later.
 
-The log's chain cannot show that its end was cut off, nor that it was made anew as a whole. Each `set` statement commits
-to its last digest under a salt, so that who opens what stays between us and an auditor. From then on neither can be
-done without contradicting what is public.
+The log's hash chain alone cannot show that its end was truncated, nor that the whole log was rewritten. Each `set`
+statement commits to the log's last digest with a salt, so the log's content stays between the operator and an auditor;
+afterwards, truncating or rewriting contradicts the public statement.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SET = b'"urn:quarterturn:set:v1"'
 
 
 def commit(session: Session, books: Books, month: Month) -> tuple[int, bytes]:
-    """Give how many entries the access log has and a commitment to the last, whose opening is sealed."""
+    """Give the number of entries of the access log and a commitment to its last digest; the opening is sealed."""
     entries, digest = books.vault.access_head(session)
     salt = new_salt(books.entropy)
     opening = {"entries": entries, "digest": digest, "salt": salt.hex()}
@@ -37,10 +37,10 @@ def commit(session: Session, books: Books, month: Month) -> tuple[int, bytes]:
 
 
 def committed(books: Books, *, who: str) -> list[Head]:
-    """Give every head that the public log commits to, the oldest first; their salts are opened, and the log says so.
+    """Give every head that the public log commits to, the oldest first; opening their salts is logged.
 
     Raises:
-        Broken: a sealed opening is missing, or is not what was committed to.
+        Broken: a sealed opening is missing, or does not match its commitment.
     """
     sealed = books.vault.open_blobs(_SEALED, who=who, why="check the access log against the ledger")
     found = []
@@ -53,12 +53,12 @@ def committed(books: Books, *, who: str) -> list[Head]:
 
 def _opened(month: str, says: Mapping[str, Any], sealed: Mapping[str, bytes]) -> Head:
     if month not in sealed:
-        raise Broken(f"What the set statement of {month} commits to of the access log is no longer sealed here.")
+        raise Broken(f"The sealed opening of the access-log head in the set statement of {month} is missing.")
     opening = json.loads(sealed[month])
     entries, digest, salt = opening["entries"], opening["digest"], bytes.fromhex(opening["salt"])
     right = opens(LABEL, _payload(entries, digest), salt, bytes.fromhex(says["commitment"]))
     if not right or entries != says["entries"]:
-        raise Broken(f"What is sealed here of the access log is not what the set statement of {month} commits to.")
+        raise Broken(f"The sealed access-log head does not match the commitment in the set statement of {month}.")
     return Head(entries, digest, f"the set statement of {month}")
 
 

@@ -1,7 +1,6 @@
-"""The alarm clock: asks again and again, and decides nothing.
+"""Periodic background job on APScheduler; what is due is decided by the called function, from the database.
 
-APScheduler wakes a thread; whatever is asked looks at the rows, which alone know what is due. A question that takes
-longer than the pause is not asked a second time beside itself, and pauses that were slept through are made up for once.
+A call that takes longer than the interval is never run twice at once, and missed intervals are made up for by one call.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 PAUSE = 60
 
-logging.getLogger("apscheduler").setLevel(logging.ERROR)  # that a question takes long is no news
+logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a long call is not worth a warning
 
 
 class Alarm:
-    """Asks at once, and then once in a pause.
+    """Calls a function immediately, and then at a fixed interval.
 
     Args:
-        ask: what is asked; it raises nothing.
-        seconds: the pause.
+        ask: the function; it must not raise.
+        seconds: the interval.
     """
 
     def __init__(self, ask: Callable[[], None], seconds: float = PAUSE) -> None:
@@ -30,7 +29,7 @@ class Alarm:
         self._scheduler: BackgroundScheduler | None = None
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start the scheduler."""
         self._scheduler = BackgroundScheduler(timezone=UTC)
         self._scheduler.add_job(
             self._ask,
@@ -44,7 +43,7 @@ class Alarm:
         self._scheduler.start()
 
     def stop(self) -> None:
-        """Ask no more; waits for an answer in the making."""
+        """Stop the scheduler; waits for a call that is running."""
         if self._scheduler is not None:
             self._scheduler.shutdown(wait=True)
             self._scheduler = None

@@ -1,7 +1,7 @@
-"""What a turn leaves signed: `months/YYYY-MM/` and the list of who signs, beside the releases.
+"""Signed attestation of each month: the folder `months/YYYY-MM/` and the list of allowed signers.
 
-A month's folder is there whole or not at all, and is made again as it was where it is missing: it follows from the log
-and the key. It is signed with the key that its own `set` statement names, or not at all.
+A month's folder is written whole or not at all. It follows from the log and the key, so a missing one is written again
+with the same bytes. It is only ever signed with the key that the month's own `set` statement names.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MONTHS, SIGNERS = "months", "allowed_signers"
 
 @dataclass(frozen=True, slots=True)
 class Attester:
-    """Who signs what turns came to.
+    """Signs the attestation of each month.
 
     Attributes:
-        key: the months' key.
-        public: the folder that may be served to anybody.
+        key: the private key that signs months.
+        public: the folder of public files.
     """
 
     key: Ed25519PrivateKey = field(repr=False)
@@ -44,10 +44,10 @@ class Attester:
         return self.key.public_key().public_bytes_raw()
 
     def attest(self, books: Books, turn: Turn) -> Path:
-        """Write a turn's folder, and before it the list of keys; gives the folder. A second time changes nothing.
+        """Write the list of signers, then the turn's folder, and give the folder; idempotent.
 
         Raises:
-            Refused: it is missing and was promised under another key, or is there and holds something else.
+            Refused: the folder is missing and its month names another key, or it exists with other content.
             Unavailable: the disk failed; call again.
         """
         folder = self.public / MONTHS / str(turn.month)
@@ -65,11 +65,11 @@ class Attester:
         if not folder.exists():
             write_whole(folder, files)
         if any(_read(folder / name) != data for name, data in files.items()):
-            raise Refused(f"{folder} is there already and holds something else; move it away first")
+            raise Refused(f"{folder} already exists and holds something else; move it away first")
         return None
 
     def _list_signers(self, books: Books, *, anew: bool) -> None:
-        """Write the list if it is another; `anew` says that nobody knows whether this one is on the disk."""
+        """Write the list if it has changed, or always if `anew`, since the one on disk may not have been synced."""
         path = self.public / SIGNERS
         data = month.allowed_signers(books.log.origin, _signers(books)).encode()
         if anew or _read(path) != data:
@@ -77,7 +77,7 @@ class Attester:
 
 
 def _signers(books: Books) -> Iterator[tuple[bytes, date]]:
-    """Give each key that a `set` statement ever named, with the day of that turn."""
+    """Give each key that a `set` statement has named, with the day of that turn."""
     known: set[bytes] = set()
     for turn in books.months.turns():
         if "set" in turn.done:

@@ -1,4 +1,4 @@
-"""The statements that bind the operator before anything is served: `commit` for each task, `set` for each month."""
+"""The ledger statements that bind the operator before a task is served: `commit` per task, `set` per month."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vault.task.lifecycle import State
 
 
 def record_commit(session: Session, books: Books, task_id: str) -> int:
-    """Record the `commit` leaf of a task and give its index; a second time gives the same one."""
+    """Record the `commit` leaf of a task and give its index; idempotent."""
     task = books.vault.record(task_id)
     statement = leaf.commit(
         task.id,
@@ -38,10 +38,10 @@ def record_commit(session: Session, books: Books, task_id: str) -> int:
 def record_set(session: Session, books: Books, month: Month, month_key: bytes) -> dict[str, str]:
     """Record the `set` leaf of `month` and give the facts that later steps and runs need: its index and root.
 
-    It names the public key that will sign the head over it.
+    The leaf names the public key that will sign the month's head.
 
-    The seed from which the cohort after this one will be drawn is chosen now and committed to, and so is the one that
-    will choose which of the month's results are judged again.
+    Two seeds are chosen now and committed to: the one from which the next cohort will be drawn, and the one that
+    will choose which of the month's results are judged again (the spot check).
     """
     cohorts = books.months.cohorts("promised", "live")
     records = {task_id: books.vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
@@ -96,10 +96,10 @@ def _cohort(cohort: Cohort, records: Mapping[str, TaskRecord]) -> dict[str, Any]
 
 
 def _reserve(books: Books) -> dict[str, Sequence[str]]:
-    """Give the committed spare tasks of each stratum in their order, which is that of their commitments.
+    """Give the committed spare tasks of each stratum, in the order of their commitments.
 
-    Each has a skeleton that is neither live, nor seen, nor another's in the reserve, so that whichever is the next may
-    enter any cohort: nobody ever has to pass one over.
+    The skeleton of each is neither live, nor seen, nor that of another spare, so that the next spare may always enter
+    any cohort and none is ever skipped.
     """
     reserve: dict[str, list[str]] = {}
     used = {*books.months.taken(), *books.months.seen()}

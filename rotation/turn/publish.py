@@ -1,4 +1,4 @@
-"""From a retired cohort to `Historical-YYYY-MM`: what is opened, the leaf that binds it, and the folder."""
+"""Release of a retired cohort as `Historical-YYYY-MM`: its content, the `retire` leaf that binds it, and the folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vault.ledger.statements import leaf
 
 
 def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
-    """Gather everything that this retirement opens; the same turn always gives the same bytes."""
+    """Collect everything that this retirement publishes; the same turn always gives the same bytes."""
     page = turn.facts.get("page")
     tasks = [_opening(books, task_id, turn) for task_id in cohort.tasks]
     return BundleContent(
@@ -25,7 +25,7 @@ def content(books: Books, turn: Turn, cohort: Cohort) -> BundleContent:
         cohort=cohort.id,
         origin=books.log.origin,
         canary=turn.facts["canary"],
-        first=0,  # all of it: what a release leaves out, its auditor could not judge
+        first=0,  # the whole log: an auditor could not check what is left out
         tasks=tasks,
         withdrawn=[_opening(books, task_id, turn) for task_id in _withdrawn(books, turn, cohort)],
         runs=openings.of_cohort(books, cohort, why=f"publish {turn.month.release}"),
@@ -39,7 +39,7 @@ def record_retirement(
     """Record the `retire` leaf, which names the digest of the manifest, and give its index.
 
     Args:
-        spot_check: what opens the month's spot check, and what it came to; None where none was promised.
+        spot_check: the opening and the counts of the month's spot check; None if none was committed to.
     """
     statement = leaf.retire(
         month=opened.month,
@@ -59,7 +59,7 @@ def record_retirement(
 
 
 def write(books: Books, releases: Path, opened: BundleContent) -> Path:
-    """Write the release into `releases`, whole or not at all, and give its folder."""
+    """Write the release into `releases` atomically and give its folder."""
     releases.mkdir(parents=True, exist_ok=True)
     folder = releases / f"Historical-{opened.month}"
     write_bundle(folder, opened, books.log.folder)
@@ -67,7 +67,7 @@ def write(books: Books, releases: Path, opened: BundleContent) -> Path:
 
 
 def _withdrawn(books: Books, turn: Turn, cohort: Cohort) -> list[str]:
-    """Give what was withdrawn from the cohort, and from the reserve since the turn before, in the order of the log."""
+    """Give the tasks withdrawn from the cohort, and from the reserve since the last turn, in the order of the log."""
     before, own = (books.ledger.find(f"retire/{month}") for month in (turn.month.plus(-1), turn.month))
     gone = [one for one in withdrawal.recorded(books) if own is None or one.leaf < own]
     spare = [one.leaf for one in gone if one.cohort is None and (before is None or before < one.leaf)]

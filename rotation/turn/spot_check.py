@@ -1,18 +1,19 @@
-"""The spot check of a month: one result in twenty is judged again, from the state that was sealed before it was judged.
+"""Monthly spot check: one result in twenty is judged again, from the state that was sealed before the first verdict.
 
     1. promise   a seed is sealed and committed to in the month's `set` statement
-    2. judge     when no result can be added any more, the seed and the log's root choose
+    2. judge     when no result can be added any more, the seed and the log's root choose the results
        (`vault.ledger.statements.spot_check`),
-                 and others than those who judged at first judge each chosen result's state; what that came to is sealed
-                 at once, so that nobody who goes on after a death judges it again
-    3. drop      the states of the month go, but those that came out otherwise: they stay until the next spot check
-    4. conclude  the counts are fixed for the `retire` statement, and what came out otherwise becomes findings
+                 and a second judge judges each chosen result's state (`Checked.here` tells whether it ran in the first
+                 one's process); each new verdict is sealed at once, so a resumed step does not repeat it
+    3. drop      the sealed states of the month are deleted, except those whose verdicts differ: they stay until the
+                 next spot check
+    4. conclude  the counts are fixed for the `retire` statement, and differing verdicts become findings
 
-A result is bound, so it stays as it is. What has no state (the world broke, or nothing was served) is chosen like any
-other, and is not judged. The state that is judged is that of the attempt that counts.
+A result is bound by the ledger, so it never changes. A result without a state (the world broke, or nothing was served)
+is chosen like any other, and is not judged. The judged state is that of the attempt that counts.
 
-It shows that a worker judged otherwise than the others do: broken, out of date, or lying. It does not show that a state
-is the one that the agent left, nor that a failure was ruled as it should have been.
+The check detects a worker whose verdicts differ from the others': broken, out of date, or lying. It does not prove that
+a state is the one that the agent left, nor that a failure was classified correctly.
 """
 
 from __future__ import annotations
@@ -46,28 +47,28 @@ _SEED, _AGAIN = "spot-seed/", "again/"
 
 
 class Again(Protocol):
-    """Who judges states again (`sandbox.runs.rejudge`)."""
+    """Interface of the judge of sealed states (implemented in `sandbox.runs.rejudge`)."""
 
     def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
-        """Say what a task's predicate comes to on what was left in a box; None where that is no state.
+        """Give the verdict of a task's predicate on what was left in a box; None if that holds no state.
 
         Raises:
-            Unjudged: nobody can say, for a reason of ours.
-            Unavailable: nobody can be asked now.
+            Unjudged: no verdict is possible, for a reason on the operator's side.
+            Unavailable: no judge can be reached now.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What became of one chosen result.
+    """The spot check of one chosen result.
 
     Attributes:
         run: its run.
         task: its task.
         judged: whether its state was judged again.
-        differs: whether that, or what was sealed of it, is not what was bound.
-        here: whether it was judged at first in the process that now had it judged again.
-        passed: whether it counts as passed.
+        differs: whether the second verdict, or the sealed outcome, differs from the bound result.
+        here: whether the first verdict came from the same process as the second.
+        passed: whether the result counts as passed.
     """
 
     run: int
@@ -79,19 +80,19 @@ class Checked:
 
     @property
     def name(self) -> str:
-        """How people are told of it."""
+        """`RUN/TASK`, as shown to people."""
         return f"{self.run}/{self.task}"
 
 
 @dataclass(frozen=True, slots=True)
 class SpotCheck:
-    """What the spot check of a month came to.
+    """The result of a month's spot check.
 
     Attributes:
         month: the month.
-        seed: what chose, 32 bytes.
-        salt: with which it was committed to.
-        results: what was chosen, by run and task.
+        seed: the 32-byte seed that chose the results.
+        salt: the salt of the commitment to the seed.
+        results: the chosen results, by run and task.
     """
 
     month: Month
@@ -101,17 +102,17 @@ class SpotCheck:
 
 
 def promise(session: Session, books: Books, month: Month) -> bytes:
-    """Seal the seed of a month's spot check and give the commitment to it."""
+    """Seal the seed of a month's spot check and give the commitment to it (step 1)."""
     seed, salt = books.entropy(32), new_salt(books.entropy)
     books.vault.seal_blob(f"{_SEED}{month}", seed + salt, session=session)
     return commitment(LABEL, seed, salt)
 
 
 def judge(books: Books, month: Month, again: Again) -> SpotCheck | None:
-    """Judge every chosen result again that was not yet (step 2); None where no seed was promised.
+    """Judge again every chosen result that was not yet judged again (step 2); None if no seed was committed to.
 
     Raises:
-        Unavailable: who judges, or the box of a backend, cannot be had now; what was judged stays so.
+        Unavailable: the judge, or the box of a backend, is not available now; earlier verdicts are kept.
     """
     if not books.vault.has_blob(f"{_SEED}{month}"):
         return None
@@ -129,14 +130,14 @@ def judge(books: Books, month: Month, again: Again) -> SpotCheck | None:
 
 
 def drop_states(books: Books, found: SpotCheck | None) -> None:
-    """Take out every state that is sealed, but those that came out otherwise now (step 3)."""
+    """Delete every sealed state except those with differing verdicts (step 3)."""
     for record in books.runs.list():
         kept = [one.task for one in found.results if one.differs and one.run == record.number] if found else []
         books.runs.drop_left(record.number, kept)
 
 
 def conclude(session: Session, books: Books, found: SpotCheck) -> dict[str, str]:
-    """Give the facts of the turn, and write findings down (step 4)."""
+    """Record differing verdicts as findings, and give the spot check's facts for the turn (step 4)."""
     for one in found.results:
         if one.differs:
             said = Found(KIND, one.name, found.month, detail="its state was judged again, to another verdict")
@@ -158,12 +159,12 @@ def conclude(session: Session, books: Books, found: SpotCheck) -> dict[str, str]
 
 
 def opened(turn: Turn) -> dict[str, Any] | None:
-    """Give what the `retire` statement says of the spot check; None where none was promised."""
+    """Give the spot check's entry for the `retire` statement; None if no seed was committed to."""
     return json.loads(turn.facts[FACT]) if FACT in turn.facts else None
 
 
 def told(turn: Turn) -> list[str]:
-    """Say in lines what a spot check came to, for maintainers alone; none where there was none, or not yet."""
+    """Give the spot check's result as lines of text, for maintainers only; empty if there is none yet."""
     if FACT not in turn.facts:
         return []
     facts, more = json.loads(turn.facts[FACT]), json.loads(turn.facts[_MORE])
@@ -178,7 +179,7 @@ def told(turn: Turn) -> list[str]:
 
 
 def _chosen(books: Books, month: Month, seed: bytes) -> Iterator[tuple[RunRecord, Mapping[str, Any]]]:
-    """Give what is chosen of the results that the scores of a month bind, each with its run."""
+    """Give the chosen results of a month's scored runs, each with its run."""
     done = books.runs.list(month=str(month), state=RunState.DONE)
     if not done:
         return
@@ -208,7 +209,7 @@ def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Ag
 
 
 def _differs(bound: Mapping[str, Any], outcome: TaskRun, verdict: Verdict | None) -> bool:
-    """Compare the second verdict with the first, and with what counts: where no failure does, a verdict does."""
+    """Compare the second verdict with the first, and with the outcome that counts (the verdict, unless a failure)."""
     counts = outcome.judged if outcome.failure else outcome.verdict
     told = (outcome.verdict.value, outcome.passed) == (bound["verdict"], bound["passed"])
     return not told or verdict is not outcome.judged or verdict is not counts

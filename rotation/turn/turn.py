@@ -1,21 +1,21 @@
-"""The turn of a month, as numbered steps that can be repeated.
+"""The monthly turn: retires and publishes the oldest cohort and activates the next one, in nine idempotent steps.
 
-A turn is a row with a unique month. Each step is one transaction whose last act is to note that it is done, or changes
-only files that it would write again in the same way; so a turn that was killed anywhere is finished, once, by running
-it again.
+A turn is a row with a unique month. Each step is one transaction that ends by recording the step as done, or writes
+only files that it would write again with the same bytes; so a turn that was killed anywhere is completed by running
+it again, and no step takes effect twice.
 
-    1. stop      nobody opens a run of this month any more: an opening after the last score could choose what it saw
-    2. close     runs that were left open are ended in public: silence about a bad run is not an option
-    3. check     what the month's seed chooses of its results is judged again, now that nobody can add one
-    4. retire    the manifest of everything that will be opened is fixed in a `retire` leaf, before anybody can read it
-    5. publish   the release is written whole, next to the log that proves it
-    6. commit    who enters is decided by the order of the commitments, written down, and committed to
+    1. stop      no run of this month can be opened any more: openings after the last score could be selective
+    2. close     runs that are still open are ended with a public leaf, so that no bad run can be hidden
+    3. check     the results that the month's seed chooses are judged again, now that none can be added
+    4. retire    the manifest of everything that will be published is fixed in a `retire` leaf, before it is readable
+    5. publish   the release is written atomically, next to the log that proves it
+    6. commit    the entering tasks are chosen in the order of their commitments, recorded, and committed to
     7. set       the `set` statement promises what retires when, and in which order; its checkpoint is published
-    8. sign      the head over that statement is signed and attested for people who run nothing of ours
-    9. activate  only now may the new tasks be served
+    8. sign      the head over that statement is signed and attested for people who do not run this software
+    9. activate  from here on the new tasks may be served
 
 The first turn of a benchmark has nothing to retire and fills all four cohorts; it is named by the month before the
-first.
+benchmark's first month.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ STEPS = ("stop", "close", "check", "retire", "publish", "commit", "set", "sign",
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a turn would do.
+    """The plan of a turn: what it would retire and activate.
 
     Attributes:
         month: the month that it ends.
-        retire: the cohort that leaves, or None at the first turn.
-        enter: the tasks of each cohort that enters, in promised order.
+        retire: the cohort that retires, or None at the first turn.
+        enter: the tasks of each entering cohort by the month in which it retires, in promised order.
     """
 
     month: Month
@@ -61,16 +61,16 @@ class Plan:
 
 
 class Rotation:
-    """Plans turns and runs them.
+    """Plans and runs monthly turns.
 
     Args:
-        books: what the month is written in.
-        spec: what each cohort is composed of.
-        releases: the folder of the published months.
-        attester: who signs a month.
-        again: gives who judges states again, for as long as one spot check takes.
-        agreed: is told a plan before its first step, and again before its choice is written down (step 6), since more
-            may have been reviewed meanwhile; raises where it may not be carried out yet.
+        books: the stores and services of the home.
+        spec: the set, with the mix of each cohort.
+        releases: the folder of the published releases.
+        attester: signs each month.
+        again: opens the judge of the spot check, as a context manager.
+        agreed: is called with the plan before its first step, and again before the choice is recorded (step 6), since
+            more tasks may have been reviewed meanwhile; raises if the plan may not be carried out yet.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Rotation:
         self._again, self._agreed = again, agreed
 
     def plan(self, month: Month) -> Plan:
-        """Say what the turn of `month` would do; changes nothing."""
+        """Give the plan of the turn of `month`; changes nothing."""
         months = self._entering(month)
         return self._planned(month, months, self._allocate(months))
 
@@ -96,7 +96,7 @@ class Rotation:
         return Plan(month, retiring, {m: allocation.cohorts[m.cohort] for m in months})
 
     def run(self, month: Month, on_step: Callable[[str], None] = lambda _: None) -> Turn:
-        """Run the turn of `month`, or finish it if it was begun.
+        """Run the turn of `month`, or complete it if it was begun.
 
         Raises:
             NotAllowed: an earlier turn is unfinished, or a later one is done.
@@ -112,10 +112,10 @@ class Rotation:
         return turn
 
     def republish(self, month: Month) -> tuple[Path | None, Path | None]:
-        """Give the folders of a month's release and of what was signed, writing again what is missing; None: not there.
+        """Give the folders of a month's release and attestation, or None each; missing ones are written again.
 
         Raises:
-            NotFound: the month's turn was never made, or has published nothing yet.
+            NotFound: the month's turn was never started, or has published nothing yet.
         """
         turn, release, signed = self._books.months.turn(month), None, None
         cohort = self._books.months.cohort_retiring(month)
@@ -146,7 +146,7 @@ class Rotation:
         return self._books.months.begin_turn(month, self._books.clock(), {"canary": str(canary), "page": page})
 
     def _entering(self, month: Month) -> list[Month]:
-        """Name the months at whose turns the entering cohorts will retire."""
+        """Give the months at whose turns the entering cohorts will retire."""
         if self._books.months.cohorts():
             return [month.plus(COHORTS)]
         return [month.plus(i + 1) for i in range(COHORTS)]
@@ -164,17 +164,17 @@ class Rotation:
     # -- the steps ----------------------------------------------------------------------------------------------------
 
     def _stop(self, turn: Turn) -> None:
-        # 1. The row of the turn itself stops new runs and withdrawals, which ask for it; those begun are finished.
+        # 1. The turn's row itself blocks new runs and withdrawals, which check for it; begun withdrawals are finished.
         withdrawal.settle(self._books)
         self._note(turn, "stop")
 
     def _close(self, turn: Turn) -> None:
-        # 2. What a run that is still open did not finish is failed; one that was served nothing is aborted.
+        # 2. The unfinished tasks of an open run are failed; a run that was served nothing is aborted.
         Official(self._books).end_open(turn.month, "turn")
         self._note(turn, "close")
 
     def _check(self, turn: Turn) -> None:
-        # 3. Each result is judged again once, whoever is killed between two of them.
+        # 3. Each chosen result is judged again once, even if the process is killed between two of them.
         if "check" in self._books.months.turn(turn.month).done:
             raise NotAllowed(f"the turn of {turn.month} is run by another process, which has done 'check' already")
         self._books.ledger.publish()  # the last results of the month decide what is chosen
@@ -186,7 +186,7 @@ class Rotation:
             self._books.months.step_done(session, turn.month, "check", facts)
 
     def _retire(self, turn: Turn) -> None:
-        # 4. The leaf binds the manifest before a byte of it is readable.
+        # 4. The leaf binds the manifest before any of it is readable.
         cohort = self._books.months.cohort_retiring(turn.month)
         if cohort is None:
             return self._note(turn, "retire")
@@ -216,7 +216,7 @@ class Rotation:
         return None
 
     def _commit(self, turn: Turn) -> None:
-        # 6. The choice and its commit leaves are one transaction: it cannot be made twice.
+        # 6. The choice and its commit leaves are one transaction, so it cannot be made twice.
         months = self._entering(turn.month)
         allocation = self._allocate(months)
         self._agreed(self._planned(turn.month, months, allocation))
@@ -231,7 +231,7 @@ class Rotation:
             self._books.months.step_done(session, turn.month, "commit", {})
 
     def _set(self, turn: Turn) -> None:
-        # 7. What is live, what retires when and in which order, under a published checkpoint.
+        # 7. The statement says what is live and what retires when; then its checkpoint is published.
         with transaction(self._books.engine) as session:
             facts = promise.record_set(session, self._books, turn.month.plus(1), self._attester.named)
             self._books.months.step_done(session, turn.month, "set", facts)
@@ -244,7 +244,7 @@ class Rotation:
         self._note(turn, "sign")
 
     def _activate(self, turn: Turn) -> None:
-        # 9. Likewise: nothing is served that no head covers.
+        # 9. As in step 8: nothing is served before a published checkpoint covers it.
         self._books.ledger.publish()
         with transaction(self._books.engine) as session:
             for cohort in self._books.months.cohorts("promised"):
@@ -260,7 +260,7 @@ class Rotation:
 
 
 def candidate(record: TaskRecord) -> Candidate:
-    """Give what the allocation needs to know of a task."""
+    """Give the allocation's candidate for a task."""
     return Candidate(
         id=record.id,
         stratum=Stratum.of(record),

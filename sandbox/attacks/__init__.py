@@ -1,4 +1,5 @@
-"""Does the wall hold? Named attempts to get out, to stay, and to touch a score, each with the control that stops it."""
+"""Self-check of the isolation: named attacks to escape, persist or forge a score, each with the control that stops
+it."""
 
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Part, Spec
 from sandbox.attacks.suite import attack, attempts, selfcheck

@@ -1,13 +1,13 @@
-"""Two runs on one machine: a sealed run leaves a message, and a later run that has an exit looks for it.
+"""Cross-run covert channel test: a sealed run leaves a message, and a later run that has an exit looks for it.
 
-Each agent is alone in its place and talks to nobody. The message is random and is sent as it is and then with every
-bit turned round, so that whatever a receiver always sees agrees with half of it. What is delivered is bounded from
-above: with so many of all bits that agree, the 95 % bound of their share (Clopper and Pearson, *Biometrika* 26, 1934,
+Each agent is alone in its place. The message is random and is sent as it is and then with every bit inverted, so that
+whatever a receiver always sees agrees with half of it. What is delivered is bounded from above: from the number of
+bits that agree, the 95 % bound of their share (Clopper and Pearson, *Biometrika* 26, 1934,
 404-413) and with it the capacity of a binary symmetric channel, for the bits of one run. The positive control is the
 same pair of agents in places that read the same copy.
 
-Neither has a system-call filter, in the attempt and in its control: what is tried is whether there is anything to see,
-and not whether they may ask. With the filter they are left with a clock.
+Neither agent has a system-call filter, in the attempt and in its control: the test is whether there is anything to
+see, not whether they may ask. With the filter they are left with a clock.
 """
 
 from __future__ import annotations

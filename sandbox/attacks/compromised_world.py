@@ -1,6 +1,6 @@
-"""Worlds that were taken over: what is read out of one is right, or is refused, whatever its servers did.
+"""Compromised worlds: what is read out of one is correct, or is refused, whatever its servers did.
 
-No tool is known to lead that far, and the reading does not rely on it: a hostile program runs as the only server of a
+No tool is known to lead that far, and the reader does not rely on that: a hostile program runs as the only server of a
 real world (`sandbox/attacks/agents/world.py`), the world is frozen by its own init and the runner, and the state is
 judged as ever.
 """
@@ -49,13 +49,13 @@ ATTEMPTS: Mapping[str, Spec] = catalogue(
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
-    """Take over a world for each; see `sandbox.attacks.harness.attempt.Part`."""
+    """Run each named program in a world of its own; see `sandbox.attacks.harness.attempt.Part`."""
     with ThreadPoolExecutor(WORKERS, thread_name_prefix="drill") as pool:
         yield from pool.map(partial(_attempt, box), names)
 
 
-def controls(box: Box, names: Collection[str]) -> dict[str, bool]:  # noqa: ARG001 - the careless need no box
-    """Say of each that has a harmless control whether a careless reader is deceived."""
+def controls(box: Box, names: Collection[str]) -> dict[str, bool]:  # noqa: ARG001 - the baseline needs no box
+    """Say of each that has a harmless control whether a naive reader is deceived."""
     return {name: _deceived(name) for name in names if name in CARELESS}
 
 

@@ -1,11 +1,11 @@
-"""What still gets out, and how much of it at most: the covert exits, counted in bits a month, and from run to run.
+"""Covert channels that remain, with an upper bound of each: in bits a month, and from one run to the next.
 
-A wall bounds an agent's exits; those that are made of what we say ourselves it cannot close. Each channel below is one
-such thing. Its ceiling is the logarithm of the number of different things that could be said, as if an agent chose
+Isolation bounds an agent's exits; it cannot close those that consist of what we publish ourselves. Each channel below
+is one of these. Its ceiling is the logarithm of the number of different things that could be said, as if an agent chose
 freely among all of them, knew every task, and nobody ever looked. It is an upper bound and no estimate: to move a
 figure by half a point, an agent has to pass or fail a task.
 
-Assumed, because nothing in here can see to it:
+Assumed, because nothing in here can enforce it:
 
 - the submitter reads what a private run shows its owner, and the board; not the operator's terminal, whose progress
   and wall-clock tell more (`quarterturn run` is the operator's to type), nor the machine or its power and load;
@@ -39,13 +39,13 @@ RUNS = 100
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One exit.
+    """One covert channel.
 
     Attributes:
         name: what carries the bits.
         control: what bounds it.
         bits: how many a month at most; 0 where it is closed.
-        attempt: the drill that tries it, if there is one.
+        attempt: the attack scenario that tries it, if there is one.
     """
 
     name: str
@@ -108,7 +108,7 @@ LEFT = 200 * (64 << 20)  # bytes that the worlds of a run may leave behind, whic
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Something that one kernel keeps for everybody, and that a run finds as an earlier run of another class left it.
+    """Kernel state that all runs share, which a run finds as an earlier run of another class left it.
 
     Attributes:
         name: what carries the bits.
@@ -179,6 +179,6 @@ def table(channels: Sequence[Channel]) -> list[str]:
 
 
 def bits_of(attempt: str) -> str:
-    """Say in words how much the channel of one drill carries by itself."""
+    """Say in words how much the channel of one scenario carries by itself."""
     channel = next(one for one in ceiling() if one.attempt == attempt)
     return f"at most {channel.bits:.0f} bits a month" if channel.bits else "0 bits a month of its own"

@@ -1,8 +1,7 @@
-"""Hostile states, handed to a reader as a world would leave them: none may stop the verdict, or turn it.
+"""Hostile final states, given to a reader as a world would leave them: none may stop the verdict or change it.
 
-Each is made to be read for ever, to be read as something else, or to break whoever reads or judges it. No box is
-needed: what stands between is a reader, a judge, and what they count. The positive control of each is somebody who
-reads the same thing as one would without thinking.
+Each is made to be read for ever, to be misread, or to crash the reader or judge. No box is needed: the controls are
+the reader, the judge, and their budgets. The positive control of each is a naive reader of the same state.
 """
 
 from __future__ import annotations
@@ -156,8 +155,8 @@ def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:  # noqa: ARG001 
     return (_attempt(_BY_NAME[name]) for name in names)
 
 
-def controls(box: Box, names: Collection[str]) -> dict[str, bool]:  # noqa: ARG001 - the careless need no box
-    """Say of each named state whether somebody careless is stopped or deceived by it."""
+def controls(box: Box, names: Collection[str]) -> dict[str, bool]:  # noqa: ARG001 - the baseline needs no box
+    """Say of each named state whether a naive reader is stopped or deceived by it."""
     return {name: _BY_NAME[name].naive() for name in names}
 
 

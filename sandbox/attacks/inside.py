@@ -1,9 +1,9 @@
-"""The part of the suite that runs inside an agent's place: network, kernel, files, resources.
+"""Part of the suite that runs inside an agent's place: attacks on network, kernel, files and resources.
 
-`sandbox.attacks.probes` runs there as if it had been submitted, with the relay and a gateway's socket at which nothing
-but a fixed answer is to be had. The first attempt is the egress canary. Those that may bring down their place have one
-of their own (`sandbox.attacks.harness.apart`). What did not run to its end, or could not reach its relay, proves
-nothing and is an error, never a pass.
+`sandbox.attacks.probes` runs there as if it had been submitted, with the relay and a gateway socket that gives only a
+fixed answer. The first attempt is the egress canary. Those that may crash their place have one of their own
+(`sandbox.attacks.harness.apart`). What did not run to its end, or could not reach its relay, proves nothing and is an
+error, never a pass.
 """
 
 from __future__ import annotations

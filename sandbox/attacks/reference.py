@@ -1,4 +1,4 @@
-"""The reference page of the attacks, written from the catalogue: `python -m sandbox.attacks.reference`."""
+"""Generator of the reference page of attacks, from the catalogue: `python -m sandbox.attacks.reference`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drills: against the gateway, to stay, for the score, and out through what a run shows. One table.
+"""Attack scenarios: on the gateway, to persist, on the score, and to leak through what a run shows. One table.
 
 How they are played, and what must hold after each of them, is in `sandbox.attacks.harness.playing`; the programs
 themselves are in `sandbox/attacks/agents`, under the same names.
@@ -22,16 +22,16 @@ Met = Mapping[str, Any]
 CLIENT_ERRORS = range(400, 500)
 
 
-# ---- what must hold, besides what holds for every drill ----
+# ---- what must hold, besides what holds for every scenario ----
 
 
 def nothing_more(_: Played, __: Met) -> str:
-    """Nothing besides."""
+    """No further condition."""
     return ""
 
 
 def no_effect(played: Played, met: Met) -> str:
-    """Nothing was carried out, and every request that was answered was refused."""
+    """No call was carried out, and every request that was answered was refused."""
     if played.effects:
         return f"{played.effects} of the requests were carried out"
     served = [
@@ -41,14 +41,14 @@ def no_effect(played: Played, met: Met) -> str:
 
 
 def counted(played: Played, _: Met) -> str:
-    """Nothing was carried out that the agent was not told of: what hides in a request is not carried out in secret."""
+    """Every call that was carried out was answered to the agent: a hidden request is not carried out in secret."""
     told = sum(met.get("successes", 0) for met in played.met.values())
     told += sum(met.get("statuses", []).count(200) for met in played.met.values())
     return f"{played.effects} effects, and {told} answers" if played.effects > told else ""
 
 
 def still_served(played: Played, met: Met) -> str:
-    """Whoever is in nobody's way was served meanwhile, and what was in the way was cut off."""
+    """Other clients were served meanwhile, and the attacking connections were cut off."""
     if not met.get("served"):
         return "an ordinary request was not answered any more"
     left = met.get("left", 0)
@@ -110,7 +110,7 @@ def nothing_after_the_end(played: Played, _: Met) -> str:
 
 
 def nobody_acted(played: Played, _: Met) -> str:
-    """Whatever the program left behind was gone before the world was looked at."""
+    """Whatever the program left behind was gone before the state was read."""
     return f"{played.run.calls} calls came after its end" if played.run.calls else ""
 
 
@@ -120,7 +120,7 @@ def no_program_ran(_: Played, met: Met) -> str:
 
 
 def only_a_code(played: Played, _: Met) -> str:
-    """Of a private run its owner sees the state, a code of a fixed list, and rounded figures."""
+    """The owner of a private run sees its state, a code of a fixed list, and rounded figures, and nothing else."""
     words = set(GOAL.split())
     out = f"{played.run!r} {played.run.code}"
     if played.run.code not in CODES:
@@ -135,7 +135,7 @@ def named_unlisted(played: Played, met: Met) -> str:
 
 
 def no_engine(played: Played, met: Met) -> str:
-    """Nobody who keeps labels could be asked to write one."""
+    """No container engine that keeps labels could be reached."""
     return f"an engine answers on {met['engines'][0]}" if met["engines"] else only_a_code(played, met)
 
 
@@ -278,10 +278,10 @@ ATTEMPTS: Mapping[str, Spec] = catalogue(*(drill.spec for drill in _TABLE))
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
-    """Play the drills that are named; see `sandbox.attacks.harness.attempt.Part`."""
+    """Play the named attack scenarios; see `sandbox.attacks.harness.attempt.Part`."""
     return perform_all(box, DRILLS, names)
 
 
-def controls(box: Box, names: Collection[str]) -> dict[str, bool]:  # noqa: ARG001 - the careless need no box
-    """Say of each named drill whether it gets through where somebody was careless."""
+def controls(box: Box, names: Collection[str]) -> dict[str, bool]:  # noqa: ARG001 - the baseline needs no box
+    """Say of each named scenario whether it succeeds against the vulnerable baseline."""
     return succeeded(names)

@@ -1,7 +1,7 @@
-"""The whole suite: its parts, in one catalogue, and the two ways of running them.
+"""Whole attack suite: its parts in one catalogue, and the short and the full run.
 
-A suite that did not run to its end proves nothing and is an error, never a pass; what else can be tried is tried first,
-so that a part which was lost does not throw the others away.
+A suite that did not run to its end proves nothing and is an error, never a pass; whatever else can be tried is tried
+first, so that one lost part does not discard the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def attempts() -> Mapping[str, Spec]:
 
 
 def selfcheck(box: Box) -> list[Attempt]:
-    """Run the short form, a few seconds; the wall holds if nothing escaped.
+    """Run the short form, a few seconds; the isolation holds if nothing escaped.
 
     Raises:
         Lost: it did not run to its end, or did not reach its own relay.

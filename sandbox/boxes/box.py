@@ -1,6 +1,6 @@
-"""What a box is: the one protocol that Docker, bubblewrap and the fake in memory all keep.
+"""Protocols of a box: the interface that the Docker, bubblewrap, fake and in-memory adapters implement.
 
-For each run there are three fresh things, and none of them is ever used again:
+Each run gets three fresh things, and none of them is ever used again:
 
     agent --lo--> relay --unix socket--> gateway (our process) --channel--> world
 
@@ -54,7 +54,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the engine or the kernel says about something that ended; no model can write any of it.
+    """What the engine or the kernel reports about something that ended; no model can write any of it.
 
     Attributes:
         running: whether it still ran when we asked.
@@ -89,7 +89,7 @@ class World(Protocol):
         ...
 
     def facts(self) -> Facts:
-        """Say how the world's container or process tree stands."""
+        """Report the state of the world's container or process tree."""
         ...
 
     def close(self) -> None:
@@ -114,13 +114,13 @@ class Agent(Protocol):
 
 
 class Place(Protocol):
-    """Where one agent will run: everything is ready but the program's first instruction.
+    """Prepared sandbox of one agent: everything is ready but the program's first instruction.
 
     It can wait while another task is being played. It is started once at most, and never used again.
     """
 
     def start(self) -> Agent:
-        """Let the program go.
+        """Start the program.
 
         Raises:
             Lost: it could not be started; nothing of it runs.
@@ -133,7 +133,7 @@ class Place(Protocol):
 
 
 class Places(Protocol):
-    """Where agents come from: a box, or for a program that runs elsewhere, its stand-in."""
+    """Launcher of agents: a box, or its stand-in for a program that runs elsewhere."""
 
     def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
         """Start a relay to `sockets`/gateway.sock, and make ready a program that can reach nothing but the relay.
@@ -146,7 +146,7 @@ class Places(Protocol):
 
 
 class Box(Places, Protocol):
-    """Somewhere to run things behind a wall.
+    """Environment that runs worlds and agents in isolation.
 
     Attributes:
         name: `docker`, `bwrap` or `fake`.

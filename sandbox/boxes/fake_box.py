@@ -1,4 +1,4 @@
-"""A box with no wall, for tests of what uses a box. Nothing that anybody submitted is ever run in it.
+"""Box with no wall, for tests of code that uses a box. No submission is ever run in it.
 
 The same init, relay, channel and frames as everywhere, as plain processes of this user: the network is the host's, the
 file system is the host's, and no cap holds. So that worlds and agents can stand side by side, each relay has a free

@@ -1,4 +1,4 @@
-"""A box in memory, for tests of what uses a box: worlds and agents are threads of this process, and nothing is walled.
+"""In-memory box, for tests of code that uses a box: worlds and agents are threads of this process, not isolated.
 
 No process is started and no program is run: a world's servers are Python functions that answer MCP calls over the
 same framed channel, and an agent is a Python function in front of the gateway's own socket. So gateway, channel
@@ -38,7 +38,7 @@ class ToolError(Exception):
 
 
 class Ended(BaseException):
-    """An agent that was killed: its function comes to its end with this."""
+    """Raised in the function of an agent that was killed."""
 
 
 class MemoryWorld:
@@ -264,7 +264,7 @@ Story = Callable[[MemoryAgent], object]
 
 
 class MemoryPlace:
-    """A function that was not yet called (`sandbox.boxes.box.Place`)."""
+    """Function that was not called yet (`sandbox.boxes.box.Place`)."""
 
     def __init__(self, box: MemoryBox, story: Story, sockets: Path, limits: Limits) -> None:
         self._box, self._story, self._sockets, self._limits = box, story, sockets, limits
@@ -284,7 +284,7 @@ class MemoryPlace:
 
 
 class MemoryBox:
-    """Threads of this process (`sandbox.boxes.box.Box`).
+    """In-memory box: threads of this process (`sandbox.boxes.box.Box`).
 
     Args:
         tools: by their full names, `server.tool`; a tool that is missing is an error to whoever calls it.

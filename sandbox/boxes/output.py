@@ -1,4 +1,4 @@
-"""What an agent prints: drained, so that it never waits for us, and kept up to a cap.
+"""Output of an agent: drained, so that the agent never blocks on us, and kept up to a cap.
 
 It is hostile text. It is shown to people only after every character that could move a cursor, hide, or reorder what
 stands beside it has been escaped, and no program of ours ever reads it.
@@ -21,7 +21,7 @@ def printable(data: bytes) -> str:
 
 
 class Source(Protocol):
-    """What can be read to its end."""
+    """Byte stream that can be read to its end."""
 
     def read(self, size: int, /) -> bytes | None:
         """Read some of it, waiting for it; empty at the end."""

@@ -1,10 +1,10 @@
-"""An agent's place: one empty network with a loopback, in it the relay and then the agent. `python -I -S place.py`.
+"""Agent sandbox launcher: an empty network with a loopback, in it a relay, then the agent. `python -I -S place.py`.
 
 A process of its own between the runner and two bubblewraps. The order is the safety property:
 
 1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace), in
    which nobody but root reads what the kernel counts for the whole machine; and a PID namespace, whose first process
-   lives the rest of the place's life: the kernel ends all that is in there with it, whatever they think of that. Its
+   lives the rest of the place's life: the kernel ends all that is in there with it, whatever signals they ignore. Its
    own address is random, and it has no IPv6 (`random_address`);
 2. start the relay in it and wait until it says that its port listens, so that nobody else can have that port;
 3. start the agent's walls, which share that loopback with the relay and nothing more; a shell in them waits for a word
@@ -52,7 +52,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Failed(Exception):
-    """The place cannot be had; the sentence says why."""
+    """The sandbox cannot be set up; the sentence says why."""
 
 
 def namespaces() -> None:
@@ -169,7 +169,7 @@ def wait_for_the_first(runner: socket.socket, parts: dict[str, Part]) -> dict[st
 
 
 def run(document: dict[str, Any], runner: socket.socket) -> dict[str, Any] | None:
-    """Live the place's whole life as its first process; what comes back is told once everything in it is gone."""
+    """Run the sandbox as its first process; the result is reported once everything in it is gone."""
     parts: dict[str, Part] = {}
     try:
         relay = parts["relay"] = Part(document["relay"], subprocess.DEVNULL, subprocess.PIPE)
@@ -216,7 +216,7 @@ def main() -> int:
 
 
 def tell(runner: socket.socket, end: dict[str, Any]) -> None:
-    """Say to the runner how it ended."""
+    """Report to the runner how it ended."""
     with contextlib.suppress(OSError):
         runner.send(json.dumps(end).encode() + b"\n")
 

@@ -1,4 +1,4 @@
-"""The rules of the wall that every box keeps, as data: who runs as whom, with which variables, and under which caps.
+"""Isolation policy that every box applies, as data: users, environment variables and caps.
 
 Pure but for its two last functions, which deal with a run's own folders. The boxes turn these values into their
 engine's flags; nothing here knows an engine.

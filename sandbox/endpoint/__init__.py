@@ -1,4 +1,4 @@
-"""Hosted endpoints: a submission that stays with its owner, is sent each task, and calls the tools back from there."""
+"""Hosted endpoints: a submission that its owner runs, is sent each task, and calls the tools back from there."""
 
 from sandbox.endpoint.address import Exceptions, Pinned, pin
 from sandbox.endpoint.callbacks import Callbacks, listening

@@ -1,4 +1,4 @@
-"""Where a task may be sent: an address that anybody on the internet could reach, and nothing that is near us.
+"""Address check for hosted endpoints: only addresses that are public on the internet, never one near us (SSRF guard).
 
 A submitter chooses the URL, and we connect to it from inside our own network. So:
 
@@ -6,9 +6,9 @@ A submitter chooses the URL, and we connect to it from inside our own network. S
    resolvers read as an address (`2130706433`, `0x7f.1`, `0177.0.0.1`) is refused as it stands;
 2. the name is resolved once, and what is connected to later is that address, never the name again, so that nobody can
    answer with a good address first and a bad one afterwards;
-3. every address that the name has must be public: one that is not refuses them all;
-4. public is what the registries leave over: of IPv6 only global unicast (2000::/3), so that mapped, translated, local
-   and multicast forms are out without being named, less the blocks that stand for something else;
+3. every address of the name must be public: a single one that is not refuses the URL;
+4. public is what the special-purpose registries leave: of IPv6 only global unicast (2000::/3), so that mapped,
+   translated, local and multicast forms are out without being named, less the blocks that stand for something else;
 5. an address of this machine itself is refused, public or not.
 
 `Exceptions` lift 3 to 5, and https, for addresses in a list: for tests, and never for a run that counts.
@@ -78,7 +78,7 @@ GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 @dataclass(frozen=True, slots=True)
 class Exceptions:
-    """What tests may do and a run that counts may not.
+    """Exceptions to the address rules, for tests; never for a run that counts.
 
     Attributes:
         ranges: addresses in these are reached whatever they are, and over plain HTTP too.
@@ -138,7 +138,7 @@ class Target:
 
 
 class Unresolved(Unavailable):
-    """A name has no address, or nobody says which: this machine may be at fault, or whoever has the name."""
+    """A name has no address or cannot be resolved: this machine may be at fault, or the owner of the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def parse(url: str) -> Target:
 
 
 def why_not(address: Address) -> str:
-    """Say why nothing is sent to an address, or "" where it is public."""
+    """Give the reason why nothing is sent to an address, or "" where it is public."""
     if isinstance(address, IPv6Address) and (address not in GLOBAL_UNICAST or address.scope_id is not None):
         return "not global unicast"
     return next((what for block, what in SPECIAL if address in block), "")

@@ -1,7 +1,7 @@
-"""The runner's side of callbacks: starts the process that listens (`forward`), and gives each run a token of its own.
+"""Runner's side of callbacks: starts the listening process (`forward`) and gives each run its own token.
 
-That process can connect to nothing. A thread of ours hears it ask for a run by the digest of a token, and hands it a
-connection to that run's gateway, for as long as the run is being played.
+That process can connect to nothing. A thread of the runner receives its requests for a run, by the digest of a token,
+and hands it a connection to that run's gateway while the run is being played.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATIENCE = 20
 
 
 class Callbacks:
-    """A listening process, as its runner sees it.
+    """Callback listener process, from its runner's side.
 
     Args:
         listen: `ADDRESS:PORT` of this machine; an IPv6 address in brackets.
@@ -73,11 +73,11 @@ class Callbacks:
         except Lost:
             self._end()
             raise Unavailable(
-                f"nothing came up to listen on {self._listen_on}; try `python -m sandbox.endpoint.forward`"
+                f"the callback listener on {self._listen_on} did not start; try `python -m sandbox.endpoint.forward`"
             ) from None
 
     def admit(self, sockets: Path) -> tuple[str, str]:
-        """Open a way to `sockets`/gateway.sock; gives its token and its URL. A process that is gone is started again.
+        """Open a route to `sockets`/gateway.sock; gives its token and its URL. A dead process is started again.
 
         Raises:
             Lost: the process is gone.
@@ -94,7 +94,7 @@ class Callbacks:
         return token, f"{self.base}/run/{token}"
 
     def forget(self, token: str) -> None:
-        """Close a way; when this returns nobody is on it any more.
+        """Close a route; when this returns no connection uses it any more.
 
         Raises:
             Lost: the process is gone, and all ways with it.
@@ -133,7 +133,7 @@ class Callbacks:
             try:
                 self._control.send(message)
             except OSError as error:
-                raise Lost("what listens for callbacks is gone") from error
+                raise Lost("the callback listener is gone") from error
             self._wait_for(message)
 
     def _wait_for(self, word: bytes) -> None:
@@ -144,7 +144,7 @@ class Callbacks:
         if heard != word:
             self._process.kill()  # or a token that was to be forgotten would be good for as long as it lives
             self._process.wait()
-            raise Lost("what listens for callbacks is gone, or does not answer")
+            raise Lost("the callback listener is gone, or does not answer")
 
     # -- in the thread ------------------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ def listening(listen: str) -> tuple[str, int]:
     """
     host, colon, port = listen.rpartition(":")
     if not (colon and host and port.isdecimal() and int(port) < 65536):  # noqa: PLR2004 one past the last port
-        raise Malformed(f"{listen!r} is no place to listen; give ADDRESS:PORT, such as 127.0.0.1:8701")
+        raise Malformed(f"{listen!r} is no address to listen on; give ADDRESS:PORT, such as 127.0.0.1:8701")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -190,4 +190,4 @@ def _listener(listen: str) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        raise Unavailable(f"callbacks cannot be heard on {listen}: {error.strerror or error}; choose another") from None
+        raise Unavailable(f"no callbacks on {listen}: {error.strerror or error}; choose another") from None

@@ -1,12 +1,12 @@
-"""One POST to a pinned address: what goes out is exact, what comes back is capped in size and time and not believed.
+"""One POST to a pinned address: the request is exact, the response is capped in size and time and not trusted.
 
-1. the connection goes to the address that was pinned; name, certificate and Host are the URL's;
-2. nothing of the surroundings counts: no proxy, no cookie, no redirect is followed, nothing is decompressed;
-3. the status line is all that is ever acted on; the rest is kept up to a cap, to be shown;
-4. it ends at its deadline by our own clock, whatever the other side does, and at once when it is cancelled.
+1. the connection goes to the pinned address; name, certificate and Host are the URL's;
+2. nothing of the environment counts: no proxy, no cookie, no redirect is followed, nothing is decompressed;
+3. only the status line is ever acted on; the rest is kept up to a cap, to be shown;
+4. the exchange ends at its deadline by our own clock, whatever the other side does, and at once when it is cancelled.
 
-A failure is ours only where our own kernel could not send: everything else, a name in the certificate as much as a
-silent server, is for the endpoint's owner to put right.
+A failure is ours only where our own kernel could not send. Everything else, from a name that the certificate lacks to
+a silent server, is for the endpoint's owner to fix.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an exchange ended.
+    """Result of an exchange.
 
     Attributes:
         status: the response's status, or None where none came.

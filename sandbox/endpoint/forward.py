@@ -1,7 +1,8 @@
-"""The process that hosted agents call back: `python -I -m sandbox.endpoint.forward FD`, started by `callbacks`.
+"""Callback listener for hosted agents: `python -I -m sandbox.endpoint.forward FD`, started by `callbacks`.
 
-It hears the whole internet, so it has nothing to lose: it is executed and not forked from the runner, gives up what a
-gateway gives up, and holds the socket that listens and one to the runner, whom it asks for each connection to a run.
+It is exposed to the whole internet, so it holds nothing worth stealing: it is executed and not forked from the runner,
+drops the same privileges as a gateway, and holds only the listening socket and one to the runner, which it asks for
+each connection to a run.
 
     PUBLIC_URL/run/TOKEN/task, /mcp, /answer   ->   the same on the socket of the run that has this token
 
@@ -9,13 +10,13 @@ gateway gives up, and holds the socket that listens and one to the runner, whom 
    whose run has ended, get the same answer, before a byte of the body is read.
 2. A request is made anew for the gateway, from its method, its path's last word, a few fields and a capped body;
    what the gateway answers goes back in the same way. Nothing in between is parsed: the gateway does that.
-3. Who has sent no head after HEAD_SECONDS is cut off; where MAX_CALLERS are connected, the one of them who waits
-   longest makes room for the next, so that whoever only holds connections keeps nobody out who has something to say.
+3. A caller that has sent no head after HEAD_SECONDS is cut off. At MAX_CALLERS connections, the caller that has been
+   silent longest is closed for the next, so that idle connections keep nobody out.
 4. When a run ends, its token is forgotten first and its connections are cut, and only then does the runner hear so.
 
 Protocol, on the SOCK_SEQPACKET pair that is its standard input, each message a sign and a digest: the runner says `+`
 and `-` for a run that begins and ends, which is repeated once it is done; `?` asks for a connection to a run's gateway,
-and `=` brings its descriptor, or none. TLS is left to what stands in front of it.
+and `=` brings its descriptor, or none. TLS is left to the reverse proxy in front of it.
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Caller(Connection):
-    """A connection from the internet."""
+    """HTTP connection from the internet."""
 
     most = MAX_CALLERS
     head_seconds = HEAD_SECONDS
     _silent: ClassVar[dict[Caller, None]] = {}  # those that have sent no head, the oldest first
 
     def make_room(self) -> None:
-        """Cut off who has been silent longest; where nobody is, this one is too many."""
+        """Close the connection that has been silent longest; where none is silent, close this one."""
         oldest = next(iter(self._silent), self)
         self._silent.pop(oldest, None)
         oldest.transport.abort()
@@ -85,7 +86,7 @@ class Caller(Connection):
 
 @dataclass(eq=False)
 class Run:
-    """A run that is being played: who waits for a connection to its gateway, and what is connected."""
+    """Run that is being played: its open connections, and the requests that wait for one to its gateway."""
 
     digest: bytes
     waiting: deque[asyncio.Future[socket.socket]] = field(default_factory=deque)
@@ -102,7 +103,7 @@ class Run:
         return None
 
     def end(self) -> None:
-        """Cut what is connected."""
+        """Close its connections."""
         while self.waiting:
             self.give(None)
         for connection in self.connections:
@@ -121,7 +122,7 @@ class Forwarder:
         self._runs: dict[bytes, Run] = {}
 
     def hear(self) -> bool:
-        """Do what the runner says; False means that it is gone."""
+        """Handle the runner's messages; False means that the runner is gone."""
         message, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
         verb, digest = message[:1], message[1:]
         if verb == b"+":

@@ -1,17 +1,17 @@
-"""A hosted endpoint where a box would have an agent (`sandbox.boxes.box.Places`). Nothing of it runs here.
+"""Hosted endpoint as the agent of a run (`sandbox.boxes.box.Places`). None of its code runs here.
 
 The order is the safety property:
 
 1. the task is taken from the run's own gateway, which knows what an agent may see and nothing else;
 2. a token is made, and the way to the gateway opened for it;
 3. the request is signed and sent to the pinned address;
-4. the endpoint works until it says so (status 200), or answers, or its time is over; 202 says that it goes on without
-   the connection;
-5. the token is forgotten and the connection cut before anything is looked at: from there on nobody is on this run.
+4. the endpoint works until it responds (status 200), or answers, or its time is over; 202 means that it goes on
+   without the connection;
+5. the token is forgotten and the connection cut before anything is looked at: from there on nobody can reach this run.
 
 An endpoint that refuses, breaks off, redirects or says nothing is an agent that has ended: what it left counts. Only
-where our own machine could not send is the engine lost, and the failure ours; what no longer listens for callbacks may
-have been brought down by what it heard, as a relay may.
+where our own machine could not send is the failure ours (`lost`). A callback listener that is gone is not: the
+endpoint may have brought it down, as an agent may its relay.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_TASK = 4 * 1024 * 1024
 
 
 class EndpointPlaces:
-    """Where the agent is one URL, for every task of a run.
+    """Launcher whose agent is one URL, for every task of a run.
 
     Args:
         pinned: where tasks are sent.
@@ -74,12 +74,12 @@ class EndpointPlaces:
             Refused: the program is one that a box would run.
         """
         if program != Program():
-            raise Refused("a hosted endpoint runs where it is; there is no program of it to start here")
+            raise Refused("a hosted endpoint runs at its owner's; no program is started here")
         return EndpointPlace(self, sockets, limits)
 
 
 class EndpointPlace:
-    """A place at an endpoint (`sandbox.boxes.box.Place`)."""
+    """Prepared request to an endpoint (`sandbox.boxes.box.Place`)."""
 
     def __init__(self, places: EndpointPlaces, sockets: Path, limits: Limits) -> None:
         self._places, self._sockets, self._limits = places, sockets, limits
@@ -185,7 +185,7 @@ def _task(path: Path) -> dict[str, Any]:
         connection.request("GET", "/task")
         task: dict[str, Any] = json.loads(connection.getresponse().read(MAX_TASK))
     except (OSError, http.client.HTTPException, ValueError):
-        raise Lost("the gateway does not say what the task is") from None
+        raise Lost("the gateway did not return the task") from None
     finally:
         connection.close()
     return task

@@ -1,8 +1,8 @@
-"""Who sends a task: HTTP Message Signatures (RFC 9421) with Ed25519, over a Content-Digest (RFC 9530).
+"""Signatures of task requests: HTTP Message Signatures (RFC 9421) with Ed25519, over a Content-Digest (RFC 9530).
 
 Covered are the method, the whole URL, the content type and the digest of the body, and by way of the parameters the
 time, a nonce and the key's name. So a request cannot be altered, sent on to another endpoint, or kept for later.
-There is one form and one order, so that whoever verifies can compare the list of what is covered with a constant.
+There is one form and one order, so that a verifier can compare the list of covered components with a constant.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TAG = "quarterturn-task"
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Whoever signs."""
+    """Signing key of the sender of tasks."""
 
     key: Ed25519PrivateKey = field(repr=False)
 

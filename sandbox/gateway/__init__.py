@@ -1,4 +1,4 @@
-"""The process between a hostile agent and its world: one task, no key, a log of everything."""
+"""Gateway: the process between a hostile agent and its world. It holds one task and no key, and logs everything."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What the agent can reach: GET /task, MCP over streamable HTTP at /mcp, POST /answer, a model where one is allowed.
+"""HTTP interface to the agent: GET /task, MCP over streamable HTTP at /mcp, POST /answer, and a model if allowed.
 
-The other side is hostile. Before a request is looked at, its Host must be this loopback, an Origin must be too (MCP
+The client is hostile. Before a request is processed, its Host must be this loopback, an Origin must be too (MCP
 specification 2025-11-25, Transports, security warning: against rebinding of names), its body must be within a cap and
-a deadline, its length must be told in one way, and JSON must be strict: no key twice, no NaN, no half surrogate, no
-deep nesting, not too many values. Of all that is in flight together, requests and bytes are capped: whoever sends more
-is told so before it is looked at, and no such request counts as a call. MCP is spoken by the official package, without
+a deadline, its length must be declared in one way, and JSON must be strict: no duplicate key, no NaN, no lone
+surrogate, no deep nesting, not too many values. Requests and bytes in flight are capped together: a request beyond the
+caps is refused before it is processed, and does not count as a call. MCP is spoken by the official package, without
 sessions and with plain JSON answers, so that one request is one call and nothing is kept open; GET on /mcp is refused,
 which the specification provides for.
 """
@@ -91,7 +91,7 @@ class App:
         if handler is not None:
             return handler(body)
         known = path == "/mcp" or any(path == place for _, place in self._routes)
-        return _error(405, "that method is not served here") if known else _error(404, "there is nothing here")
+        return _error(405, "method not allowed") if known else _error(404, "not found")
 
     async def _mcp(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
         try:
@@ -129,7 +129,7 @@ class App:
 
 
 class Load:
-    """What is in flight: requests, and the bytes of their bodies."""
+    """Requests in flight, and the bytes of their bodies."""
 
     def __init__(self) -> None:
         self.requests = self.held = 0
@@ -153,7 +153,7 @@ class Share:
         self._load, self.held = load, 0
 
     def beyond(self, size: int) -> bool:
-        """Take so many bytes more, and say whether all requests together are beyond the caps."""
+        """Add so many bytes, and say whether all requests together are beyond the caps."""
         self.held += size
         self._load.held += size
         return self._load.requests > MAX_REQUESTS or self._load.held > MAX_HELD
@@ -188,7 +188,7 @@ def _wire(call: Mapping[str, Any] | Call) -> dict[str, Any]:
 def _refusal(scope: Scope) -> JSONResponse | None:
     headers = scope["headers"]
     if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:  # RFC 9112, section 6.1
-        return _error(400, "the body's length is told in two ways")
+        return _error(400, "the body's length is declared in two ways")
     hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
     if len(hosts) != 1 or hosts[0] not in HOSTS:
         return _error(421, f"the Host must be one of {', '.join(sorted(HOSTS))}")

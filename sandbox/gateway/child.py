@@ -1,4 +1,4 @@
-"""What runs in a gateway's process: one session, from the specification to the last entry of its log."""
+"""Main function of a gateway process: one session, from the specification to the last entry of its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gateway process gives up before it hears a word from an agent.
+"""Privilege drop of a gateway process before it receives anything from an agent.
 
 It keeps the sockets that it was handed, and loses its user and all that `sandbox.isolation.confine` takes. Its fork
 server has left networks, files and processes behind before (`sandbox.gateway.forkserver`); its system calls are those
@@ -16,7 +16,7 @@ DESCRIPTORS = 128
 
 
 def confine(cpu_seconds: int, descriptors: int = DESCRIPTORS) -> None:
-    """Give everything up; the process stays so until its end.
+    """Drop all privileges; the process stays confined until its end.
 
     Raises:
         OSError: one of the promises cannot be kept.

@@ -1,9 +1,9 @@
-"""The system calls that a gateway's session needs, as data. Everything else is denied, for as long as it lives.
+"""System-call allow-list of a gateway's session, as data. Everything else is denied, for as long as it lives.
 
-It keeps the sockets that it was handed, and memory, time and chance. It makes none of: a file opened in any way, a
-process, a program started, a socket connected or bound, a signal to somebody else (other gateways have its user), or
-memory that can be executed. What a session needs was seen by tracing it; everything that it imports was loaded before
-(`sandbox.gateway.warmup`).
+The session keeps the sockets that it was handed, memory, time and randomness. It can create none of these: a file
+opened in any way, a process, a program started, a socket connected or bound, a signal to somebody else (other gateways
+have its user), or memory that can be executed. What a session needs was seen by tracing it; everything that it imports
+was loaded before (`sandbox.gateway.warmup`).
 """
 
 from __future__ import annotations

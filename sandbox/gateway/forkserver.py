@@ -1,6 +1,6 @@
-"""The fork server of gateways: `python -I -m sandbox.gateway.forkserver`, started by `sandbox.isolation.forkserver`.
+"""Fork server of gateways: `python -I -m sandbox.gateway.forkserver`, started by `sandbox.isolation.forkserver`.
 
-It loads what a gateway needs by playing a session with nobody once (`warmup`), leaves the machine's processes, files
+It loads what a gateway needs by playing one warm-up session (`warmup`), leaves the machine's processes, files
 and networks behind, and forks a gateway for each request.
 The descriptors of a request: specification, world channel, report, and maybe a listener and a
 link to the model process.

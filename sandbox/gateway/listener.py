@@ -1,4 +1,4 @@
-"""HTTP connections of one agent: uvicorn's HTTP/1.1 protocol on an inherited Unix socket, with caps of our own.
+"""HTTP listener of one agent: uvicorn's HTTP/1.1 protocol on an inherited Unix socket, with our own caps.
 
 At most MAX_CONNECTIONS at a time (more are closed at once), HEADER_SECONDS to send a request's head, from the
 connection's start or from the first byte after another request, and BODY_SECONDS more for the rest of it, whether

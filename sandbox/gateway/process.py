@@ -5,7 +5,7 @@
     3. the fork server makes a process that has these and the world's channel, and nothing of the runner's;
     4. a thread of ours reads the log as it comes and checks every byte of it.
 
-A gateway that dies, stalls or talks nonsense is a fact about the run (`gateway-lost`), never an exception of it.
+A gateway that dies, stalls or sends invalid data is a fact about the run (`gateway-lost`), never an exception.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def start(
 
 
 class Gateway:
-    """A gateway that runs, as its runner sees it.
+    """Running gateway process, from its runner's side.
 
     Args:
         report: the runner's end of the log.

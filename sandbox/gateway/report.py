@@ -1,8 +1,8 @@
-"""What a gateway tells its runner while it runs: entries of a log, each a length and one JSON object.
+"""Log protocol from a gateway to its runner: entries, each a length and one JSON object.
 
 An entry is written before the next thing happens, so a gateway that is killed loses nothing that an agent was told. The
-reading half believes nothing: sizes and counts are capped, JSON is strict, every field's type is checked, and calls
-must be numbered as they come. Whatever is not so makes the session one with a lost gateway.
+reading side trusts nothing: sizes and counts are capped, JSON is strict, every field's type is checked, and calls
+must be numbered as they come. Any violation makes it a session with a lost gateway.
 
     {"ready": true}                                it listens, or plays its script
     {"call": n, "tool", "arguments", "listed"}     a call came in
@@ -52,7 +52,7 @@ def pack(entry: Mapping[str, Any]) -> bytes:
 
 
 class Book:
-    """The runner's copy of the log, built up from a gateway's bytes."""
+    """Runner's copy of the log, parsed from a gateway's bytes."""
 
     def __init__(self) -> None:
         self.ready = False
@@ -108,12 +108,12 @@ class Book:
         elif entry["ended"] in get_args(Ended):
             self.ended = entry["ended"]
         else:
-            raise Malformed("the gateway reported an end that there is not")
+            raise Malformed("the gateway reported an unknown way to end")
 
     def _begin(self, entry: Mapping[str, Any]) -> None:
         number = len(self._calls) + 1
         if entry["call"] != number or self._waiting is not None or number > MAX_CALLS:
-            raise Malformed("the gateway reported a call out of its turn")
+            raise Malformed("the gateway reported a call out of order")
         self._waiting = number
         self._calls.append(
             CallRecord(
@@ -129,7 +129,7 @@ class Book:
 
     def _finish(self, entry: Mapping[str, Any]) -> None:
         if entry["result"] != self._waiting or not math.isfinite(entry["seconds"]):
-            raise Malformed("the gateway reported a result out of its turn")
+            raise Malformed("the gateway reported a result out of order")
         self._waiting = None
         told = {name: entry[name] for name in ("error", "injected", "refused", "seconds")}
         self._calls[-1] = replace(self._calls[-1], result=entry["text"], **told)
@@ -141,7 +141,7 @@ def _checked(data: bytes) -> Mapping[str, Any]:
     except NotStrict as error:
         raise Malformed(str(error)) from None
     if not any(_fits(entry, shape) for shape in _SHAPES):
-        raise Malformed("the gateway reported an entry of no known form")
+        raise Malformed("the gateway reported an entry of an unknown form")
     return entry
 
 

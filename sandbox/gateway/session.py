@@ -1,8 +1,8 @@
-"""One agent's session with one task: what is counted, refused, injected and logged. No network and no process in here.
+"""One agent's session with one task: counts, refuses, injects and logs calls. No network and no process in here.
 
-Promises, in the order in which a call meets them:
+Guarantees, in the order in which a call meets them:
 
-1. Arguments beyond the caps are let go of at once: what waits for its turn is small.
+1. Arguments beyond the caps are dropped at once: what waits in the queue is small.
 2. After the end of the session nothing is passed on and nothing is counted.
 3. Every other call is counted and logged before anything else happens to it, unlisted ones too; the one after
    `max_steps` ends the session.
@@ -39,7 +39,7 @@ MAX_ANSWER = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a caller gets: MCP content blocks as plain JSON values, and whether they tell of an error."""
+    """Reply to a tool call: MCP content blocks as plain JSON values, and whether they report an error."""
 
     content: list[dict[str, Any]] = field(repr=False)
     is_error: bool = False
@@ -55,7 +55,7 @@ class Reply:
 
 
 class Servers(Protocol):
-    """Whoever carries calls to the servers of the world; a server that is lost answers with an error."""
+    """Protocol of what carries calls to the servers of the world; a lost server answers with an error."""
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
         """Call a tool and wait at most `seconds`."""
@@ -128,7 +128,7 @@ class Session:
         arguments = {} if too_large else dict(arguments or {})  # 1
         async with self._turn:
             if self.left() <= 0 or self.ended:  # 2
-                return Reply.error(f"the session has ended ({self.ended}); no further call is taken")
+                return Reply.error(f"the session has ended ({self.ended}); no further call is accepted")
             return await self._counted(name, arguments, too_large)
 
     async def _counted(self, name: str, arguments: Mapping[str, Any], too_large: str) -> Reply:
@@ -169,7 +169,7 @@ class Session:
                 seconds = min(self.spec.call_seconds, self.left())
                 reply = within_cap(await self._servers.call(server, name, arguments, seconds))
             except Exception:  # whatever a server sent: a call that was logged gets its result
-                reply = Reply.error(f"the server {server} sent what cannot be understood")
+                reply = Reply.error(f"the server {server} sent an invalid response")
         return reply
 
 
@@ -184,7 +184,7 @@ def cut(text: str, size: int) -> str:
 
 
 def sound(text: str) -> str:
-    """Replace what no UTF-8 can hold (a server may send half of a surrogate pair)."""
+    """Replace lone surrogates, which UTF-8 cannot encode (a server may send one)."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""What a gateway is told: the part of one task that its agent may see, and nothing else.
+"""Specification of a gateway's session: the part of one task that its agent may see, and nothing else.
 
 No identifier, predicate, initial state or key is in it. It is handed over in memory (`sandbox.gateway.process`), never
 in arguments, variables or files, because a goal is as secret as its task.

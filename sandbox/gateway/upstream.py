@@ -1,11 +1,11 @@
-"""The MCP clients that talk to a world's servers, over the one framed channel to it.
+"""MCP clients of a world's servers, over the one framed channel to it.
 
 One client session a server, through the official package and in the server's pinned mode. Each is opened by the first
-call to its server, which is when the world starts that server: most of a task's servers are there to distract, and
-what nobody asks costs nothing. What a server writes is capped: by line, by the values in it, and by how many lines
-wait; beyond that its output counts as ended. A server that does not come up or dies is an error to the caller and an
-entry `{"lost": name}` in the log, one that does not come up or answer in time an error and an entry `{"late": name}`;
-never is it an exception.
+call to its server, which is when the world starts that server: most of a task's servers are distractors, and
+a server that is never called costs nothing. What a server writes is capped: by line, by the values in it, and by how
+many lines wait; beyond that its output counts as ended. A server that does not come up or dies is an error to the
+caller and an entry `{"lost": name}` in the log, one that does not come up or answer in time an error and an entry
+`{"late": name}`; never is it an exception.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHUNK = 64 * 1024
 
 
 class Upstream:
-    """The servers of one world.
+    """MCP clients of the servers of one world.
 
     Args:
         names: the servers in the order of their channels.

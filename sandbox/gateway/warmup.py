@@ -1,4 +1,4 @@
-"""A session with nobody, played once before any gateway is forked: it loads every module that a session may need.
+"""Warm-up session, played once before any gateway is forked: loads every module that a session may need.
 
 A gateway gives up its user, and with it maybe the right to read the interpreter's own files: a module that is first
 needed in the middle of a session could not be loaded then. Playing every kind of request here loads them all, and what

@@ -1,1 +1,1 @@
-"""The images of a world, of the relay and of the shipped agent, and how they are built."""
+"""Images of the world, the relay and the shipped agent, and how they are built."""

@@ -1,4 +1,4 @@
-"""What our images stand on: a Debian with Python, and for build stages the same with this machine's way to packages.
+"""Base images: a Debian with Python, and for build stages the same with this machine's package sources.
 
 As root on a Debian the base is made from the machine's own package sources, so nothing is pulled; anywhere else it is
 the Dockerfiles' own default.
@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How build stages on this machine reach their packages.
+    """Package sources of build stages on this machine.
 
     Attributes:
         certificates: a bundle to trust, or None for the base's own.

@@ -1,9 +1,9 @@
-"""Builds those of our images that are missing.
+"""Builds our container images that are missing.
 
 An image's tag is a digest of everything that it is built from, so one that is there is the right one; `latest` follows
 it. A Dockerfile has two arguments, BASE and BUILD_BASE (`sandbox.images.bases`): final stages stand on the first, build
-stages on the second, so that no image holds a trace of how this machine reaches its packages. The world's stands on
-another image of ours instead, whose tag it is given as SERVERS: a change of our own programs fetches nothing.
+stages on the second, so that no image holds a trace of how this machine reaches its packages. The world's image is
+based on another image of ours, whose tag is the argument SERVERS: a change of our own programs downloads nothing.
 
 Standard library only: the launcher calls this before it starts the tests.
 """

@@ -1,4 +1,4 @@
-"""The Docker client, as far as building images goes."""
+"""Docker command-line client: the few commands that building images needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process gives up, for good, before it reads a byte that a stranger wrote.
+"""Privilege drop of a process, for good, before it reads any untrusted byte.
 
 `give_up` is for one child: its user, its capabilities, new privileges, core dumps and tracing, new processes, files
 beyond a size of zero, more memory, descriptors and processor time than it needs, and every system call that its filter
@@ -49,7 +49,7 @@ class Bounds:
 
 
 def give_up(bounds: Bounds, filtered: bytes) -> None:
-    """Give everything up; the process stays so until its end.
+    """Drop all privileges; the process stays confined until its end.
 
     Args:
         bounds: its caps.
@@ -76,7 +76,7 @@ def give_up(bounds: Bounds, filtered: bytes) -> None:
 
 
 def give_up_rights(user: int) -> None:
-    """Become a user, where we are root, without any capability or a way to have one back.
+    """Change to a user, where we are root, without any capability or a way to regain one.
 
     Raises:
         OSError: the kernel refuses it.
@@ -111,7 +111,7 @@ def own_processes() -> None:
 
 
 def leave() -> frozenset[str]:
-    """Leave the machine's networks and files behind, and give the names of those that stay: `networks`, `files`.
+    """Leave the machine's networks and files behind, and name those that could not be left: `networks`, `files`.
 
     Root makes the namespaces by itself, anybody else inside a user namespace, where the kernel lets them. The new root
     is a folder in memory that holds nothing and cannot be written.
@@ -169,7 +169,7 @@ class _Program(ctypes.Structure):
 
 
 def load(code: bytes) -> None:
-    """Take on a filter of system calls, as an array of `struct sock_filter`; it stays until the end."""
+    """Load a filter of system calls, as an array of `struct sock_filter`; it stays until the end."""
     program = _Program(len(code) // INSTRUCTION.size, code)
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program))
 

@@ -1,15 +1,15 @@
-"""Separate copies of the host's programs, one for each class of runs: other inodes, and so no page of memory in common.
+"""Separate copies of the host's programs for each class of runs, so that classes share no page cache.
 
-Two places that read the same file share its pages: which of them are in memory is a message that one run leaves and a
-later one reads (`mincore`, `preadv2(RWF_NOWAIT)`, or a clock). So a place never sees the host's own /usr. It sees a
-copy of the little that it needs, and the copy of another class is another set of files.
+Two places that read the same file share its cached pages, and which of them are cached is a message that one run can
+leave and a later one can read (`mincore`, `preadv2(RWF_NOWAIT)`, or a clock). So a place never sees the host's own
+/usr. It sees a copy of the little that it needs, and another class has a copy of its own.
 
 1. A recipe names programs, folders and files; shared libraries are added as the host's loader resolves them.
 2. A copy lies in a folder that only its owner writes, under the class, the recipe's name and the digest of its list: of
    every source its path, kind, size, time of change, and where it points. It holds programs and nothing of a task.
-3. It is taken as long as every source on that list is unchanged. Else it is made anew, in a folder that gets its name
-   when it is whole; one process makes it, and others wait.
-4. One that is out of date is removed once no process holds it.
+3. A copy is used as long as every source on that list is unchanged. Otherwise it is made again, in a folder that is
+   renamed when it is complete; one process makes it, and others wait.
+4. A copy that is out of date is removed once no process holds it.
 
 Nothing in a copy is set-user-ID, and everybody may read all of it.
 """

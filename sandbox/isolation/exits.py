@@ -1,4 +1,4 @@
-"""Classes of runs, by who learns what: a run that may tell nobody shares no memory with one that tells everything.
+"""Classes of runs by their exits: a run that may tell nobody shares no memory with one that tells everything.
 
     sealed      a private run of an image with no language model: it has no exit
     unofficial  a private run of a command: it has no exit either, and the walls around it are not the official ones

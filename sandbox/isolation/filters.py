@@ -1,13 +1,13 @@
-"""The system-call filter of each place of a box: agent, world and relay.
+"""System-call filters of agent, world and relay.
 
-Each allows what its list names (`sandbox.isolation.system_calls`), but for what the conditions deny:
+Each allows what its list names (`sandbox.isolation.system_calls`), except what the conditions deny:
 
 - Sockets are allowed by family: AF_UNIX, AF_INET and AF_INET6. Network namespaces do not confine AF_VSOCK, and AF_ALG,
   AF_PACKET and the rest are attack surface. AF_NETLINK is not among the three: name lookups work without it, and only
   a listing of interfaces (`getifaddrs`) fails.
 - `clone` makes no namespace; `clone3`, whose flags no filter can see, is in no list, so libraries fall back on `clone`.
-- Nothing asks whether a page of a file is in the machine's cache, puts it out of there, or has the kernel share memory
-  that looks alike: flags of `preadv2` and `pwritev2`, and what `madvise` and `fadvise64` advise.
+- No call may ask whether a page of a file is in the machine's cache, evict it, or have the kernel merge equal memory:
+  flags of `preadv2` and `pwritev2`, and what `madvise` and `fadvise64` advise.
 - Nobody reads counters of the whole machine from a socket, nor connects from an address of their choice without a port.
 - What changes how the kernel treats a process is allowed by its name: `prctl`, `arch_prctl` and `personality`.
 

@@ -1,8 +1,8 @@
-"""The loop of a fork server: a process that has loaded all its children need, and forks one for each request.
+"""Fork server loop: a process that has loaded all its children need, and forks one for each request.
 
 It runs in a process that `sandbox.isolation.forkserver` executed, with an environment of two words, so nothing of the
-runner's memory (keys, passphrases, other tasks) is in it. It reads no task and hears no agent, and it ends with its
-runner.
+runner's memory (keys, passphrases, other tasks) is in it. It reads no task, gets no input from an agent, and ends with
+its runner.
 
 Protocol, on the SOCK_SEQPACKET pair that is its standard input: one message a child, with descriptors. The first is
 where the child's pidfd goes back; the others are the child's own.
@@ -23,7 +23,7 @@ MAX_DESCRIPTORS = 8
 
 
 def serve(prepare: Callable[[], object], child: Callable[[Sequence[int]], object]) -> None:
-    """Go where no processes but ours are, prepare once, then fork a child for each message until the runner is gone.
+    """Isolate from the machine's processes, prepare once, then fork a child for each message until the runner is gone.
 
     Args:
         prepare: loads what a child needs, and gives up for all children what can be given up once.

@@ -1,4 +1,4 @@
-"""Fork servers, as the runner holds them: clean processes that gateways, readers and judges are forked from.
+"""Fork servers, from the runner's side: clean processes that gateways, readers and judges are forked from.
 
 A fork server is executed and not forked from the runner, with an environment of two words, so that neither it nor any
 child of it ever had a key. It loads what its children need once; each of them then costs a few milliseconds
@@ -23,7 +23,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
 
 
 class ForkServer:
-    """One fork server; started when it is first needed, and again should it have died.
+    """One fork server, started when it is first needed, and restarted if it has died.
 
     Args:
         program: what follows `python -I`: `-m` and a module that calls `sandbox.isolation.forking.serve`.
@@ -91,7 +91,7 @@ class ForkServer:
 
 
 class Child:
-    """A process that a fork server was asked for, held by its pidfd.
+    """Child of a fork server, held by its pidfd.
 
     Args:
         birth: where the pidfd comes from.

@@ -1,8 +1,8 @@
-"""One class of runs at a time on one machine, whichever processes of this user play them.
+"""Machine-wide lock: one class of runs at a time on one machine, across all processes of this user.
 
-    gate    held for a moment by whoever comes in, and by whoever waits for another class to leave: so nobody of the
-            class that runs can come in before them, and nobody waits for ever
-    runs    held together by all that play; its content is their class
+    gate    held for a moment by each run that starts, and by a run that waits for another class to finish: so that no
+            run of the active class can start before it, and no wait lasts for ever
+    runs    shared by all active runs; its content is their class
 
 Both are advisory locks (flock) on files in shared memory, which the kernel lets go of when a process ends. Containers
 that share the machine's /dev/shm share them too.
@@ -75,7 +75,7 @@ def _wait(done: Callable[[], bool], stopped: Callable[[], bool]) -> None:
     log.info("waiting until runs of another class have ended on this machine")
     while not done():
         if stopped():
-            raise NotAllowed("the run was given up while runs of another class were played on this machine")
+            raise NotAllowed("the run was cancelled while it waited for runs of another class on this machine to end")
         time.sleep(LOOK_SECONDS)
 
 

@@ -1,8 +1,8 @@
-"""What a place sees of /proc: its own processes, and of the machine nothing but a few files that never change.
+"""Masks over /proc: a place sees its own processes, and of the machine only a few files that never change.
 
 What the kernel says there of the machine as a whole (its load, its memory, its interrupts, its settings) is the same in
-every place, so it carries words from one to another, and what a kernel adds tomorrow would too. So this goes by
-allow-list: whatever else stands in /proc when a place is made is covered. Of /sys a place has nothing.
+every place, so it can carry messages between places, and so can whatever a later kernel adds. So this is an
+allow-list: everything else in /proc when a place is made is covered. Of /sys a place has nothing.
 
 What programs cannot do without is laid over the kernel's own: the processors as they are, the memory as the place's
 cap has it, and a load and a time since boot that stand still.
@@ -27,7 +27,7 @@ _CHANGES = re.compile(r"^(cpu MHz|BogoMIPS|bogomips)\b.*\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """What is covered: paths of files and of folders, and the contents of files that stand in for the kernel's."""
+    """Paths of masked files and folders, and the contents of files that replace the kernel's."""
 
     files: tuple[str, ...]
     folders: tuple[str, ...]

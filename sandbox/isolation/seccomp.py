@@ -1,4 +1,4 @@
-"""Filters of system calls by allow-list: what is not named is refused, whatever kernel it meets.
+"""Compiler of system-call filters by allow-list: an unnamed call is refused, whatever the kernel.
 
 One program for each kind of place: agent, world and relay (`sandbox.isolation.filters`), gateway
 (`sandbox.gateway.filter`), reader and judge (`sandbox.judge.filter`). Under Docker that of a container is stacked on
@@ -44,7 +44,7 @@ SHARED_NUMBERS = 424
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is denied of one call that is allowed otherwise.
+    """Condition on an allowed call: what of it is denied.
 
     Attributes:
         call: its name.

@@ -1,17 +1,17 @@
-"""The system calls that a place may make, as data: their numbers, and a list for each kind of place.
+"""Allow-lists of system calls for each kind of place, with their numbers, as data.
 
 `NUMBERS` are the calls that an agent may make: the default profile of moby 24 (`profiles/seccomp/default.json`) for a
 container without capabilities, less what no agent needs and what reaches further than its place:
 
-- what says what other places do: the page cache (`mincore`; flags of `preadv2`, `madvise`, `fadvise64`), the machine's
-  load and free memory (`sysinfo`), what others do to a file that both can read (`inotify_*`), how the kernel's caches
-  stand (`openat2`, whose flags lie in memory, where no filter can see them);
+- what reveals what other places do: the page cache (`mincore`; flags of `preadv2`, `madvise`, `fadvise64`), the
+  machine's load and free memory (`sysinfo`), what others do to a file that both can read (`inotify_*`), how the
+  kernel's caches stand (`openat2`, whose flags lie in memory, where no filter can see them);
 - asynchronous reads (`io_submit`), for the same reason as `openat2`, and io_uring;
 - the memory of other processes, foreign descriptors and handles of files;
 - writing back the machine's disks (`sync`, `syncfs`), memory that the kernel itself cannot see (`memfd_secret`),
   segments and watches that no library of today asks for.
 
-What is newer than the profile is not in it: nothing is allowed because nobody thought of it.
+Calls newer than the profile are not listed: nothing is allowed by oversight.
 
 Numbers: the kernel's `unistd` headers, as (x86_64, aarch64); None where the architecture has no such call.
 """

@@ -1,4 +1,4 @@
-"""The processes between what an agent leaves and the process that holds the keys: readers and judges."""
+"""Readers and judges: the processes between what an agent leaves and the process that holds the keys."""
 
 from __future__ import annotations
 

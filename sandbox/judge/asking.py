@@ -1,7 +1,7 @@
-"""Asks a reader or a judge, and once more, alone, where the first one came to nothing.
+"""Requests to a reader or a judge, repeated once, alone, where the first one failed.
 
-An end of time or memory says nothing about a state, and a death may come from outside; so neither counts until it has
-happened twice, the second time with nothing else being read or judged in this process.
+Running out of time or memory proves nothing about a state, and a process may be killed from outside; so neither counts
+until it has happened twice, the second time with nothing else being read or judged in this process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a state.
+    """Question about a final state: the predicate, and where to look.
 
     Attributes:
         document: the success predicate, as plain JSON values.
@@ -47,7 +47,7 @@ class Question:
 
 
 class Asking:
-    """What one verdict asks.
+    """Reader and judge requests of one verdict.
 
     Attributes:
         again: whether something had to be asked a second time.
@@ -91,7 +91,7 @@ class Asking:
 
         def taken(outcome: str, says: str, part: bytes) -> T:
             if outcome != "done":
-                raise Broke(f"a judge ended otherwise: {says}")
+                raise Broke(f"a judge ended in another way: {says}")
             try:
                 return parsed(part)
             except Malformed as error:
@@ -109,7 +109,7 @@ class Asking:
             try:
                 return taken(*Started(ready.server).ask(request, cap, self._seconds))
             except Spent as error:
-                raise Unjudged(f"a reader or judge came to an end twice, the second time alone: {error}") from None
+                raise Unjudged(f"a reader or judge ran out of time or memory twice: {error}") from None
 
 
 def _as_it_is(outcome: str, says: str, part: bytes) -> tuple[str, str, bytes]:

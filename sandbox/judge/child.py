@@ -1,4 +1,4 @@
-"""What every reader and judge does: give everything up, read one request, write one reply, and end."""
+"""Main function of every reader and judge: drop privileges, read one request, write one reply, and end."""
 
 from __future__ import annotations
 

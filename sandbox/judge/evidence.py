@@ -1,4 +1,4 @@
-"""What a judge says, taken apart by a runner that believes nothing beyond its shape.
+"""Parser of a judge's reply, which the runner trusts for nothing beyond its shape.
 
 A judge gives one line for each probe, from left to right, and nothing about the connectives: the runner puts the
 evidence tree together from the predicate that it knows, and works out `all`, `any` and `not` itself.
@@ -30,7 +30,7 @@ VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a judge says of one case.
+    """A judge's reply about one case.
 
     Attributes:
         evidence: the predicate's evidence tree.
@@ -64,10 +64,10 @@ def parsed(data: bytes, predicate: Predicate) -> Said:
     document = _document(data, {"probes", "spent", "unreadable"})
     lines, spent = _list(document, "probes", sum(1 for _ in probes(predicate))), document["spent"]
     if type(spent) not in {int, float} or not 0 <= spent <= 1 or not isinstance(document["unreadable"], bool):
-        raise Malformed("a judge says of what was read something that has no known form")
+        raise Malformed("a judge reports a reading in an unknown form")
     for line in lines:
         if not _fits(line, (str, str, bool)) or line[0] not in VERDICTS or len(line[1]) > MAX_FOUND:
-            raise Malformed("a judge says something of a probe that has no known form")
+            raise Malformed("a judge reports a probe in an unknown form")
     return Said(_put_together(predicate, iter(lines)), float(spent), document["unreadable"])
 
 
@@ -80,12 +80,12 @@ def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
     lines = _list(_document(data, {"mutants"}), "mutants", None)
     for line in lines:
         if not _fits(line, (str, str, str)) or line[1] not in KINDS or line[2] not in VERDICTS:
-            raise Malformed("a judge says something of a mutant that has no known form")
+            raise Malformed("a judge reports a mutant in an unknown form")
     return [(line[0], line[1], Verdict(line[2])) for line in lines]
 
 
 def counted_against(predicate: Predicate, why: str) -> Evidence:
-    """Give the evidence where a state cannot be read and whoever left it is to blame: each probe counts against it.
+    """Give the evidence for an unreadable state that is blamed on the agent: each probe counts against it.
 
     So the whole is false, whatever the predicate: a probe below an odd number of *not*s is true.
     """

@@ -1,4 +1,4 @@
-"""The system calls of a reader or a judge, as data. Everything else is denied, for as long as it lives.
+"""System-call allow-list of a reader or a judge, as data. Everything else is denied, for as long as it lives.
 
 It reads the request that it was handed and writes one reply. It can open nothing, in no way; it makes no socket, no
 process, no timer and no memory that can be executed, and signals nobody. Everything that it imports was

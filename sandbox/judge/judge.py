@@ -1,4 +1,4 @@
-"""The fork server of judges: `python -I -m sandbox.judge.judge`, and what a judge does.
+"""Fork server and operations of judges: `python -I -m sandbox.judge.judge`.
 
 A judge sees normal forms, a predicate and an answer. It reads no format that an agent wrote: what comes from a reader
 is decoded as `verifiers.normal_form` writes it, or refused.

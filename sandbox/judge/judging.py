@@ -1,13 +1,15 @@
 """Judges what an agent left, in processes that hold no key: a reader for the bytes, a judge for the predicate.
 
-    1. A reader is given the frozen state as it came, and gives its normal form, which nobody here looks into.
-    2. A judge is given the normal form, the predicate and the answer, and says what each probe came to.
-    3. Where a probe broke, the untouched seed goes the same way, and the judge tells a state that breaks a probe from a
-       defect of ours. Where the reader could make nothing of the state, it has to make something of the seed.
-    4. Where a reader or judge dies or talks nonsense, or its time or memory ends, it is asked once more, alone.
-    5. If it dies again, the seed is read and judged. Where that goes well, the state that was left is what kills it,
-       and counts against whoever left it. Where it does not, and where time or memory ends again, that is a failure of
-       ours: `Unjudged`.
+    1. A reader is given the frozen state unchanged, and returns its normal form, which the runner does not parse.
+    2. A judge is given the normal form, the predicate and the answer, and returns the result of each probe.
+    3. Where a probe broke, the untouched seed is read and judged in the same way, and the judge tells a state that
+       breaks a probe from a defect of ours. Where the reader could not read the state, it must be able to read the
+       seed.
+    4. Where a reader or judge dies or sends an invalid reply, or runs out of time or memory, it is asked once more,
+       alone.
+    5. If it dies again, the seed is read and judged. Where that works, the state that was left is what kills it, and
+       counts against the agent. Where it does not, and where time or memory runs out again, the failure is ours:
+       `Unjudged`.
 
 Seconds never decide: what a reading may cost is counted in steps and bytes (`verifiers.budget`).
 """
@@ -38,7 +40,7 @@ A_LOOK = 64
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict with its evidence, and what it cost.
+    """Verdict with its evidence, and what it cost.
 
     Attributes:
         evidence: the predicate's evidence tree.

@@ -1,4 +1,4 @@
-"""Loads ahead, in a fork server, what a reader or judge may need once it can open nothing any more."""
+"""Preloads, in a fork server, what a reader or judge may need once it can no longer open files."""
 
 from __future__ import annotations
 

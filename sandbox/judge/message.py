@@ -1,9 +1,9 @@
-"""The messages between the runner and its readers and judges: a short JSON header, and byte strings behind it.
+"""Message format between the runner and its readers and judges: a short JSON header, followed by byte strings.
 
     length of the header, 4 bytes, big endian | header: {..., "sizes": [length of each part]} | the parts
 
-On the way to a child the whole message's length comes first, in 8 bytes. A child believes the request, which its runner
-wrote. The runner believes nothing of a reply: `reply` checks the shape of its header and that its length is what the
+On the way to a child the whole message's length comes first, in 8 bytes. A child trusts the request, which its runner
+wrote. The runner trusts nothing of a reply: `reply` checks the shape of its header and that its length is what the
 header says, and gives the one part on unread.
 """
 

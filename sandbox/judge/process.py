@@ -1,4 +1,4 @@
-"""The runner's side of one reader or judge: start it, hand it a request, take its reply, and see that it is gone."""
+"""Runner's side of one reader or judge: starts it, sends one request, takes the reply, and cleans up."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ CHUNK = 1 << 18
 
 
 class Broke(SandboxError):
-    """A reader or judge died, or answered nonsense."""
+    """A reader or judge died, or sent an invalid reply."""
 
 
 class Spent(SandboxError):
-    """A reader or judge came to the end of its time or memory, which says nothing about what it was given."""
+    """A reader or judge ran out of time or memory, which proves nothing about its input."""
 
 
 class Started:
-    """A child of a fork server that waits for its one request.
+    """Child of a fork server that waits for its one request.
 
     Args:
         server: whose child it is.
@@ -93,7 +93,7 @@ class Started:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise Spent("it did not end in its time")
+                raise Spent("it ran out of time")
             for _, events in poll.poll(left * 1000):
                 try:
                     if events & select.POLLOUT:
@@ -109,7 +109,7 @@ class Started:
                     return bytes(said)
                 said += data
                 if len(said) > cap:
-                    raise Broke(f"it says more than {cap} bytes")
+                    raise Broke(f"its reply is longer than {cap} bytes")
             if not rest:
                 poll.modify(self._stream, select.POLLIN)
 
@@ -121,7 +121,7 @@ def _let_go(stream: socket.socket, child: Child) -> None:
 
 
 class Ready:
-    """Children of one fork server, one of which always waits, so that no verdict waits for a fork.
+    """Pool of children of one fork server, one of which always waits, so that no verdict waits for a fork.
 
     Args:
         server: whose children they are.

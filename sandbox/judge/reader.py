@@ -1,6 +1,6 @@
-"""The fork server of readers: `python -I -m sandbox.judge.reader`, and what a reader does.
+"""Fork server and operations of readers: `python -I -m sandbox.judge.reader`.
 
-A reader sees a frozen state, and no key, no goal, no answer that is expected. Nothing else parses what an agent left.
+A reader sees a frozen state, and no key, no goal and no expected answer. Nothing else parses what an agent left.
 
 Operations, each with the state's tar as its first part, and behind it what was read back from backends:
 
@@ -11,8 +11,8 @@ Operations, each with the state's tar as its first part, and behind it what was 
     reach     which of networks and files no namespace keeps from readers here; it needs no state
     read      give the normal form of each namespace that is asked for: a reading of one case
     mutate    the same after the given changes
-    mutants   a reading of every mutant of a solution's end state; this one alone is told the predicate and the answer,
-              and no agent of anybody's left what it reads (`sandbox.runs.prover`)
+    mutants   a reading of every mutant of a solution's end state; only this one is told the predicate and the answer,
+              and what it reads was not left by an agent (`sandbox.runs.prover`)
 
 A reading is a message (`sandbox.judge.message`) that only a judge unpacks: {"cases": [{"name", "kind", "answer",
 "states": {namespace: number of a part}}]}, and parts as `verifiers.normal_form` encodes them.

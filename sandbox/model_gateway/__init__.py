@@ -1,4 +1,4 @@
-"""A language model for agents, through the operator's account: the one declared exit, off unless it is configured.
+"""Model gateway: gives agents a language model on the operator's account. The one declared exit, off by default.
 
     agent -> relay -> gateway -- front --link--> model process --https--> upstream
                       no key, no network         the key, the network, no task

@@ -1,8 +1,8 @@
-"""How many tokens a task may cost, however many requests are made at a time.
+"""Token budget of one task, held under concurrent requests.
 
-Each request reserves before it is sent: an estimate of what it will be charged for being read, and the most that may be
-written. What it used is settled when it ends. So the sum of what is used and what is reserved never exceeds the budget
-by more than an estimate's error.
+Each request reserves before it is sent: the estimated tokens that it will be charged for input, and the most that the
+answer may have. What it used is settled when it ends. So the sum of what is used and what is reserved never exceeds the
+budget by more than an estimate's error.
 
 The estimate is one token for four bytes of JSON. It also stands for an upstream's own count where a stream broke before
 that came: then what was sent and what was received is counted, which may be less than what an upstream charges.
@@ -27,7 +27,7 @@ def estimate(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What one request holds: tokens to be read, and to be written."""
+    """Tokens that one request reserves: to be read, and to be written."""
 
     read: int
     written: int

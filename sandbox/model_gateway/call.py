@@ -1,4 +1,4 @@
-"""One request that is sent to an upstream, with what it was granted and what has come back so far."""
+"""State of one request to an upstream: what it was granted, and what has come back so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model process gives up before it hears of any session.
+"""Privilege drop of the model process before it accepts any session.
 
 Unlike a gateway it keeps the network, which it is for, the right to look names up (files of the resolver, and threads
 in which that is done), and the machine's files as far as its user may read them: certificates, and what a library loads

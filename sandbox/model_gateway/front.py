@@ -1,4 +1,4 @@
-"""The model's paths, as an agent finds them: the half that lives in a run's gateway, which has no key and no network.
+"""Model endpoints that an agent sees: the half inside a run's gateway, which has no key and no network.
 
 The request is hostile. It is refused here, by name and in the wire format's own form, unless every part of it is one
 that is passed on: no query string, no header that switches something on at a provider, no field that the format's table
@@ -68,7 +68,7 @@ class Front:
         wire = WIRES.get(scope["path"])
         if wire is None or wire.style != self._style:
             known = ", ".join(path for path, one in WIRES.items() if one.style == self._style)
-            await _refuse(send, wire or _guess(scope["path"]), 404, f"there is nothing here; this run has {known}")
+            await _refuse(send, wire or _guess(scope["path"]), 404, f"not found; this run has {known}")
         elif scope["method"] != "POST":
             await _refuse(send, wire, 405, "only POST is served here")
         elif ended:

@@ -1,4 +1,4 @@
-"""The runner's side of the model process: starts it with its key, opens a session for each task, and reads the logs.
+"""Runner's side of the model process: starts it with its key, opens a session for each task, and reads the logs.
 
     1. the upstream's description and key go into an anonymous file in memory, and nowhere else
     2. the process is executed clean: an environment of two words, no descriptor but its control socket
@@ -164,7 +164,7 @@ class ModelGateway:
 
 
 class ModelSession:
-    """One task's session, as its runner sees it.
+    """One task's session, from its runner's side.
 
     Attributes:
         gateway_end: the gateway's end of the link; it belongs to whoever starts the gateway with it.
@@ -191,7 +191,7 @@ class ModelSession:
 
     @property
     def lost(self) -> bool:
-        """Whether the model process went away before the session's end: a fault of ours."""
+        """Whether the model process died before the session's end: a fault of ours."""
         return self._broken
 
     def kill(self) -> None:

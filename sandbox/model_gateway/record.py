@@ -1,4 +1,4 @@
-"""What the model process tells the runner of one task: a log of everything that was sent to an upstream and came back.
+"""Log protocol from the model process to the runner: everything sent to an upstream for one task, and the answers.
 
     {"begin": n, "wire", "model", "repeats", "request"}      before anything is sent
     {"end": n, "response", "read", "written", "estimated", "outcome", "detail"}
@@ -47,7 +47,7 @@ def repeated(earlier: Mapping[str, Any] | None, later: Mapping[str, Any], histor
 
 
 class Book:
-    """The runner's copy of the log.
+    """Runner's copy of the log, parsed from a model process's bytes.
 
     Attributes:
         ended: whether the model process said that nothing more will come.
@@ -91,7 +91,7 @@ class Book:
                 detail=entry["detail"],
             )
         else:
-            raise Malformed("the model process reported an entry of no known form")
+            raise Malformed("the model process reported an entry of an unknown form")
 
 
 def _fits(entry: Mapping[str, Any], shape: Mapping[str, type]) -> bool:

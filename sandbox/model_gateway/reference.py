@@ -1,4 +1,4 @@
-"""The reference page of the model gateway, written from its tables: `docs/reference/model-gateway.md`."""
+"""Generator of the reference page of the model gateway, `docs/reference/model-gateway.md`."""
 
 from __future__ import annotations
 

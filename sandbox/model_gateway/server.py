@@ -1,4 +1,4 @@
-"""The process that alone holds an upstream's key: `python -I -m sandbox.model_gateway.server`, started by `process`.
+"""Model process: the only process that holds an upstream's key. Run as `python -I -m sandbox.model_gateway.server`.
 
 It is executed and not forked from the runner, with an environment of two words. Before it hears of any session it
 reads what it is told from a file in memory, loads all that it needs by asking a server of its own on the loopback,

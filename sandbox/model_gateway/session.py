@@ -1,6 +1,6 @@
 """One task's requests in the model process, from the gateway's link to the upstream and back.
 
-The gateway is one parser away from a hostile agent, so nothing of it is believed. In the order that each request meets:
+The gateway is one parser away from a hostile agent, so it is not trusted. In the order that each request meets:
 
 1. It is rebuilt again, from the same tables: a gateway that was taken over can send no field that an agent cannot.
 2. It must be within the task's number of requests, budget of tokens and size of log; what it may cost is reserved.
@@ -102,7 +102,7 @@ class Session:
             if task is not None and ident not in self._judging:
                 task.cancel()
         elif task is not None or len(self._tasks) >= MAX_WAITING:
-            raise Malformed("a message begins a request out of its turn")
+            raise Malformed("a message begins a request out of order")
         else:
             self._tasks[ident] = asyncio.create_task(self._serve(ident, message))
             self._tasks[ident].add_done_callback(lambda _: self._tasks.pop(ident, None))
@@ -135,11 +135,11 @@ class Session:
         except Unfit as error:
             raise _Refused(400, str(error)) from None
         if self._requests >= self._upstream.spec.requests:  # 2
-            raise _Refused(403, f"this task has made its {self._upstream.spec.requests} requests to the model")
+            raise _Refused(403, f"this task has used all its {self._upstream.spec.requests} requests to the model")
         repeats = repeated(self._earlier.get(wire.name), rebuilt, wire.history)
         size = len(json.dumps(rebuilt))
         if self._logged + size > MAX_LOG:
-            raise _Refused(403, "this task has sent as much to the model as is logged; nothing more is sent")
+            raise _Refused(403, "the log of this task's model requests is full; nothing more is sent")
         reserved = self._budget.reserve(size, wire.asked(rebuilt))
         if reserved is None:
             raise _Refused(403, f"too little is left of this task's {self._budget.tokens} tokens for this request")

@@ -1,4 +1,4 @@
-"""What is known of an upstream: everything but its key.
+"""Configuration of an upstream: everything but its key.
 
 The same description goes to two processes. The gateway of a run is told the wire and the models, to refuse by name what
 is not passed on. The model process is told all of it, and its key apart.
@@ -66,7 +66,7 @@ def require_address(url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise Malformed(f"the upstream's address is none: {error}") from None
+        raise Malformed(f"the upstream's address is not a URL: {error}") from None
     if not host or not url.isascii() or any(letter.isspace() for letter in url):
         raise Malformed("the upstream's address must be https://HOST/PATH")
     if parts.username is not None or parts.query or parts.fragment or "?" in url or "#" in url:

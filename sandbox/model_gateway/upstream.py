@@ -1,4 +1,4 @@
-"""The one place that speaks to an upstream. What is sent has been rebuilt, and nothing that comes back is believed.
+"""HTTP client of an upstream: sends rebuilt requests only, and trusts nothing that comes back.
 
 1. The address is the operator's; no redirect is followed, and no proxy or other variable of the environment counts.
 2. The headers are ours: none of an agent's is ever sent, none of an upstream's is ever passed back, and no cookie is
@@ -42,7 +42,7 @@ _OK = 200
 
 
 class Failed(Exception):
-    """An upstream did not give an answer.
+    """The upstream gave no answer.
 
     Attributes:
         status: the HTTP status, or None where there was none.

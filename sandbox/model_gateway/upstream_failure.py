@@ -1,4 +1,4 @@
-"""Whose failure is it, where an upstream gave no answer? Settled by asking it again, and by no word of its own.
+"""Decides whose failure it is where an upstream gave no answer, by asking it again, never by its own words.
 
 Where an answer broke off, the same request is made again, for nobody to see: if that works, the upstream `broke` once.
 Else a request of our own decides: it is `down` if it fails that one too, and else it has `refused` the agent's. Where
@@ -22,7 +22,7 @@ _COMES_TO: Mapping[bool | None, ModelOutcome] = {True: "refused", False: "down",
 
 
 class Judge:
-    """What one task's failures come to. What we ask costs tokens too, so it is asked a few times for each kind."""
+    """Failure decisions of one task. Our own requests cost tokens too, so only a few are made for each kind."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream, self._turn = upstream, asyncio.Lock()

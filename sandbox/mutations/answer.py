@@ -1,4 +1,4 @@
-"""Wrong answers."""
+"""Mutations of answers: an answer that certainly fails each predicate, and typical wrong answers."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def mistakes(answer: str) -> Sequence[tuple[str, str]]:
-    """Give what an agent may say instead: nothing, or the right thing with a number off by one."""
+    """Give wrong answers: an empty one, or the right one with a number off by one."""
     return [("says-nothing", ""), *((name, text) for name, text in wrong(answer) if name == "off-by-one")]

@@ -1,7 +1,7 @@
-"""The mutants of a right final state: each conjunct broken in turn, and what agents typically get wrong.
+"""Builds all mutants of a right final state: each conjunct broken in turn, and the typical errors of agents.
 
-A conjunct is an operand of the outermost `all`. One that is an `any` is broken by breaking each operand, one that is a
-`not` by nothing that is known to work, so it is left to those that people write.
+A conjunct is an operand of the outermost `all`. An `any` is broken by breaking each operand. No change is known to
+break a `not`, so that is left to hand-written mutants.
 """
 
 from __future__ import annotations

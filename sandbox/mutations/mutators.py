@@ -1,4 +1,4 @@
-"""What changes one thing in a final state, by server, for admission's mutants; loaded by readers and nobody else."""
+"""Mutators by server: each changes one thing in a final state, for admission's mutants. Loaded only by readers."""
 
 from __future__ import annotations
 

@@ -1,22 +1,22 @@
-"""Whose failure it is, and what follows: a pure decision from facts that no model could have written.
+"""Failure classification: decides whose failure it is, from facts that no model could have written. Pure.
 
 The facts are the engine's events and exit codes, our own timers, and how far our own numbered steps came. No text that
 an agent, a model or a server wrote is among them. The question is only ever whether the *machinery* broke: a program
 that crashed, ran in circles or answered nonsense has simply not done the task, and the predicate says so.
 
-No outcome is better than a fail. So whatever an agent could have brought about is a fail, and nothing that was served
-is served again but for a cause of a closed list that no agent can bring about:
+No outcome is better than a fail. So whatever an agent could have caused is a fail, and a served task is served again
+only for a cause of a closed list that no agent can produce:
 
     ours     on the closed list: the task is served again; a run has RETRIES of these, all its tasks together
     theirs   a fail
-    unclear  nobody can say whose it was: a fail too, and counted for a person to look at
-    check    each server that was called is woken in a fresh world of its own without any call, while no agent of the
+    unclear  the cause cannot be settled: a fail too, and counted for a person to look at
+    check    each server that was called is started in a fresh world of its own without any call, while no agent of the
              run is at work. Where that breaks too the machinery is broken, which is ours; else it is unclear
-    nobody   the predicate's word counts
+    nobody   no failure: the predicate's verdict counts
 
-What is ours beyond the retries has an unknown verdict. It counts as failed, and its run is not ranked. `TABLE` is the
-whole decision about an attempt, the first row whose condition holds; `STOPS` is what follows where a whole run stops
-(docs/adr/0058).
+A failure of ours beyond the retries has an unknown verdict: the task counts as failed, and its run is not ranked.
+`TABLE` is the whole decision about an attempt, the first row whose condition holds; `STOPS` is what follows where a
+whole run stops (docs/adr/0058).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about an attempt that ended, or about its check.
+    """Known facts about an attempt that ended, or about its check.
 
     Attributes:
         stage: how far it came.
@@ -83,7 +83,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """Who is to blame (None: nobody, the verdict counts) and the code that may be shown."""
+    """Decision about an attempt: who is to blame (None: nobody, the verdict counts) and the code that may be shown."""
 
     blame: Blame | None
     code: str

@@ -1,4 +1,4 @@
-"""The reference page of failures, written from the tables: `python -m sandbox.results.failure_reference`."""
+"""Generator of the reference page of failures: `python -m sandbox.results.failure_reference`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Means and proportions with their 95 % intervals, from observations that come in clusters. Pure.
+"""Means and proportions with 95 % confidence intervals, from clustered observations. Pure.
 
-What is counted comes in clusters (tasks of one skeleton) that are alike inside, so the effective number of observations
+Observations come in clusters (tasks of one skeleton) that are alike inside, so the effective number of observations
 is smaller than n. Every function takes the clusters and says nothing about what they are clusters of.
 
 Sources. Proportions: E. B. Wilson's score interval (*J. Amer. Statist. Assoc.* 22, 1927, 209-212) on the effective

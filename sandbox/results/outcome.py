@@ -1,4 +1,4 @@
-"""What one run of one task came to: frozen, and readable back from the JSON that is sealed.
+"""Result of one run of one task: immutable, and readable back from the sealed JSON.
 
 All of it is as secret as the task while the task lives: which calls were made, what was found, how long it took. The
 repr shows the task's id and the verdict alone.
@@ -100,7 +100,7 @@ class TaskRun:
 
 
 def unplayed(task: Task, failure: Failure, code: str) -> TaskRun:
-    """Give the result of a task of which no attempt came to an end; unknown where that is ours, and else a fail."""
+    """Give the result of a task whose attempts all failed to complete: unknown where that is ours, else a fail."""
     verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
     return TaskRun(
         task_id=task.id,

@@ -1,7 +1,7 @@
-"""What one attempt left behind, before anybody has read or judged it.
+"""Unjudged result of one attempt: the frozen state and the facts, before anything of it is read.
 
-It is handed over to be sealed before its verdict is begun. Whoever dies while judging has lost nothing: the next one
-judges what was sealed, and the task is not served again. All of it is as secret as the task.
+It is handed over to be sealed before judging begins. A crash while judging loses nothing: the next worker judges
+what was sealed, and the task is not served again. All of it is as secret as the task.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEVEL = 1  # a tar is mostly zeros; what is left of it hardly shrinks further
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """One attempt at one task, up to its frozen state.
+    """Unjudged result of one attempt at one task.
 
     Attributes:
         task_id: the task.

@@ -1,4 +1,4 @@
-"""Scoring a run on the four axes, each figure with its n and a 95 % interval. Pure.
+"""Scores a run on the four axes, each figure with its n and a 95 % interval. Pure.
 
 - **success rate**: tasks passed / attempted, where attempted is every task of the set. The primary axis.
 - **efficiency**: the mean of calls / max_steps over passed tasks; lower is better.
@@ -30,7 +30,7 @@ __all__ = ["Figure", "Result", "Score", "rank", "score"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one task of a run came to.
+    """Result of one task of a run.
 
     Attributes:
         run: the run's number.
@@ -87,7 +87,7 @@ class Result:
 
     def __post_init__(self) -> None:
         if self.max_steps < 1 or not 0 <= self.unlisted <= self.calls or self.errors_seen < 0:
-            raise Malformed(f"the result of {self.task} in run {self.run} has counts that cannot be")
+            raise Malformed(f"the result of {self.task} in run {self.run} has impossible counts")
         if self.passed and (self.verdict is not Verdict.TRUE or self.calls > self.max_steps):
             raise Malformed(
                 f"the result of {self.task} in run {self.run} is no pass: its verdict or its budget says so"
@@ -166,7 +166,7 @@ def _of_one_run(results: Iterable[Result]) -> list[Result]:
     if len({row.run for row in rows}) > 1:
         raise Malformed("the results are of several runs; score each by itself")
     if len({row.task for row in rows}) < len(rows):
-        raise Malformed("a task is there twice among the results of a run")
+        raise Malformed("a task occurs twice among the results of a run")
     return rows
 
 

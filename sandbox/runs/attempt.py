@@ -1,27 +1,27 @@
-"""One attempt at one task, as a numbered argument.
+"""One attempt at one task: ten numbered steps from seeding the world to removing it.
 
-The order is the safety property. Each step may rely on those before it:
+The order of the steps is the safety property: each may rely on those before it.
 
  1. *Seed.* The world's data is built in memory from the document: nothing of a task is ever a file on this machine.
- 2. *World.* A fresh one is started with it, with every server that has a listed tool, distractors' too.
+ 2. *World.* A fresh world is started with that data and every server that has a listed tool, distractors' too.
  3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It is never
     told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
- 4. *Place.* The relay listens, and the program is ready but for its first instruction. It is made beside 2 and 3; and
-    so far everything can be prepared ahead, while another task is being played.
- 5. *Agent.* It is written down that the task is served; then the program is let go, and from here on everything may be
-    hostile. We wait for its end, the session's end, the world's death, or the deadline by our own monotonic clock.
+ 4. *Place.* The relay listens, and the program is ready but for its first instruction. It is made beside 2 and 3.
+    Steps 1 to 4 can be prepared ahead, while another task is being played.
+ 5. *Agent.* The task is recorded as served, then the program is started; from here on everything may be hostile. We
+    wait for the agent's end, the session's end, the world's death, or the deadline by our own monotonic clock.
  6. *Kill.* The agent and its relay are gone before anything is looked at, so that nobody can act between the look and
     the verdict.
  7. *Transcript.* The gateway ends and hands over what it saw.
  8. *Facts*, then *freeze*: the world stops its servers, kills every other process and hands its state out.
- 9. *Seal*, then *verdict*. The state is handed over unread, to be sealed where the run is official: whoever dies from
-    here on costs no other serving (`judged_later`). Then it is read by a process that knows no predicate, and judged by
-    one that reads no format of anybody's (`sandbox.judge`); what only a backend can read is read back first, in a fresh
-    world that holds nothing else (`sandbox.runs.state_reader`). This process looks into nothing that an agent left.
+ 9. *Seal*, then *verdict*. The state is handed over unread, to be sealed where the run is official: a crash
+    from here on never serves the task again (`judged_later`). Then it is read by a process that knows no predicate, and
+    judged by one that reads no submitted format (`sandbox.judge`); what only a backend can read is read back first, in
+    a fresh world that holds nothing else (`sandbox.runs.state_reader`). This process parses nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
 
-Where its world broke, the machinery is checked without any agent (`sandbox.runs.machinery`) before
-`sandbox.results.failure` says whose it is.
+Where the world broke, the machinery is checked without any agent (`sandbox.runs.machinery`) before
+`sandbox.results.failure` decides whose failure it is.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Checks whether the machinery works without any agent: servers of a task are woken and frozen, each in a fresh world.
+"""Machinery check without an agent: each server of a task is started and frozen in a fresh world.
 
-It is asked where an agent's world broke. The agent may have broken it, so that alone is a fail; but what cannot even
-wake and freeze an untouched world, while no agent of the run is at work, is this machine.
+It is done where an agent's world broke. The agent may have broken it, so that alone is a fail; but where not even an
+untouched world can be started and frozen, while no agent of the run is at work, the machine is at fault.
 
-Each server has a world to itself: together they may be more than one world's memory bears, and it is the agent who
-chooses how many it wakes.
+Each server has a world to itself: all together may exceed one world's memory, and the agent chooses how many it
+starts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BROKEN = (Lost, Unavailable, OSError)
 
 
 def check(job: Job, transcript: Transcript) -> Facts:
-    """Wake each server that an agent called (the task's own, if it called none) and freeze it, and give the facts.
+    """Start each server that an agent called (the task's own, if it called none), freeze it, and give the facts.
 
     They are those of the first that broke, or of the last. It waits until no agent of the run is at work, and keeps
     others from beginning meanwhile.

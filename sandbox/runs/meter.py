@@ -1,7 +1,7 @@
-"""How long each phase of a run took, by one monotonic clock that is handed in.
+"""Stopwatch for the phases of a run, on a monotonic clock that is passed in.
 
-Durations are ours to look at and to bench. None is ever shown to whoever submitted a private run: they would tell which
-task was long.
+Durations are for the operator and for benchmarks. None is ever shown to the submitter of a private run: it would
+reveal which task was long.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What admission needs executed: documents checked, solutions played on the real servers, final states spoiled.
+"""Prover of task drafts: checks documents, plays solutions on the real servers, and evaluates mutated final states.
 
-`BoxProver` has the shape that the room of the grammars asks for; the two never import each other. A solution goes the
-way that an agent's calls go, through a gateway process into a fresh world, and is judged by the same code on the same
-kind of copy; only the agent is missing, because the gateway plays the calls itself.
+`BoxProver` implements the protocol that the grammars package defines; the two never import each other. A solution goes
+the way that an agent's calls go, through a gateway process into a fresh world, and is judged by the same code on the
+same kind of copy; only the agent is missing, because the gateway plays the calls itself.
 
 The world is seeded in full. Of its servers only those run that the calls name: a solution is known beforehand, so
 nobody could ask the others anything, and admission is waited for by a human.
@@ -34,14 +34,14 @@ from verifiers.language.verdict import Evidence, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """What a solution leaves behind: the frozen state, with what was read back, and the answer that was given."""
+    """Final state of a solution: the frozen state, with what was read back, and the answer that was given."""
 
     state: FrozenState = field(repr=False)
     answer: str | None = field(repr=False)
 
 
 class Ended(Protocol):
-    """Whatever a proof is called elsewhere, as long as it carries the final state that came from here."""
+    """Protocol of a proof, whatever its class is elsewhere: it carries the final state that came from here."""
 
     @property
     def state(self) -> Any:
@@ -51,7 +51,7 @@ class Ended(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """What playing a solution came to.
+    """Result of playing a solution.
 
     Attributes:
         evidence: the predicate's evidence tree; its root is the verdict.
@@ -77,7 +77,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True)
 class Spoiled:
-    """What the predicate says of a final state that is wrong in one way (`sandbox.mutations`)."""
+    """Verdict of the predicate on a final state that is wrong in one way (`sandbox.mutations`)."""
 
     name: str = field(repr=False)
     kind: str
@@ -168,7 +168,7 @@ class BoxProver:
             raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 
     def mutated(self, document: Mapping[str, Any], proved: Ended, mutant: Mapping[str, Any]) -> Evidence:
-        """Evaluate the predicate on a proved state with one thing spoiled: a server's data, or the answer.
+        """Evaluate the predicate on a proved state with one thing changed: a server's data, or the answer.
 
         Raises:
             Malformed: the mutant is none that its server knows, or what it names is not in the state.

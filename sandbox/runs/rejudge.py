@@ -1,4 +1,4 @@
-"""Judges sealed states a second time, by readers and judges of its own: programs that are started for it alone.
+"""Spot check of sealed states: judges each a second time with readers and judges started for it alone.
 
 No agent is run and no task is served. What only a backend can read is read back in a fresh world, as at first. Nothing
 of a state is looked into by this process.
@@ -28,7 +28,7 @@ TRIES = 2
 
 
 class JudgeAgain:
-    """Readers and judges that live for one spot check; a context that ends them.
+    """Readers and judges of one spot check, as a context that ends them.
 
     Args:
         box: gives the box of a name, in which backends are started; asked for tasks that need one.
@@ -46,7 +46,7 @@ class JudgeAgain:
             server.close()
 
     def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
-        """Say what a task's predicate comes to on what was left; None where that is no state that can be read.
+        """Give the verdict of a task's predicate on what was left; None where the state cannot be read.
 
         Args:
             box: the name of the box that it was left in.

@@ -1,8 +1,8 @@
-"""One run of one task, and a set of them.
+"""Runs one task, or a set of tasks, with one submission.
 
-A run is an attempt (`sandbox.runs.attempt`), and another one only where `sandbox.results.failure` finds that what ended
-it is ours; the last one counts, and all are kept. Passed = the predicate is true, no budget was exceeded, and the
-machinery held.
+A run is an attempt (`sandbox.runs.attempt`), repeated only where `sandbox.results.failure` finds that the failure is
+ours; the last one counts, and all are kept. Passed = the predicate is true, no budget was exceeded, and the machinery
+held.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def run_task(
     solution: Solution | None = None,
     terms: Terms | None = None,
 ) -> TaskRun:
-    """Run one task with one submission, again where the failure was ours.
+    """Run one task with one submission, and again where the failure was ours.
 
     The agent's place is made by `places`, if that is given, and else by the box.
 

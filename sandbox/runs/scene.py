@@ -1,4 +1,4 @@
-"""The fresh things of one run: a world, a gateway of a process of its own, the agent's place, and the socket between.
+"""Fresh environment of one run: a world, a gateway process, the agent's place, and the socket between them.
 
 A scene is made, used once and taken down, in every path; nothing of it is ever used again. The socket folder is the
 run's identity: it lies on a tmpfs inside a folder that only we can enter, and what reaches the gateway through it is
@@ -32,7 +32,7 @@ from vault.task.document import Task
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long we wait for our own machinery, in seconds; none of it is the agent's time."""
+    """Timeouts for our own machinery, in seconds; none of it is the agent's time."""
 
     ready: float = 60.0
     finish: float = 20.0
@@ -148,7 +148,7 @@ def specify(
     models: ModelGateway | None = None,
     call_seconds: float = CALL_SECONDS,
 ) -> GatewaySpec:
-    """Take from a task what its agent may see: never its id, its predicate or its initial state."""
+    """Select from a task what its agent may see: never its id, its predicate or its initial state."""
     return GatewaySpec(
         alias=alias,
         goal=task.goal,

@@ -5,10 +5,10 @@
    nothing. Whatever the folder does to it, it does behind the same walls as the world that it came from.
 2. What the reader writes takes the place of the whole folder: no file of the folder can pass itself off as that.
 3. A reader that gives no document is asked once more. If it still gives none, it is asked about an empty state: if it
-   reads that, the folder is wreckage, which counts against whoever left it; if not, it is our machinery (`Lost`).
+   reads that, the folder is corrupted, which counts against the agent; if not, our machinery broke (`Lost`).
 
-Nothing is decided by what a reader says about itself; only by whether it says anything, for this state and for a sound
-one. Neither the folder nor what was read of it is looked into here: a reader process (`sandbox.judge`) cuts the folder
+Nothing is decided by what a reader says about itself; only by whether it gives a document, for this state and for an
+empty one. Neither the folder nor what was read of it is parsed here: a reader process (`sandbox.judge`) cuts the folder
 out, and says whether what was written is a document.
 """
 

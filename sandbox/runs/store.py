@@ -1,19 +1,19 @@
-"""The runs of a home: one life table, one row a run, and results that are sealed as they come in.
+"""Store of runs: one state machine, one row a run, and results that are sealed as they come in.
 
     open -> queued -start-> running -finish-> done
                       |        |-----fail---> failed
                       |        |-----start--> running     (a worker died: the next attempt takes over)
                       '--------'-----abort--> aborted
 
-1. A run's number is given once, from 1, without a gap.
+1. Run numbers are given once, from 1, without a gap.
 2. Each start raises the run's *attempt*, its fencing number. Whatever is written names the attempt that it belongs to,
    so a worker that was thought dead can write nothing any more.
 3. A result is written once a task; a later attempt takes over what an earlier one had finished.
 4. A run is done only when each of its tasks has a result.
-5. What a task came to is sealed through the vault, and reading it is an entry in the access log.
-6. What an attempt left is sealed before it is judged. Where it has no result, it is judged by whoever goes on with the
-   run. What the result was judged from stays sealed for the spot check of the month, up to so many bytes a run
-   (`KEPT`), and nothing else does.
+5. The result of a task is sealed through the vault, and reading it is an entry in the access log.
+6. What an attempt left is sealed before it is judged. Where it has no result yet, the worker that continues the run
+   judges it. What the result was judged from stays sealed for the spot check of the month, up to a number of bytes a
+   run (`KEPT`); nothing else is kept.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from vault.store.tasks import Vault
 
 
 class RunState(StrEnum):
-    """Where a run stands; it is all that its owner is told until its tasks are published."""
+    """State of a run; it is all that its owner is shown until its tasks are published."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -66,16 +66,16 @@ ENDED = frozenset({RunState.DONE, RunState.FAILED, RunState.ABORTED})
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What is known of a run without opening anything.
+    """Record of a run: what is known of it without opening anything sealed.
 
     Attributes:
         number: from 1.
         month: `2026-12`.
-        track: which board it belongs to.
+        track: the leaderboard track it belongs to.
         box: the box that it runs in; scores of one that is not `official` are never ranked.
         official: see `box`.
         submitter: a pseudonym.
-        name: how the board calls the submission.
+        name: the submission's name on the leaderboard.
         kind: `image`, `command`, `endpoint` or `reference`.
         submission: its digest.
         tasks: how many tasks it must answer for.
@@ -246,13 +246,13 @@ class Runs:
             return _record(_found(own, number))
 
     def held(self, number: int, attempt: int) -> bool:
-        """Say whether a run still runs under this very attempt; nobody may go on playing one that does not."""
+        """Say whether a run is still running under this very attempt; otherwise the caller must stop playing it."""
         with Session(self._engine) as own:
             row = _found(own, number)
             return row.state == RunState.RUNNING.value and row.attempt == attempt
 
     def require(self, number: int, attempt: int, session: Session) -> None:
-        """Refuse what another attempt says than the one that holds a run.
+        """Refuse a write of any attempt but the one that holds the run.
 
         Raises:
             NotAllowed: the run is not running, or another attempt has taken over.
@@ -260,7 +260,7 @@ class Runs:
         _held(session, number, attempt)
 
     def note(self, number: int, cause: str | None, session: Session) -> None:
-        """Write down why nobody plays a run that was not ended."""
+        """Record why a run that was not ended is not being played."""
         _found(session, number).cause = cause
 
     def list(self, *, month: str | None = None, state: RunState | str | None = None) -> tuple[RunRecord, ...]:

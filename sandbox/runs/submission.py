@@ -1,8 +1,8 @@
-"""What is submitted, and the digest that a `run-open` leaf binds it to.
+"""Submission: what is run, and the digest that a `run-open` leaf binds it to.
 
 Four kinds:
 
-- `image`: a container image. Its digest is the engine's own word for its content, never computed here.
+- `image`: a container image. Its digest is the one that the engine reports, never computed here.
 - `command`: an argument vector and the folder that it may read. Its digest covers every file in that folder (names and
   bytes, in order) and the vector, so changing either is another submission.
 - `endpoint`: the URL of an agent that stays where it is. Its digest covers the URL and nothing more: what answers there
@@ -45,7 +45,7 @@ class Submission:
 
     Attributes:
         kind: `image`, `command`, `endpoint` or `reference`.
-        name: how the board calls it.
+        name: its name on the leaderboard.
         submitter: the pseudonym of whoever answers for it.
         program: what a box starts; of an endpoint there is nothing to start.
         digest: `sha256:` and 64 hexadecimal digits.
@@ -75,7 +75,7 @@ class Submission:
 
 
 def pseudonym(value: str, what: str) -> None:
-    """Refuse a name that could not stand on a board or in a statement.
+    """Refuse a name that may not appear on a leaderboard or in a statement.
 
     Raises:
         Malformed: it has another form.
@@ -85,7 +85,7 @@ def pseudonym(value: str, what: str) -> None:
 
 
 def must_be_submittable(submission: Submission) -> None:
-    """Refuse what is handed the solutions.
+    """Refuse a submission that is handed the solutions.
 
     Raises:
         Refused: it is the reference agent.
@@ -95,7 +95,7 @@ def must_be_submittable(submission: Submission) -> None:
 
 
 def require_reference(reference: str) -> None:
-    """Refuse what could be no name of an image.
+    """Refuse a string that cannot be the name of an image.
 
     Raises:
         Malformed: it is empty, an option, or has white space in it.

@@ -1,7 +1,7 @@
-"""Rows of the runs; they never leave `store.py`.
+"""Database tables of the runs; their rows never leave `store.py`.
 
-While its tasks live, nothing of a run of private tasks stands here in the open but its state: no verdict, no call, no
-duration of a task. What a task came to is a sealed blob, and a row says only that there is one.
+While its tasks are live, a run of private tasks shows only its state here: no verdict, no call, no duration of a task.
+The result of a task is a sealed blob, and a row says only that there is one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RunRow(SQLModel, table=True):
 
 
 class ResultRow(SQLModel, table=True):
-    """That a run has a result for a task, and under which attempt it was written; the result itself is sealed."""
+    """Marker that a run has a result for a task, and of which attempt; the result itself is sealed."""
 
     __tablename__ = "sandbox_result"
     __table_args__ = (UniqueConstraint("run", "task"), UniqueConstraint("blob"))

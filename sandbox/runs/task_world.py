@@ -1,4 +1,4 @@
-"""From a task document to the state of its world, and to what is asked of it in the end.
+"""Builds the state of a world from a task document, and the question that is asked of it in the end.
 
 Every server of which the task lists a tool is seeded, with an empty state where the document gives none. A document
 that no world can be made from is refused before anything is started, with the place that is wrong.

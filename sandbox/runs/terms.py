@@ -1,7 +1,7 @@
-"""What a run is given before its first step: the task, the submission, the box, and the terms of the whole set.
+"""Inputs of a run: the task, the submission, the box, and the terms of the whole set.
 
-A solution goes to the reference agent and to nobody else, and a task with free parameters is served to nobody as it
-stands: `checked` refuses both before anything is started.
+A solution goes only to the reference agent, and a task with free parameters is never served unfilled: `checked`
+refuses both before anything is started.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What every run of a set has in common.
+    """Terms that every run of a set has in common.
 
     Attributes:
         world: caps on each world.
@@ -86,7 +86,7 @@ def new_alias() -> str:
 
 
 def checked(job: Job) -> Job:
-    """Refuse what may not be run.
+    """Refuse a job that may not be run.
 
     Raises:
         Refused: a solution was handed to what is no reference agent, or the task still has free parameters.

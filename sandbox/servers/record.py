@@ -1,7 +1,7 @@
-"""Records what the installed servers say of themselves: `python -m sandbox.servers.record [FOLDER]`.
+"""Records the tool lists of the installed servers: `python -m sandbox.servers.record [FOLDER]`.
 
 Writes `<server>/tools.json` from each server's own answer to tools/list, with the version of the distribution that
-is installed. Run it after a pin has moved and read the difference: it is what agents will be shown. A server is started
+is installed. Run it after a pin has changed and review the diff: it is what agents will be shown. A server is started
 from the environment `world` beside this one, on an empty folder. The record of a new server starts as
 `{"package": "npm:name", "version": "", "tools": {}}`.
 """

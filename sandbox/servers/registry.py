@@ -1,4 +1,4 @@
-"""The MCP servers that a world can hold, and the two names of a tool.
+"""Registry of the MCP servers that a world can hold, and the two names of a tool.
 
 In documents a tool is `server.tool`; on the wire it is `server__tool`, because model interfaces accept only
 `[A-Za-z0-9_-]{1,64}`.

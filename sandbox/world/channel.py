@@ -1,11 +1,11 @@
-"""The runner's half of a world channel: hands bytes over to the gateway, and alone can freeze the world.
+"""Runner's end of a world channel: relays server frames to the gateway and alone can freeze the world.
 
-The gateway talks to a hostile agent, so it gets one end of a socket pair and nothing else. Between that and the world
-runs a pump, which promises:
+The gateway talks to a hostile agent, so it gets one end of a socket pair and nothing else. A pump between that socket
+and the world guarantees:
 
 - only frames of channels 1 to 63 pass, in both directions; the gateway can neither send a control message nor see the
   token that a freeze needs, nor read the state;
-- buffers are bounded: whoever does not read makes the other side wait, and never the runner;
+- buffers are bounded: a side that does not read makes the other side wait, never the runner;
 - `freeze` works whatever the gateway and the servers do, within its timeout or with `Lost`.
 
 One thread does all of it. Nothing that comes out of the world is believed beyond its caps.
@@ -36,7 +36,7 @@ MAX_CONTROL = 1 << 14
 
 
 class Stream(Protocol):
-    """Any duplex byte stream to a world: a socket, or what an engine makes of one."""
+    """Duplex byte stream to a world: a socket, or an engine's attachment."""
 
     def fileno(self) -> int:
         """Give the descriptor to wait on."""
@@ -51,7 +51,7 @@ class Stream(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it; the world ends."""
+        """Close it; the world ends."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The channel between a world and the outside: frames on one duplex byte stream.
+"""Frame format of the channel between a world and the outside, over one duplex byte stream.
 
     channel (1 byte) | length (4 bytes, big-endian) | payload
 

@@ -1,6 +1,6 @@
-"""A frozen state: the bytes that a world handed over when everything in it had stopped, which nobody has read yet.
+"""Frozen state: the unread bytes that a world handed over when everything in it had stopped.
 
-No process that holds keys parses one. It goes to a reader process (`sandbox.judge`) as it came.
+No process that holds keys parses one. It goes to a reader process (`sandbox.judge`) unchanged.
 """
 
 from __future__ import annotations

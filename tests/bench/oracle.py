@@ -6,8 +6,8 @@ over the months in which it was exposed is mixed with the share, and the product
 statistic that there is (J. Neyman and E. S. Pearson, *Phil. Trans. R. Soc. A* 231, 1933, 289-337). It is held against
 the same statistic of honest months, at the level that Holm leaves the first of twenty submitters.
 
-Worlds are those of `tests/rotation/anomaly/worlds.py` with two simplifications, both in the oracle's favour: effort is
-not rounded to whole calls nor capped, and ability stays as it is.
+Worlds are those of `tests/rotation/detection/worlds.py` with two simplifications, both in the oracle's favour: effort
+is not rounded to whole calls nor capped, and ability stays as it is.
 """
 
 from __future__ import annotations

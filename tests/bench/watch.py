@@ -1,6 +1,6 @@
 """The detectors on made-up benchmarks of which the truth is known: how often they are wrong, and what they find.
 
-Worlds are those of `tests/rotation/anomaly/worlds.py`: 20 submitters, 200 live tasks, lives of four months, and where
+Worlds are those of `tests/rotation/detection/worlds.py`: 20 submitters, 200 live tasks, lives of four months, and where
 nothing is wrong many others in turn (`HONEST`). A case is a world, a seed and what is wrong from rotation 3 on. In
 honest cases the rotations from 2 on count, with all detectors. In the others all detectors look at rotation 3, so that
 false flags beside the true one are counted too; where a leak is looked for, its own looks at two more months.

@@ -35,7 +35,7 @@ from rotation.month.sets import DEMO
 from vault.canonical import canonical
 
 from ..quarterturn.conftest import make, written
-from ..quarterturn.service.conftest import NOW, play, turned_from
+from ..quarterturn.http.conftest import NOW, play, turned_from
 
 # Each page, and whose token opens it; `{made}` is a submission of theirs.
 WALKED = [

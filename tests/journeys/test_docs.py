@@ -22,7 +22,7 @@ ELSEWHERE = {
     "./run demo": "tests/journeys/test_demo.py plays it",
     "./run test": "these are its tests",
     "./run bench watch": "tests/quarterturn/test_bench_watch.py plays a few of its cases",
-    "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/test_scanning.py runs it",
+    "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/findings/test_case_files.py runs it",
 }
 COMMAND = re.compile(r"(?:\.venv/bin/)?quarterturn |\./run |python3 docs/")
 AUDIT = re.compile(r" (?:docs/)?audit(?:\.py)? ")
@@ -92,7 +92,7 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
     run_here = {*commands(GUIDE), *commands(README), *ELSEWHERE}
     guides = ROOT / "docs" / "how-to"
     # tests/grammars/test_how_to.py, tests/quarterturn/test_{keys,model,hosting,service,witness,two_people}_guide.py,
-    # tests/quarterturn/test_watchreport.py and tests/quarterturn/test_withdrawing.py do
+    # tests/quarterturn/findings/test_detection_report.py and tests/quarterturn/month/test_withdraw_task.py do
     names = (
         *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-watch.md"),
         *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),

@@ -17,7 +17,7 @@ from quarterturn.launcher.steps import Stop
     [
         (["vault"], ["tests/vault"]),
         (["vault", "sandbox", "-x"], ["tests/vault", "tests/sandbox", "-x"]),
-        (["tests/vault/test_db.py::test_x"], ["tests/vault/test_db.py::test_x"]),
+        (["tests/vault/test_database.py::test_x"], ["tests/vault/test_database.py::test_x"]),
         (["-k", "ledger"], ["-k", "ledger"]),
         (["--changed"], ["--changed="]),
         (["--changed", "HEAD~2", "vault"], ["--changed=HEAD~2", "tests/vault"]),

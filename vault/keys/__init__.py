@@ -1,1 +1,1 @@
-"""The key ring: what wraps data keys, the locks that open it, and the files that hold keys."""
+"""The key ring that wraps data keys, the locks that open it, and the files that hold keys."""

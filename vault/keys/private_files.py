@@ -1,12 +1,12 @@
-"""Files that hold keys: written whole or not at all, and read only while nobody else can read them.
+"""Private key files: written atomically with mode 0600, read only if no other user can read them.
 
-A file is written beside its place, forced to the disk, put into place and the folder forced to the disk, so a crash
-leaves no file or the whole one, and of a file that is replaced the old one or the new. Where the last of these fails,
-the new name is taken back: nobody shall build on what may not be on the disk. It has mode 0600 from its first byte on.
+A file is written to a temporary name in the same folder, synced, renamed into place, and the folder is synced, so a
+crash leaves no file or the whole one, and of a replaced file the old one or the new. Where the last step fails, the new
+name is removed: nothing may rely on a file that may not be on the disk. It has mode 0600 from its first byte on.
 Reading refuses symbolic links and any file that its group or others may touch.
 
-What is written beside is named `.<name>.<16 digits>`, and whoever writes it holds a lock on it, which the kernel frees
-when they die. So the next writer knows what was left, and removes it.
+A temporary file is named `.<name>.<16 digits>`, and its writer holds a lock on it, which the kernel frees when the
+writer dies. So the next writer can tell which temporary files were abandoned, and removes them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def replace(path: Path, data: bytes, what: str) -> None:
 
 @contextmanager
 def alone(folder: Path, what: str, patience: float = PATIENCE) -> Iterator[None]:
-    """Let one at a time change what is in a folder, and remove what was left there by writers that died.
+    """Hold the exclusive lock of a folder, and remove temporary files that dead writers left in it.
 
     Raises:
         Locked: there is no such folder.
@@ -89,7 +89,7 @@ def alone(folder: Path, what: str, patience: float = PATIENCE) -> Iterator[None]
 
 
 def sweep(folder: Path, name: str | None = None) -> None:
-    """Remove the scratch of writers that died, of one name or of any; what cannot be removed stays."""
+    """Remove temporary files that dead writers left, of one name or of any; those that cannot be removed stay."""
     paths: list[Path] = []
     with suppress(OSError):
         paths += folder.iterdir()
@@ -101,7 +101,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """Give a new folder beside `path`, which `sweep` leaves alone until the end of the block."""
+    """Make a temporary folder beside `path`, which `sweep` leaves alone until the end of the block."""
     sweep(path.parent, path.name)
     with _held(path, lambda place: place.mkdir(mode=FOLDER_MODE)) as beside:
         yield beside

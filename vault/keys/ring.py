@@ -1,9 +1,9 @@
-"""Key rings: whoever can wrap and unwrap data keys, and nothing more.
+"""Key rings: they wrap and unwrap data keys, and do nothing else.
 
-`KeyRing` is the protocol; `FileKeyRing` keeps it with one file, `vault.keys.ring_file`. In it lie several 256-bit *ring
-keys*, of which the primary wraps and all unwrap; each is wrapped under one root key, and the root key is sealed once a
-*lock* (`vault.keys.locks`): a passphrase, a hardware token, custodians, a command. Any one lock opens the ring, so the
-slowest of them is asked once and not for every task.
+`KeyRing` is the protocol; `FileKeyRing` implements it with one file, `vault.keys.ring_file`. The file holds several
+256-bit *ring keys*: the primary one wraps, all of them unwrap. Each is wrapped under one root key; the root key
+is sealed once for each *lock* (`vault.keys.locks`): a passphrase, a hardware token, custodians, a command. Any one lock
+opens the ring, so the slowest of them is used once and not for every task.
 
     wrapped data key = key name (8 bytes) || nonce (12) || AES-256-GCM(key, nonce, data key, key name and context)
 
@@ -136,7 +136,7 @@ class FileKeyRing:
     def unwrap(self, blob: bytes, context: bytes) -> bytes:
         """Unwrap under whichever key of the ring the blob names, or one that another process dropped from it.
 
-        Whoever read a row just before it was wrapped again opens what they read.
+        So a row that was read just before it was wrapped again still opens.
         """
         if len(blob) != NAME_SIZE + NONCE_SIZE + KEY_SIZE + TAG_SIZE:
             raise Malformed(f"A wrapped data key has another length than {len(blob)} bytes.")
@@ -190,7 +190,7 @@ class FileKeyRing:
 
         def dropped(held: Held) -> Held:
             if _known(held, key_id).key_id == held.primary:
-                raise Refused(f"{key_id} is the key that wraps now; it is dropped once another took its place.")
+                raise Refused(f"{key_id} is the primary key and cannot be dropped: rotate to another key first.")
             return replace(held, keys={name: key for name, key in held.keys.items() if name != key_id})
 
         self._change(dropped)
@@ -266,7 +266,7 @@ class FileKeyRing:
         return self._held
 
     def _change(self, change: Callable[[Held], Held]) -> None:
-        """Read, change and replace the file, alone."""
+        """Read, change and replace the file, under the exclusive lock of its folder."""
         with private_files.alone(self.path.parent, WHAT):
             new = change(ring_file.hold(self.path, self._held.root, again=True))
             data = ring_file.written(new.root, list(new.keys.values()), new.primary, new.locks, self._entropy)

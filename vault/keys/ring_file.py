@@ -1,4 +1,4 @@
-"""The ring's file as a document: ring keys under a root key, the root key under each lock, and a seal over all of it.
+"""Key ring file format: ring keys under a root key, the root key under each lock, and an HMAC over everything.
 
     ring    = "ring:" || SHA-256(root key)[:8]                        the root key's name
     key     = nonce (12) || AES-256-GCM(root key's wrapping key, nonce, ring key, ring, id and time)
@@ -41,7 +41,7 @@ Entropy = Callable[[int], bytes]
 
 @dataclass(frozen=True, slots=True)
 class RingKey:
-    """One of the ring's keys, and when it was made, where that is known."""
+    """A key of the ring and when it was made, where that is known."""
 
     key_id: str
     secret: bytes = field(repr=False)
@@ -49,14 +49,14 @@ class RingKey:
 
     @classmethod
     def of(cls, secret: bytes, made: datetime | None) -> RingKey:
-        """Name a key after what it is; of its time, whole seconds are kept."""
+        """Make the entry of a key, named after the key itself; its time is kept in whole seconds."""
         named = hashlib.sha256(_KEY_NAME + secret).digest()[:NAME_SIZE].hex()
         return cls(f"file:{named}", secret, made and made.astimezone(UTC).replace(microsecond=0))
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the file says, and the stamp that it had before it was read."""
+    """Content of a ring file, and the stamp that the file had before it was read."""
 
     stamp: tuple[int, ...]
     root: bytes = field(repr=False)
@@ -66,7 +66,7 @@ class Held:
 
 
 def ring_name(root: bytes) -> str:
-    """Name a ring after its root key."""
+    """Derive the name of a ring from its root key."""
     return f"ring:{hashlib.sha256(_ROOT_NAME + root).digest()[:NAME_SIZE].hex()}"
 
 
@@ -84,7 +84,7 @@ def read(path: Path) -> Document:
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """Give what tells one writing of a file from the next."""
+    """Give the stamp that tells one version of a file from the next."""
     try:
         found = path.stat(follow_symlinks=False)
     except OSError:

@@ -1,11 +1,11 @@
-"""Envelope encryption: one fresh data key for each thing that is sealed.
+"""Envelope encryption: one fresh AES-256-GCM data key for each sealed item.
 
     data key  = 32 random bytes, used once          ciphertext = AES-256-GCM(data key, nonce, plaintext, context)
     wrapped   = the ring's wrapping of the data key, bound to the same context
 
 The context names what is sealed and everything about it that must not change; opening under another context fails, so
 a row that was moved or edited does not open. Rotating the ring's key wraps the data key again and leaves the ciphertext
-as it is. AES-GCM does not commit to its key: what a plaintext is promised to be is said by `vault.commitment`.
+as it is. AES-GCM does not commit to its key, so `vault.commitment` binds what a plaintext was promised to be.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Sealed:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.key_id) <= MAX_KEY_ID:
-            raise Malformed("A sealed thing must name the key that it was sealed under.")
+            raise Malformed("A sealed item must name the key that it was sealed under.")
         if not 0 < len(self.wrapped_key) <= MAX_WRAPPED:
-            raise Malformed(f"A sealed thing's wrapped key has 1 to {MAX_WRAPPED} bytes, not {len(self.wrapped_key)}.")
+            raise Malformed(f"A sealed item's wrapped key has 1 to {MAX_WRAPPED} bytes, not {len(self.wrapped_key)}.")
         if len(self.nonce) != NONCE_SIZE:
-            raise Malformed(f"A sealed thing's nonce has {NONCE_SIZE} bytes, not {len(self.nonce)}.")
+            raise Malformed(f"A sealed item's nonce has {NONCE_SIZE} bytes, not {len(self.nonce)}.")
         if len(self.ciphertext) < TAG_SIZE:
-            raise Malformed(f"A sealed thing's ciphertext has at least {TAG_SIZE} bytes, not {len(self.ciphertext)}.")
+            raise Malformed(f"A sealed item's ciphertext has at least {TAG_SIZE} bytes, not {len(self.ciphertext)}.")
 
     def __repr__(self) -> str:
         return f"Sealed(key_id={self.key_id!r}, {len(self.ciphertext)} bytes)"
@@ -132,7 +132,7 @@ def unseal(sealed: Sealed, context: bytes, ring: KeyRing) -> bytes:
     try:
         return AESGCM(data_key).decrypt(sealed.nonce, sealed.ciphertext, _DOMAIN + context)
     except InvalidTag:
-        raise Broken("A sealed thing does not open: it, or what is recorded beside it, was changed.") from None
+        raise Broken("A sealed item does not open: it, or the record that it is bound to, was changed.") from None
 
 
 def rewrap(wrapped_key: bytes, context: bytes, ring: KeyRing) -> tuple[str, bytes]:

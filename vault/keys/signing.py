@@ -1,4 +1,4 @@
-"""Signing keys, kept sealed under the key ring: the log's, the months', and that of what hosted endpoints are sent.
+"""Signing keys of the log, of the months and of requests to hosted endpoints, sealed under the key ring.
 
 A file is useless without the ring, and a key is bound to its use: a sealed task in its place does not open, nor does
 the key of another use.

@@ -1,4 +1,4 @@
-"""Which lock opens a ring, and what to say where none does."""
+"""Opens a key ring by the first lock that one of the given openers can open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # as the ring's schema has it
 
 
 def protected(path: Path) -> bool:
-    """Say whether a ring's file is of use to nobody without what opens one of its locks.
+    """Say whether every lock of a ring needs a secret, so that the file alone opens nothing.
 
     Raises:
         Locked, Malformed: it cannot be read, or is not one.
@@ -29,7 +29,7 @@ def protected(path: Path) -> bool:
 
 
 def root_of(path: Path, openers: Sequence[Opener]) -> bytes:
-    """Give the root key that the first lock that opens has sealed.
+    """Give the root key of a ring, from the first lock that one of the openers opens.
 
     Raises:
         Locked: the file is missing or open to others, no lock was opened, or a secret was wrong.
@@ -56,7 +56,7 @@ def root_of(path: Path, openers: Sequence[Opener]) -> bytes:
 def sealed_again(
     lock: Mapping[str, Any], old: bytes, new: bytes, openers: Sequence[Opener]
 ) -> Mapping[str, Any] | None:
-    """Make a lock again around another root key; None where no opener opens it, or the lock takes other people."""
+    """Seal a lock again around another root key; None where no opener opens it, or where it needs other people."""
     for opener in openers:
         if opener.kind == lock["kind"] and (maker := opener.again(lock)) is not None:
             with suppress(VaultError):
@@ -66,7 +66,7 @@ def sealed_again(
 
 
 def free_name(name: str | None, kind: str, taken: Collection[str]) -> str:
-    """Give the name that was wished, or the kind with the first number that is free.
+    """Give the requested name of a lock, or its kind with the first free number.
 
     Raises:
         Refused: there is a lock of that name.

@@ -1,4 +1,4 @@
-"""A witness's private key, as a file of mode 0600.
+"""Private key file of a witness (Ed25519 or ML-DSA-44), with mode 0600.
 
     {"format": "quarterturn/witness-key/v1", "key": BASE64, "name": NAME, "type": "ed25519" or "ml-dsa-44"}
 

@@ -1,1 +1,1 @@
-"""The public half of the vault: leaves, tree, checkpoints, bundles and the audit of them."""
+"""The public log: leaves, Merkle tree, checkpoints, release bundles and their audit."""

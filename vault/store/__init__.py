@@ -1,1 +1,1 @@
-"""The vault at rest: tasks and other secrets as sealed rows, the access log, and the log's leaves."""
+"""Stored state of the vault: sealed tasks and secrets, the access log, and the rows of the public log."""

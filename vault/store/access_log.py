@@ -1,9 +1,9 @@
-"""The access log: who opened what, when and why, each entry chained to the one before.
+"""Hash-chained access log: who opened what, when and why.
 
     digest = SHA-256(JCS(number, at, who, what, why, previous digest)), the first `previous` being 64 zeros
 
-The chain shows an edit, a gap and a changed order. It cannot show that its newest entries were cut off, nor that
-somebody with write access made the whole chain anew: for that, a digest is kept somewhere else and handed to `verify`.
+The chain reveals an edit, a gap and a changed order. It cannot reveal that its newest entries were cut off, nor that
+somebody with write access rebuilt the whole chain: for that, a digest is kept somewhere else and passed to `verify`.
 Each month's `set` statement in the public log commits to one (`rotation.turn.access_head`).
 """
 
@@ -26,7 +26,7 @@ _LIMITS = {"who": 200, "what": 300, "why": 500}
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """One opening.
+    """One entry of the access log: an opening, or another event that has its place in that order.
 
     Attributes:
         number: counts from 1, without gaps.
@@ -50,7 +50,7 @@ class AccessEntry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How far the log was at some moment, as something outside it says.
+    """Head of the access log at some moment, as a source outside the log states it.
 
     Attributes:
         entries: how many there were.
@@ -121,13 +121,13 @@ def head(session: Session) -> tuple[int, str]:
 
 
 def rules(session: Session) -> int:
-    """Give the number of the newest rules that came into force, 0 for none; an index knows, however long the log is."""
+    """Give the number of the newest rules that came into force, or 0; an index answers, however long the log is."""
     query = select(AccessRow.what).where(OF_RULES).order_by(col(AccessRow.number).desc()).limit(1)
     return int((session.exec(query).first() or "0").removeprefix(RULES))
 
 
 def of_rules(number: int) -> str:
-    """Give what the log calls rules that came into force."""
+    """Give the text under which the log records rules that came into force."""
     return f"{RULES}{number}"
 
 
@@ -167,7 +167,7 @@ def verify(log: Iterable[AccessEntry], known: str | None = None, heads: Collecti
 
 
 def _require(committed: list[Head], count: int, digest: str) -> None:
-    """Compare what was committed to when there were `count` entries, and have done with it."""
+    """Compare the commitments that were made at `count` entries, and drop them from the list."""
     while committed and committed[-1].entries == count:
         head = committed.pop()
         if head.digest != digest:

@@ -1,4 +1,4 @@
-"""Whatever else is sealed: traces, evidence, salts of runs, the vault's own keys. One row each, one name each."""
+"""Sealed blobs: traces, evidence, salts of runs and the vault's own keys, one named row each."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TAG = b"quarterturn/tag/v1\n"
 
 
 def require_free(name: str) -> None:
-    """Refuse a name that is the vault's own, or none."""
+    """Refuse a name that is reserved for the vault's own keys, or is not a valid name."""
     if name.startswith(OWN) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise Refused(f"{name[:40]!r} is no name for a sealed thing: 1 to {MAX_NAME} printable characters, not {OWN}*.")
+        raise Refused(f"{name[:40]!r} is not a valid blob name: 1 to {MAX_NAME} printable characters, not {OWN}*.")
 
 
 def put(
@@ -46,16 +46,16 @@ def put(
 
 
 def context(name: str, created_at: datetime) -> bytes:
-    """Give what a blob is bound to."""
+    """Give the context that a blob is bound to."""
     moment = created_at.astimezone(UTC).isoformat(timespec="microseconds")
     return canonical({"kind": "quarterturn/blob-row/v1", "name": name, "created_at": moment})
 
 
 class OwnKey:
-    """A key of the vault's own, 32 bytes.
+    """A 32-byte key that the vault makes for itself.
 
-    It is made when it is asked for first, and kept as a blob. It is remembered only once it is committed, so that
-    nothing made with it outlives a transaction that was rolled back.
+    It is generated on first use and kept as a blob. It is cached only once it is committed, so that nothing made with
+    it outlives a transaction that was rolled back.
     """
 
     def __init__(self, name: str, engine: Engine, ring: KeyRing) -> None:
@@ -85,7 +85,7 @@ class OwnKey:
 
 
 class BlindIndex:
-    """Tags that are equal for equal values, and say nothing to whoever lacks the key."""
+    """Keyed tags for equality search: equal for equal values, and meaningless without the key."""
 
     def __init__(self, engine: Engine, ring: KeyRing) -> None:
         self._key = OwnKey("index-key", engine, ring)

@@ -1,4 +1,4 @@
-"""What lies sealed in a task's row, and what an opening gives.
+"""Content of a task's sealed row: its byte format, and the opened task.
 
     salt (32) || provenance salt (32) || length of the task (4, big-endian) || JCS(task) || JCS(provenance)
 
@@ -25,7 +25,7 @@ _MAX_PROVENANCE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A task in the open; its repr shows the id and the server only.
+    """An opened (unsealed) task; its repr shows the id and the server only.
 
     Attributes:
         task: the task.

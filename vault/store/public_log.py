@@ -1,6 +1,6 @@
-"""The database half of the public log: what was promised, before and after it is signed.
+"""Database rows of the public log: leaves are recorded in a transaction first, then signed and published.
 
-A leaf is a row first, in the same transaction as whatever it promises; its index is the row's number, contiguous from
+A leaf is a row first, in the same transaction as the data it promises; its index is the row's number, contiguous from
 0, and never changes. `publish` hands the rows that the log does not have yet to its writer, which writes tiles, signs
 the head and publishes it. Killed anywhere in between, the next `publish` finishes the same job.
 
@@ -31,7 +31,7 @@ _MAX_KEY = 300
 
 
 class Ledger:
-    """The log of one home.
+    """The public log of one home.
 
     Args:
         engine: from `vault.database.open_engine`.
@@ -88,11 +88,11 @@ class Ledger:
                 own.add(known)
                 own.flush()
             elif known.leaf != leaf:
-                raise Refused(f"Leaf {known.number}, {key!r}, is promised already and says something else.")
+                raise Refused(f"Leaf {known.number}, {key!r}, is recorded already with other content.")
             return known.number
 
     def record_next(self, key: str, leaf_at: Callable[[int], bytes]) -> int:
-        """Record a leaf that says its own index, and give that; nobody else records one in between.
+        """Record a leaf that states its own index, and give that index; no other leaf is recorded in between.
 
         Args:
             key: what the leaf is about; one that is recorded already is left as it is.
@@ -159,7 +159,7 @@ class Ledger:
         if frontier.root() != head.root:
             with closing(self._rows(0, head.size)) as again:
                 place = next((place for place, leaf in enumerate(again) if leaf != self._writer.leaf(place)), 0)
-            raise Refused(f"Leaf {place} in the database is not the leaf that was signed. Put the database back.")
+            raise Refused(f"Leaf {place} in the database is not the leaf that was signed: restore the database.")
 
     def _rows(self, start: int, end: int) -> Generator[bytes]:
         """Give the recorded leaves `[start, end)`, without a gap and a few at a time."""
@@ -169,7 +169,7 @@ class Ledger:
             for expected, (number, leaf) in enumerate(rows, start):
                 if number != expected:
                     raise Refused(
-                        f"The database has no leaf {expected}: after it comes {number}. Put the database back."
+                        f"The database has no leaf {expected}: after it comes {number}. Restore the database."
                     )
                 yield leaf
 

@@ -1,4 +1,4 @@
-"""A task's record: what may be known without opening it, and how it is bound to what is sealed."""
+"""Task record: the columns that are readable without opening the task, and how they are bound to the sealed content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vault.task.lifecycle import State
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """What may be known about a task without opening it.
+    """Metadata of a task that is readable without opening it.
 
     Attributes:
         id: the task's id.
@@ -51,7 +51,7 @@ class TaskRecord:
 
     @classmethod
     def of(cls, row: TaskRow | Row[Any]) -> Self:
-        """Read a row, or one that has its open columns alone.
+        """Read a full row, or one that has only the open columns.
 
         Raises:
             Broken: its state does not exist.

@@ -1,4 +1,4 @@
-"""Changing the ring's key: everything is wrapped again under a fresh one, and the old one is dropped.
+"""Key rotation: wraps every data key again under a fresh ring key, then drops the older ring keys.
 
 Only data keys are unwrapped and wrapped again; no ciphertext is read or written.
 
@@ -8,14 +8,14 @@ Only data keys are unwrapped and wrapped again; no ciphertext is read or written
        transaction, then the sealed files.
     3. Each older key that nothing is under any more is dropped from the ring.
 
-Nothing is ever left under a key that was dropped, whoever seals meanwhile and in however many processes:
+Nothing is ever left under a key that was dropped, even if any number of processes seal at the same time:
 
-    a. Whoever seals a row holds the lock of all writers (`vault.database.transaction`) until it is committed, whoever
-       seals a file that of the ring's folder (`vault.keys.private_files.alone`) until it has its name; and the ring
-       looks at its own file again before it wraps.
-    b. Step 1 holds both locks. So it comes before or after a sealing and never into one, and who seals after it does so
-       under the new key: the older ones only lose from then on.
-    c. Step 3 counts after step 1, under the lock of all writers: what it finds to be nothing stays nothing.
+    a. A writer that seals a row holds the lock of all writers (`vault.database.transaction`) until it commits; a writer
+       that seals a file holds the lock of the ring's folder (`vault.keys.private_files.alone`) until the file has its
+       name. The ring reads its own file again before it wraps.
+    b. Step 1 holds both locks. So it never happens in the middle of a sealing, and every later sealing uses the new
+       key: from then on the counts under older keys only fall.
+    c. Step 3 counts after step 1, under the lock of all writers: a count of zero stays zero.
 
 Killed at any point, every row and file is under one key that the ring holds, and the same call goes on.
 """
@@ -46,7 +46,7 @@ PART_ROWS, PART_BYTES = 500, 8 << 20
 
 
 class Rotating(KeyRing, Protocol):
-    """A ring whose key can be changed."""
+    """Protocol of a key ring whose key can be rotated."""
 
     @property
     def key_ids(self) -> Sequence[str]:
@@ -63,7 +63,7 @@ class Rotating(KeyRing, Protocol):
 
 
 class Files(Protocol):
-    """What is sealed in files."""
+    """Protocol of the sealed files, as far as key rotation needs it."""
 
     def under(self) -> Mapping[str, int]:
         """Count the files under each key."""
@@ -76,7 +76,7 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Protects:
-    """How much is under a key."""
+    """Numbers of sealed items under one key."""
 
     tasks: int = 0
     blobs: int = 0
@@ -84,7 +84,7 @@ class Protects:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum of all of them."""
         return self.tasks + self.blobs + self.files
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ _KINDS = (
 
 
 class Rewrapping:
-    """The change of one ring's key.
+    """Rotation of one ring's key, in resumable steps.
 
     Args:
         engine: from `vault.database.open_engine`.
@@ -194,8 +194,8 @@ class Rewrapping:
     def _part(self, kind: _Kind, after: str) -> tuple[str | None, int]:
         """Wrap the next rows again; give the last one's primary key, or None behind the end, and how many there were.
 
-        They are looked at in the order of their primary keys and never twice, so a row costs the same in any number of
-        them; an index on the key's name would leave the old entries to be passed over again and again.
+        Rows are read in the order of their primary keys and never twice, so the cost of a row does not grow with their
+        number; an index on the key's name would make each part skip the old entries again.
         """
         ciphertext: Any = col(kind.row.ciphertext)
         older = (kind.column > after, col(kind.row.key_id).not_in([self._ring.key_id, SHREDDED]))

@@ -1,4 +1,4 @@
-"""Destroying a task that was never promised: its data key goes, and with it whatever its ciphertext says.
+"""Crypto-shredding of a task that was never promised: deletes its data key, so its ciphertext cannot be opened.
 
 1. Only a draft or a rejected task is shredded, and only while the public log holds no promise of it, published or not.
    Whatever was promised is opened with its cohort, a withdrawn task too: an audit would have a hole otherwise.

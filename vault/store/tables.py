@@ -1,7 +1,7 @@
-"""Rows of the vault; they never leave `store.py`, `access.py` and `ledger_store.py`.
+"""SQLModel rows of the vault; other packages see records and never these rows.
 
-No column holds a word of a task: what is private is sealed, what must be compared is a keyed tag. Server, category and
-difficulty stand open, because the mix is public.
+No column holds a word of a task: private values are sealed, values that must be compared are keyed tags. Server,
+category and difficulty are in the clear, because the mix is public.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHREDDED = "shredded"  # stands for the key's name where the data key was destro
 
 
 class SealedColumns(SQLModel):
-    """What a row with a sealed content has; rotating the ring's key changes the first two."""
+    """Columns of a row with sealed content; rotating the ring's key changes the first two."""
 
     key_id: str = Field(max_length=200, index=True)
     wrapped_key: bytes = Field(sa_type=LargeBinary)
@@ -36,7 +36,7 @@ class SealedColumns(SQLModel):
 
 
 class TaskRow(SealedColumns, table=True):
-    """A task: its state and its mix in the open, the rest sealed."""
+    """A task: its state and its place in the mix in the clear, the rest sealed."""
 
     __tablename__ = "vault_task"
     __table_args__ = (Index(None, "state", "commitment"),)
@@ -57,7 +57,7 @@ class TaskRow(SealedColumns, table=True):
 
 
 class BlobRow(SealedColumns, table=True):
-    """Something else that is sealed: a trace, evidence, the salts of a run."""
+    """A sealed blob: a trace, evidence, the salts of a run."""
 
     __tablename__ = "vault_blob"
 
@@ -66,7 +66,7 @@ class BlobRow(SealedColumns, table=True):
 
 
 class AccessRow(SQLModel, table=True):
-    """One opening of something sealed, chained to the one before."""
+    """One entry of the access log, chained to the entry before."""
 
     __tablename__ = "vault_access"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""The vault: tasks and other secrets at rest, and the log of who opened them.
+"""Vault service: stores tasks and other secrets sealed, and logs who opened them.
 
 1. What is private is sealed before it meets the database; what must be compared is a tag under a sealed key.
 2. A task is committed to when it is added, and an opening recomputes the commitment.
@@ -44,7 +44,7 @@ _AT_ONCE = 500  # rows
 
 
 class Vault:
-    """The store of one home.
+    """The sealed store of one home: tasks, blobs and the access log.
 
     Args:
         engine: from `vault.database.open_engine`.
@@ -115,7 +115,7 @@ class Vault:
         return record
 
     def record(self, task_id: str) -> TaskRecord:
-        """Give what is known about a task.
+        """Give the metadata of a task that is readable without opening it.
 
         Raises:
             NotFound: there is none.
@@ -149,7 +149,7 @@ class Vault:
                 yield from sorted(_with_leaf(session, state, leaf), key=lambda task: task.commitment)
 
     def open(self, task_id: str, *, who: str, why: str) -> Opened:
-        """Open a task, after writing down who does and why.
+        """Open a task, after logging who opens it and why.
 
         Raises:
             NotFound: there is none, or it was shredded.
@@ -189,7 +189,7 @@ class Vault:
         return filled
 
     def advance(self, task_id: str, event: Event | str, session: Session | None = None) -> TaskRecord:
-        """Move a task along its life.
+        """Apply an event to a task and move it to the next state.
 
         Raises:
             NotFound: there is none.
@@ -204,7 +204,7 @@ class Vault:
                 raise NotAllowed(f"Task {task_id}: {error}") from None
             change = update(TaskRow).where(col(TaskRow.id) == task_id, col(TaskRow.state) == before.value)
             if own.exec(change.values(state=after.value)).rowcount != 1:
-                raise NotAllowed(f"Task {task_id} was {before.value} and is no longer; look at it again.")
+                raise NotAllowed(f"Task {task_id} is no longer {before.value}: reload it and try again.")
             own.refresh(row)
             return TaskRecord.of(row)
 
@@ -225,7 +225,7 @@ class Vault:
             blobs.put(own, name, data, ring=self._ring, now=self._now(), entropy=self._entropy)
 
     def open_blob(self, name: str, *, who: str, why: str) -> bytes:
-        """Open what `seal_blob` kept, after writing down who does and why.
+        """Open what `seal_blob` kept, after logging who opens it and why.
 
         Raises:
             NotFound: nothing is kept under that name.
@@ -306,7 +306,7 @@ class Vault:
         return access_log.head(session)
 
     def note(self, *, who: str, what: str, why: str, session: Session | None = None) -> AccessEntry:
-        """Write something into the access log that opens nothing but must have its place in that order.
+        """Add an entry to the access log that opens nothing but must have its place in that order.
 
         Raises:
             NotAllowed: it was not said who, what or why.
@@ -340,19 +340,19 @@ class Vault:
 
 
 def from_public_grammars(engine: Engine) -> set[str]:
-    """Give the ids of the tasks that were drawn from a grammar that anybody can read; this needs no key."""
+    """Give the ids of the tasks that were drawn from public grammars; this needs no key."""
     with Session(engine) as session:
         return set(session.exec(select(TaskRow.id).where(col(TaskRow.public_grammar).is_(True))).all())
 
 
 def served_plain(engine: Engine) -> set[str]:
-    """Give the ids of the tasks that everybody is served alike, so that a leaked text names no run; needs no key."""
+    """Give the ids of the tasks that everybody is served alike, whose leaks cannot be traced; needs no key."""
     with Session(engine) as session:
         return set(session.exec(select(TaskRow.id).where(col(TaskRow.traceable).is_(False))).all())
 
 
 def in_use(engine: Engine) -> bool:
-    """Say whether anything was ever sealed or promised in a database with our tables."""
+    """Say whether anything was ever sealed, or recorded for the public log, in this database."""
     with Session(engine) as session:
         sealed, promised = session.exec(select(BlobRow.name)).first(), session.exec(select(LeafRow.number)).first()
     return sealed is not None or promised is not None

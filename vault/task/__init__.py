@@ -1,1 +1,1 @@
-"""A task: its document, its life, its commitment and the variant that a submitter is served."""
+"""Tasks: the document, its lifecycle, and the variant that each submitter is served."""

@@ -1,10 +1,10 @@
-"""What a task is: one JSON document, parsed strictly, that nothing changes afterwards.
+"""Task document: one JSON object, parsed strictly and immutable afterwards.
 
 `Task.parse` refuses a document that is not strict JSON (`vault.canonical`), does not keep to `schemas/task.json`, or
 contradicts itself: a fault or a server without a listed tool, two faults for one call, a `{{name}}` that `free` does
-not explain, a free choice that could be taken for another or for something else in the document. What it means beyond
-that (does the tool exist, is the predicate one) is for the rooms that know servers and predicates. The canonical bytes
-are fixed at that moment; they are what is committed to and sealed.
+not explain, a free choice that could be taken for another or for something else in the document. Checks beyond that
+(does the tool exist, is the predicate valid) are made by the packages that know servers and predicates. The canonical
+bytes are fixed at that moment; they are what is committed to and sealed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BETWEEN = re.compile(r"\{\{[a-z][a-z0-9_]{0,31}\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that the gateway gives instead of the `call`-th call (from 1) to `tool`."""
+    """A scheduled fault: the error that the gateway returns for the `call`-th call (from 1) of `tool`."""
 
     tool: str
     call: int
@@ -137,15 +137,15 @@ class Task:
         return Task.parse(filled(document, values), f"the variant of task {self.id}")
 
     def base(self) -> Task:
-        """Give the variant of first choices, which nobody in particular is shown."""
+        """Give the variant of first choices, which identifies no submitter."""
         return self.filled(first(self.free)) if self.free else self
 
     def in_base(self, value: Any) -> Any:
-        """Give a JSON value that belongs to the task, such as a solution, as it is for the base."""
+        """Give a JSON value that belongs to the task, such as a solution, with the first choices filled in."""
         return filled(value, first(self.free))
 
     def keyed(self, digest: str) -> Task:
-        """Give the same task, bound to the variant key of this SHA-256.
+        """Give the same task, bound to the variant key that has this SHA-256.
 
         Raises:
             Malformed: it is bound to a key already, or it has too few variants for one.

@@ -1,7 +1,7 @@
-"""A task's life, as one table.
+"""Task lifecycle: one transition table of states and events.
 
-`TRANSITIONS` is the whole truth: every state has its row, a row names the events that are open from it, and an event
-that is not in the row is refused. The picture in the docs is drawn from the table by `mermaid`.
+`TRANSITIONS` defines all of it: every state has its row, a row names the events that are allowed in that state, and any
+other event is refused. `mermaid` draws the diagram in the docs from the table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vault.errors import Malformed, NotAllowed
 
 
 class State(StrEnum):
-    """Where a task stands."""
+    """A state of a task."""
 
     DRAFT = "draft"
     ADMITTED = "admitted"
@@ -27,7 +27,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What can happen to a task."""
+    """An event in the life of a task."""
 
     ADMIT = "admit"  # it passed the admission gates
     APPROVE = "approve"  # a second person reviewed it
@@ -57,7 +57,7 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
 
 
 def advance(state: State, event: Event | str) -> State:
-    """Give the state that `event` leads to.
+    """Give the state that follows when `event` happens.
 
     Raises:
         NotAllowed: the event is not open from this state; the message says from which states it is.

@@ -1,4 +1,4 @@
-"""Variants: which choice of each free parameter a submitter is shown, so that a leaked text names its source.
+"""Task variants: derives which choice of each free parameter a submitter is shown, so that a leak can be traced.
 
     task key   = HKDF-SHA256(master key, info = "quarterturn/variant-key/v1\\n" || task id), 32 bytes      (RFC 5869)
     seed       = HMAC-SHA256(task key, "quarterturn/variant/v1\\n" || month || "\\n" || submitter)
@@ -49,7 +49,7 @@ def bits(free: Free) -> float:
 
 
 def traceable(free: Free) -> bool:
-    """Say whether there are enough variants to serve each submitter their own."""
+    """Say whether there are enough variants to give each submitter a different one."""
     variants = math.prod(len(choices) for choices in free.values())
     return bool(variants >= 2**LEAST_BITS)
 
@@ -60,12 +60,12 @@ def task_key(master: bytes, task_id: str) -> bytes:
 
 
 def digest(key: bytes) -> str:
-    """Give what a document says of its key: the SHA-256, in hexadecimal digits."""
+    """Give the digest of a task's key that its document holds: the SHA-256, in hexadecimal digits."""
     return hashlib.sha256(key).hexdigest()
 
 
 def first(free: Free) -> dict[str, str]:
-    """Give the base: the first choice of each parameter, which a task is served with that is not traceable."""
+    """Give the base variant: the first choice of each parameter, which everybody gets if a task is not traceable."""
     return {name: choices[0] for name, choices in free.items()}
 
 
@@ -84,7 +84,7 @@ def assigned(key: bytes, submitter: str, month: str, free: Free) -> dict[str, st
 
 
 def words(text: str) -> list[str]:
-    """Take a text apart as it is looked through for choices: letters and digits, without case, signs or line breaks."""
+    """Split a text into the words that are searched for choices: letters and digits, without case and line breaks."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 

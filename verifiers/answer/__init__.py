@@ -1,1 +1,1 @@
-"""Predicates over the text that the agent gave at the end."""
+"""Predicates over the agent's final answer."""

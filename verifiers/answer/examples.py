@@ -1,4 +1,4 @@
-"""Answers, on which the catalogue's examples are shown and run."""
+"""Example answers for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from verifiers.tree import Views
 
 
 def said(answer: str) -> Views:
-    """Give the views of an agent that only answered."""
+    """Give the views of an agent that left an answer and no state."""
     return Views(answer=answer)

@@ -54,7 +54,7 @@ def _document(answer: str) -> Any:
 
 
 def numbers_in(text: str) -> set[Fraction]:
-    """Find the numbers in a text; thousands may be set apart by commas, and part of a word or a version is none."""
+    """Find the numbers in a text; commas may group thousands, and a part of a word or of a version is no number."""
     found = _NUMBERS.findall(text.translate(_MINUS))
     return {Fraction(Decimal(number.replace(",", ""))) for number in found}
 

@@ -1,1 +1,1 @@
-"""Parsers that readers of several state kinds share: plain JSON, tar, snapshots."""
+"""Parsers that several state kinds share: plain JSON, tar, snapshots."""

@@ -1,7 +1,7 @@
-"""Parses the tar stream as which a frozen state leaves its world, with caps on entries, bytes and headers of headers.
+"""Parser of the tar stream of a frozen state, with caps on entries, bytes and nested headers.
 
-What tarfile takes longer for than it is long is capped before tarfile sees it: long names and extended headers, which
-it reads by calling itself, and takes apart in quadratic time. Sparse files are refused; no world of ours writes one.
+Input that tarfile would parse in more than linear time is capped before tarfile sees it: long names and extended
+headers, which it reads recursively and parses in quadratic time. Sparse files are refused; no world of ours writes one.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _EXTENDED = {
 
 
 class _Archive(tarfile.TarFile):
-    """A tar whose headers of headers are counted."""
+    """A tar file whose nested headers are counted."""
 
     headers = row = squares = 0
 
 
 class _Entry(tarfile.TarInfo):
-    """An entry whose header is looked at before what it announces is read."""
+    """A tar entry whose header is checked before its announced content is read."""
 
     def _proc_member(self, tar: _Archive) -> Self:
         tar.headers += 1

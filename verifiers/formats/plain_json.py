@@ -1,7 +1,7 @@
-"""Parses a JSON text that somebody hostile may have written: capped in bytes, depth and digits, in linear time.
+"""JSON parser for hostile texts: capped in bytes, depth and digits, in linear time.
 
-This is the one format that a judge parses itself: normal forms are JSON, so the parser is there in any case, and an
-answer, or a text in which a predicate asks for JSON, needs no other.
+JSON is the only format that a judge parses itself: normal forms are JSON, so the judge needs this parser in any case,
+and answers and texts in which a predicate asks for JSON need no other.
 """
 
 from __future__ import annotations

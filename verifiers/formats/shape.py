@@ -1,4 +1,4 @@
-"""Checks the shape of parsed JSON and copies what belongs to it, in one pass and in steps that are counted."""
+"""Shape checks for parsed JSON that copy only the known fields, in one pass and with counted steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST = 2**63
 
 
 def record(**fields: Shape) -> Shape:
-    """Give the shape of an object that has at least these keys; others are left out."""
+    """Give the shape of an object with at least these keys; other keys are dropped."""
 
     def checked(value: Any, budget: Budget) -> Any:
         budget.step(1 + len(fields))
@@ -48,12 +48,12 @@ def list_of(shape: Shape) -> Shape:
 
 
 def or_none(shape: Shape) -> Shape:
-    """Give a shape, or nothing."""
+    """Give the shape that also allows null."""
     return lambda value, budget: None if value is None else shape(value, budget)
 
 
 def one_of(*values: str) -> Shape:
-    """Give the shape of some texts."""
+    """Give the shape of a text that is one of these."""
 
     def checked(value: Any, budget: Budget) -> Any:
         budget.step()

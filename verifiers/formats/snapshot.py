@@ -1,8 +1,8 @@
-"""The JSON document that stands for a backend's state, where a backend has to be started to read it.
+"""Snapshot document: the JSON dump of a backend's state, for backends that must be started to be read.
 
-A database of a server program cannot be read from its files by us, so a fresh reader does it before we look, behind the
-same walls as the world it came from: it starts the backend on a copy of what was left, and writes one JSON document,
-`snapshot.json`. What it read may be hostile, so nothing in the document is believed beyond its shape.
+The files of a database server cannot be read without that server, so a fresh reader, isolated like the world that the
+state came from, starts the backend on a copy of the state and writes one JSON document, `snapshot.json`. The data may
+be hostile, so nothing in the document is trusted beyond its shape.
 
     {"wreckage": "sentence"}     the state cannot be read, and a sound one can
     anything else                what the server's own reader writes (`postgres.tables`, `redis.keys`)
@@ -18,5 +18,5 @@ FILE = "snapshot.json"
 
 
 def written(document: object) -> Tree:
-    """Give the tree that stands for a state."""
+    """Give the file tree that holds a snapshot document."""
     return Tree({FILE: Node("file", json.dumps(document).encode())})

@@ -1,4 +1,4 @@
-"""Reads the document that a backend's own reader wrote (`verifiers.formats.snapshot`)."""
+"""Reader of the snapshot document that a backend's own reader wrote (`verifiers.formats.snapshot`)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from verifiers.tree import Tree
 
 
 def parsed(data: bytes, budget: Budget | None = None) -> dict[str, Any]:
-    """Parse a document.
+    """Parse a snapshot document.
 
     Raises:
-        Spoiled: it is none, says that the state cannot be read, or costs more than the budget has.
+        Spoiled: it is not one, says that the state cannot be read, or costs more than the budget has.
     """
     (budget or Budget()).parse_json(data)
     try:
@@ -32,7 +32,7 @@ def parsed(data: bytes, budget: Budget | None = None) -> dict[str, Any]:
 
 
 def document_in(tree: Tree, namespace: str, budget: Budget) -> dict[str, Any]:
-    """Give the document of a namespace's state.
+    """Give the snapshot document of a namespace's state.
 
     Raises:
         Spoiled: see `parsed`.

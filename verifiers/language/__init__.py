@@ -1,1 +1,1 @@
-"""The language of predicates: parsing, three values, evidence, and the catalogue."""
+"""The predicate language: parser, three-valued evaluation, evidence, and the catalogue."""

@@ -1,4 +1,4 @@
-"""Every predicate there is, by name, and the reference page that is written from it."""
+"""Catalogue of all predicates by name, and generator of the reference page."""
 
 from __future__ import annotations
 

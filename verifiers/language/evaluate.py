@@ -1,14 +1,13 @@
-"""Judges a predicate over the normal forms of a frozen state: a verdict and the whole evidence tree.
+"""Evaluator of predicates over the normal forms of a frozen state: gives a verdict and the whole evidence tree.
 
-1. Every operand is evaluated, also where an earlier one has decided, so that the evidence is whole.
+1. Every operand is evaluated, even if an earlier one has decided the result, so that the evidence is complete.
 2. A probe that could not be made for a reason of ours is *unknown*: a state that was not handed over, or a predicate
-   that cannot be asked. Unknown is never a pass and never silently a fail.
-3. A state that is wreckage (a corrupt database, a broken repository) counts against whoever wrecked it: its probes
-   are false, and under an odd number of *not*s they are true, since otherwise breaking a database would be a way to
-   prove that a row is not in it.
-4. A probe that breaks is asked of the untouched state too. If it can be asked there, the state that was left is what
-   breaks it, and counts against whoever left it; if it breaks there as well, or nobody gave the untouched state, the
-   probe is *unknown* and its evidence is marked as broken.
+   that cannot be evaluated. Unknown is never a pass and never silently a fail.
+3. A corrupt state (a broken database or repository) counts as corrupted by the agent: its probes are false, and under
+   an odd number of *not*s they are true, since otherwise breaking a database would prove that a row is not in it.
+4. A probe that crashes is evaluated on the untouched state too. If it works there, the final state is what breaks it
+   and counts against the agent; if it crashes there as well, or the untouched state was not given, the probe is
+   *unknown* and its evidence is marked as broken.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ def evaluate(
     answer: str | None = None,
     seed_states: Mapping[str, NormalState] | None = None,
 ) -> Evidence:
-    """Judge a parsed predicate; never raises for what the normal forms hold.
+    """Judge a parsed predicate; never raises because of what the normal forms hold.
 
     Args:
-        predicate: what is asked.
+        predicate: the parsed predicate.
         states: the normal form of each namespace; probes of one that is not there are unknown.
         answer: the text that the agent gave at the end, or None where it gave none.
         seed_states: the normal forms of the untouched state, to tell a probe that is broken from one that a state
@@ -88,7 +87,7 @@ def _probe(probe: Probe, bench: _Bench, spoiled: Verdict) -> Evidence:
 
 
 def _asked(probe: Probe, context: Context, spoiled: Verdict) -> tuple[Verdict, str]:
-    """Ask one predicate of one state; raises only what is a defect of ours."""
+    """Evaluate one probe on one state; raises only for a defect of ours."""
     try:
         holds, found = CATALOGUE[probe.name].probe(context, **probe.arguments)
     except Lacking as error:

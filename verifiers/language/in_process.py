@@ -1,4 +1,4 @@
-"""Reads and judges in one process: for a state of our own making, and for who has no reader process at hand."""
+"""Reads and judges in one process: for states of our own making, and for callers without reader processes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from verifiers.tree import Tree, Views
 
 
 def judge(predicate: Predicate, views: Views, seed: Mapping[str, Tree] | None = None) -> Evidence:
-    """Read what the predicate looks at, and judge it.
+    """Read the namespaces that the predicate uses, and judge it.
 
     Args:
-        predicate: what is asked.
+        predicate: the parsed predicate.
         views: the states and the answer.
         seed: the untouched states, which tell a broken probe from a state that breaks it.
     """

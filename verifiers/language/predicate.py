@@ -36,21 +36,21 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Holds where every operand holds."""
+    """Conjunction: holds where every operand holds."""
 
     operands: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Holds where at least one operand holds."""
+    """Disjunction: holds where at least one operand holds."""
 
     operands: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Holds where its operand does not."""
+    """Negation: holds where its operand does not."""
 
     operand: Predicate
 
@@ -129,7 +129,7 @@ def _path(place: str, steps: Iterable[str | int]) -> str:
 
 
 def _why(error: ValidationError) -> str:
-    """Say what a schema error is about without the value that it is about."""
+    """Describe a schema error without the value that caused it."""
     rule: Any = error.validator_value
     instance: Any = error.instance
     schema: Any = error.schema
@@ -152,7 +152,7 @@ def _why(error: ValidationError) -> str:
 
 
 def probes(predicate: Predicate) -> Iterator[Probe]:
-    """Go through the probes from left to right."""
+    """List the probes from left to right."""
     match predicate:
         case Probe():
             yield predicate
@@ -164,7 +164,7 @@ def probes(predicate: Predicate) -> Iterator[Probe]:
 
 
 def namespaces(predicate: Predicate) -> set[str]:
-    """Name the namespaces that a predicate looks at (`filesystem`, `answer`, …)."""
+    """Name the namespaces that a predicate reads (`filesystem`, `answer`, …)."""
     return {probe.name.split(".")[0] for probe in probes(predicate)}
 
 

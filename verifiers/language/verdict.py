@@ -1,4 +1,4 @@
-"""Three values and the evidence behind them.
+"""Three-valued verdicts (true, false, unknown) and the evidence tree behind them.
 
 Kleene's strong logic (S. C. Kleene, *Introduction to Metamathematics*, 1952, section 64): unknown is neither true nor
 false, stays unknown under *not*, and decides nothing that the other operands do not decide without it.
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """What a predicate came to; only TRUE is a pass, and UNKNOWN is never silently a fail."""
+    """The value of a predicate; only TRUE is a pass, and UNKNOWN is never silently a fail."""
 
     TRUE = "true"
     FALSE = "false"

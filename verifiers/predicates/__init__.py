@@ -1,1 +1,1 @@
-"""What a predicate is made of: its registry entry, the context of one evaluation, and equality of values."""
+"""Building blocks of predicates: the registry, the context of an evaluation, and equality of values."""

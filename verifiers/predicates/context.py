@@ -1,7 +1,7 @@
-"""What one evaluation shares between its probes: the normal forms, what was made of them, and what judging may cost.
+"""Context that the probes of one evaluation share: normal forms, cached results, and the judging budget.
 
-A database's tables are made once however many predicates ask about them. Whether making them worked or failed, the next
-probe gets the same outcome.
+A database's tables are built once, however many predicates use them. Whether that worked or failed, the next probe
+gets the same outcome.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Context:
     """The normal forms, the answer, a cache and a budget.
 
-    The budget is in steps of some half a microsecond. Where it ends, what was left is too large to be judged, and that
-    counts against whoever left it.
+    The budget is in steps of about half a microsecond. A state that exceeds it is too large to be judged, which counts
+    against the agent.
 
     Args:
         states: the normal form of each namespace; one that is not there could not be read for a reason of ours.
@@ -50,7 +50,7 @@ class Context:
         return state
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Give what `make` gave, or raise what it raised, the first time that it was asked for under `key`."""
+        """Memoize `make` under `key`: later calls give the same result, or raise the same `VerifierError`."""
         if key not in self._outcomes:
             try:
                 self._outcomes[key] = make()

@@ -1,4 +1,4 @@
-"""What a predicate is made of, and the decorator that registers one.
+"""Registry of predicates, and the decorator that registers one.
 
 A predicate is a function `(context, **arguments) -> Finding` with a schema for its arguments, a sentence for reviewers,
 and an example that must hold on one state and fail on another. One that lacks any of them cannot be registered.
@@ -17,7 +17,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 
 class Finding(NamedTuple):
-    """Whether the predicate holds, and one sentence about what was there."""
+    """Result of a probe: whether the predicate holds, and one sentence about the state."""
 
     holds: bool
     found: str
@@ -28,7 +28,7 @@ Probe: TypeAlias = Callable[..., Finding]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Arguments, a state on which they hold and a state on which they do not."""
+    """Example arguments, with a state on which they hold and a state on which they do not."""
 
     arguments: Mapping[str, Any]
     holds: Callable[[], Views]
@@ -74,7 +74,7 @@ SCALAR: Schema = {"type": ["string", "number", "null"]}
 
 
 def names(item: Schema = NAME, *, least: int = 0) -> Schema:
-    """Give the schema of a list without repeats."""
+    """Give the schema of a list without duplicates."""
     return {"type": "array", "items": item, "minItems": least, "uniqueItems": True}
 
 

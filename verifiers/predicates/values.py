@@ -1,4 +1,4 @@
-"""When two values are the same: JSON values, table cells, and numbers within a tolerance.
+"""Equality of values: JSON values, table cells, and numbers within a tolerance.
 
 Numbers are compared exactly, as the decimals that they are written as, so 0.1 + 0.2 is 0.3 and 1 is 1.0; a number never
 equals a text. A tolerance is always explicit.
@@ -20,7 +20,7 @@ _EXACT = Context(prec=20_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
 
 def exact(number: Number) -> Fraction:
-    """Give the decimal that a number is written as.
+    """Give the exact decimal that a number is written as.
 
     Raises:
         ValueError, OverflowError: it is infinite or no number.
@@ -29,7 +29,7 @@ def exact(number: Number) -> Fraction:
 
 
 def exact_sum(numbers: Iterable[Number | Decimal]) -> Fraction:
-    """Add numbers up without rounding, as decimals: fractions would look for a common divisor at each of them."""
+    """Add numbers without rounding, as decimals: fractions would need a common divisor at every addition."""
     whole, rest = 0, Decimal(0)
     for number in numbers:
         if isinstance(number, int):
@@ -91,7 +91,7 @@ def at_pointer(value: Any, pointer: str) -> Any:
 
 
 def difference(data: bytes, expected: bytes) -> str:
-    """Say where two byte strings part, and how each goes on."""
+    """Say where two byte strings first differ, and how each continues."""
     if data == expected:
         return "holds just that"
     at = next(

@@ -1,4 +1,4 @@
-"""Kinds of state: what reads the bytes that were left, and what judges the normal form that comes of them."""
+"""State kinds: for each, a reader of the submitted bytes and predicates over its normal form."""
 
 READERS = (
     "verifiers.formats.archive",

@@ -1,8 +1,8 @@
-"""Reads submitted states into their normal forms: the one door to every reader.
+"""Entry point to all readers: reads submitted states into their normal forms.
 
-Importing this module imports all of them, so that a process can import it, give up its files, network and programs, and
-read afterwards: `read` opens no file, starts no process and makes no folder. A process that holds keys imports none of
-`verifiers.states.READERS`.
+Importing this module imports all readers, so that a process can import it, drop its access to files, network and
+programs, and read afterwards: `read` opens no file, starts no process and makes no folder. A process that holds keys
+imports none of `verifiers.states.READERS`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ A_COMMA, A_NUMBER, ROOM = 3, 25, 8192
 
 
 def read_all(trees: Mapping[str, Tree]) -> dict[str, NormalState]:
-    """Read what several namespaces hold, on one budget: what one of them costs is not there for the others.
+    """Read the states of several namespaces on one shared budget.
 
     Raises:
         KeyError: there is no such namespace.
@@ -62,10 +62,10 @@ def read_all(trees: Mapping[str, Tree]) -> dict[str, NormalState]:
 
 
 def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalState:
-    """Read one namespace's state; never raises for what a state holds.
+    """Read one namespace's state; never raises because of what a state holds.
 
-    A state that costs more than its budget, and one that its reader breaks on, is unreadable and counts against whoever
-    left it: a reader is admitted with the end states of all tasks, so what breaks it was made to.
+    A state that exceeds its budget or crashes its reader is unreadable and counts against the agent: a reader is
+    admitted with the end states of all tasks, so a state that breaks it was made to.
 
     Args:
         namespace: one of `KINDS`.
@@ -94,7 +94,7 @@ def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalStat
 
 
 def _weigh(state: NormalState, budget: Budget) -> None:
-    """Count what writing a normal form down costs, and what reading it back does.
+    """Charge the budget for encoding and decoding a normal form.
 
     Raises:
         Spoiled: it is more than the budget has, or longer than a document may be, or has a number that is not finite

@@ -1,24 +1,24 @@
-"""Runs of two submitters that agree too much in what calls each task took: near-duplicate runs. Pure.
+"""Copy detector: pairs of submitters whose runs agree too much in the tool calls of each task. Pure.
 
-Of the tasks where both passed or both failed, T = sum of log(1 - c + c 1[calls equal] / pi), pi being the chance that
-two independent runs need equally many: calls are log-normal counts, rounded and capped at what the task allows, with a
-mean by task and by run that neither of the two had a part in. Passing alike says little, since shared base models do
-that to honest runs (so do K and GBT: W. van der Linden and L. Sotaridona, *J. Educ. Behav. Statist.* 31, 2006,
-283-304). Honest runs of one base model are alike in their calls as well, but then in tasks where they differ by one or
-two calls too. So how the calls of a pair go together is told from the tasks where they are *not* equal, and T's tail
-is averaged over what those leave open: a copy leaves them unlike. What all pairs share is taken out by their own median
-and upper quantile.
+The statistic, over the tasks that both passed or both failed, is T = sum of log(1 - c + c 1[calls equal] / pi), where
+pi is the probability that two independent runs need equally many calls: calls are log-normal counts, rounded and capped
+at what the task allows, with an effect of each run and a task mean that leaves out both runs. Equal verdicts say
+little, since honest runs share base models (the same holds for K and GBT: W. van der Linden and L. Sotaridona, *J.
+Educ. Behav. Statist.* 31, 2006, 283-304).
+Honest runs of one base model have similar calls too, but then also on the tasks where
+they differ by one or two calls. So the correlation of a pair's calls is estimated from the tasks where they are *not*
+equal, and T's tail is averaged over the posterior of that correlation: a copy leaves those tasks unlike. What all pairs
+share is removed by the median and the upper quantile of their z-scores.
 
-Where the tools that were called are known, calls count as equal only if they are the same tools in the same order.
-Their chance stays that of equally many, which is larger: an order can take a suspicion away and never add to it.
+If the called tools are known, calls count as equal only if they are the same tools in the same order. The probability
+stays that of equally many calls, which is larger, so the order can remove a suspicion and never add to one.
 
-Subject: `A|B`, two submitters in the order of their bytes; of their pairs of runs the most alike counts, its p-value
-multiplied by how many there are. Effect: the share of equal calls above what was expected, among tasks that both passed
-or both failed.
+Subject: `A|B`, two submitters in byte order; their most similar pair of runs counts, its p-value multiplied by the
+number of pairs. Effect: the share of equal calls above the expected share, among tasks that both passed or both failed.
 
-What it cannot see: copies among more than half of all pairs; a copy with the calls changed; whether two runs are alike
-because one was copied or because both are one model at temperature 0. Pairs are screened by the number of equal calls,
-and only those more alike than usual are tested exactly, the 1,000 most alike of them.
+Limits: it does not detect copies among more than half of all pairs, nor a copy with changed calls, and cannot tell a
+copy from two runs of one model at temperature 0. Pairs are screened by the number of equal calls; only those more
+similar than usual are tested exactly, and of these the 1,000 most similar.
 
 Source of the bivariate normal in powers of its correlation: K. Pearson, *Phil. Trans. R. Soc. A* 195, 1900, 1-47.
 """
@@ -47,7 +47,7 @@ SMALLEST = 1e-15
 TOGETHER = np.linspace(0, 0.7, 8)  # correlations of two runs' calls that are thought possible
 USUAL = 0.15  # such a correlation before anything is seen: exponential with this mean
 POWERS = 5  # of the correlation
-LOOKED_AT = 1.5  # a z of the number of equal calls; below it there is nothing to find
+LOOKED_AT = 1.5  # z-score of the number of equal calls from which a pair is tested exactly
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def copying(table: Table, rotation: int) -> list[Tested]:
 
 
 def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, effect: Floats) -> list[Tested]:
-    """Give each pair of submitters its most alike pair of runs."""
+    """Give for each pair of submitters the test of its most similar pair of runs."""
     pair = np.minimum(left, right) * len(names) + np.maximum(left, right)
     order = np.lexsort((-z, pair))
     pairs, first, count = np.unique(pair[order], return_index=True, return_counts=True)
@@ -148,7 +148,7 @@ def _efforts(log: Floats, counted: Floats, places: Ints) -> Floats:
 
 
 def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
-    """Give for all pairs of runs (P, P) how many results are alike, how many with equal calls, and the expected."""
+    """Give for all pairs of runs (P, P) the equal verdicts, those with equal calls, and how many are expected."""
     like, equal, expected = np.zeros((3, len(month.submitter), len(month.submitter)))
     mean = month.task + month.run
     for task, cap in enumerate(month.cap):
@@ -166,7 +166,7 @@ def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
 
 
 def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
-    """Give the z of pairs of runs (Q,)."""
+    """Give the z-scores (Q,) of pairs of runs."""
     alike = month.taken[one] & month.taken[other] & (month.passed[one] == month.passed[other])
     as_many = alike & (month.calls[one] == month.calls[other])
     same = as_many & (month.sequence[one] == month.sequence[other])
@@ -186,7 +186,7 @@ def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
 
 
 def _powers(month: _Month, one: Ints, other: Ints) -> Iterator[tuple[Floats, Floats]]:
-    """Give what each power of the correlation adds to the chance of equal calls, and of the calls that were seen.
+    """Give the power-series terms, in the correlation, of the probabilities of equal calls and of the observed calls.
 
     The correlation is of log calls in Q pairs of runs; each is of shape (Q, I).
     """
@@ -216,7 +216,7 @@ def _powers(month: _Month, one: Ints, other: Ints) -> Iterator[tuple[Floats, Flo
 
 
 def _two_point(gain: Floats, chance: Floats, seen: Floats) -> Floats:
-    """Give the z (Q,) of sums of variables worth `gain` (Q, I) with a chance: the saddlepoint formula of tails.py."""
+    """Give the z-scores (Q,) of sums of two-valued variables worth `gain` (Q, I): saddlepoint formula of tails.py."""
     mean = (gain * chance).sum(axis=1)
     sd = np.sqrt(np.maximum((gain**2 * chance * (1 - chance)).sum(axis=1), 1e-12))
     gain = gain / sd[:, None]

@@ -1,8 +1,8 @@
-"""What a pass should have taken: the calls that peers needed on the task, and this submitter's own earlier runs. Pure.
+"""Expected tool calls of a pass, predicted from peers on the task and from the submitter's own earlier runs. Pure.
 
 Calls are a log-normal count, rounded to a whole number and capped at what the task allows, so an observation is an
-interval of log calls: log n = task + run + own + noise, where *own* is what a submitter brings to a task every time.
-Every submitter is predicted from the others and from their own past, never from the run that is judged.
+interval of log calls: log n = task + run + own + noise, where *own* is a submitter's lasting difference on a task.
+Every submitter is predicted from the others and from their own past, never from the run under test.
 
 Sources. Response times in this role: W. J. van der Linden, *J. Educ. Behav. Statist.* 31, 2006, 181-204, and
 S. Sinharay, *J. Educ. Behav. Statist.* 45, 2020, 1-26. Intervals by expectation and maximisation: A. P. Dempster,
@@ -22,10 +22,10 @@ from rotation.detection.statistics.table import Bools, Floats, Ints, Table
 ROUNDS = 12
 STEPS = 4
 RUN_SD = 0.5  # how far a run's mean may lie from its peers', in log calls
-LIKE_OTHERS = 8.0  # a task's own spread counts from as many passes as much as everybody's
-FEWEST = 0.02  # the least variance between tasks that is believed
-LEAST_NOISE = 1e-3  # the least variance of a pass that is believed: with a handful of passes all may agree
-MOST_OWN = 0.7  # the largest part of the noise that may be a submitter's own
+LIKE_OTHERS = 8.0  # with as many passes, a task's own spread counts as much as that of all tasks
+FEWEST = 0.02  # lower bound of the variance between tasks
+LEAST_NOISE = 1e-3  # lower bound of the variance of a pass: a handful of passes may all be equal
+MOST_OWN = 0.7  # the largest share of the noise that may be a submitter's lasting difference
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Effort:
 
     Attributes:
         mean: (P, T) its mean, from others' passes and from the submitter's earlier ones.
-        sd: (P, T) its standard deviation, what is unknown of the mean included.
-        run: (P,) how far a run's passes lie above what its tasks took others; in `mean` already.
-        information: (P,) what the passes say of that, in 1/(log calls)^2, without the prior.
+        sd: (P, T) its standard deviation, including the uncertainty of the mean.
+        run: (P,) how far a run's passes lie above those of others on its tasks; included in `mean`.
+        information: (P,) the information of the passes about `run`, in 1/(log calls)^2, without the prior.
     """
 
     mean: Floats
@@ -46,7 +46,7 @@ class Effort:
 
 
 def fit(table: Table) -> Effort:
-    """Predict every pass of the table."""
+    """Predict the calls of every pass of the table."""
     passes = table.taken & table.passed
     low, high = _bounds(table)
     together = _together(passes, low, high, table.first)
@@ -55,7 +55,7 @@ def fit(table: Table) -> Effort:
 
 
 def _bounds(table: Table) -> tuple[Floats, Floats]:
-    """Between which log calls an observation lies, (P, T) each."""
+    """Give the bounds of log calls between which an observation lies, (P, T) each."""
     calls = np.clip(table.calls, 1, table.cap)
     low = np.where(calls <= 1, -np.inf, np.log(np.maximum(calls - 0.5, 0.5)))
     high = np.where(calls >= table.cap, np.inf, np.log(calls + 0.5))
@@ -99,7 +99,7 @@ def _together(passes: Bools, low: Floats, high: Floats, first: Ints) -> _Togethe
 
 
 def _by_cohort(sums: Floats, count: NDArray[np.int64], first: Ints) -> Floats:
-    """Give the mean of each task's cohort, pulled to everybody's where a cohort has few passes."""
+    """Give the mean of each task's cohort, shrunk towards the overall mean where a cohort has few passes."""
     overall = sums.sum() / max(count.sum(), 1)
     _, cohort = np.unique(first, return_inverse=True)
     total, passes = np.bincount(cohort, sums), np.bincount(cohort, count)
@@ -108,7 +108,7 @@ def _by_cohort(sums: Floats, count: NDArray[np.int64], first: Ints) -> Floats:
 
 
 def _apart(table: Table, passes: Bools, low: Floats, high: Floats, together: _Together) -> tuple[Effort, Floats]:
-    """Predict each submitter from the others alone, and give what is left of their passes, (P, T)."""
+    """Predict each submitter from the others alone; give the prediction and the residuals of the passes, (P, T)."""
     above = (together.log - together.run[:, None]) * passes
     sums, count = above.sum(axis=0), passes.sum(axis=0)
     mean, sd_of_task, left = (np.zeros(passes.shape) for _ in range(3))
@@ -130,7 +130,7 @@ def _apart(table: Table, passes: Bools, low: Floats, high: Floats, together: _To
 
 
 def _with_the_past(table: Table, passes: Bools, peers: Effort, left: Floats, noise: Floats) -> Effort:
-    """Add what a submitter's own earlier runs say of the same task; `peers.sd` is what is unknown of its mean."""
+    """Add the information of a submitter's earlier runs on the same task; `peers.sd` is the uncertainty of its mean."""
     unknown = peers.sd**2
     count, total = np.zeros(passes.shape), np.zeros(passes.shape)
     for run in range(len(passes)):

@@ -1,21 +1,22 @@
-"""Template families whose tasks suddenly pass for several submitters, fresh ones too. Pure.
+"""Leaked-family detector: template families whose tasks, even fresh ones, suddenly pass for several submitters. Pure.
 
-The statistic is a Bayes factor. On the one side some submitters know the family, and pass each of its tasks with 93 %,
-while the others are as the months before let expect (past.py); that a submitter knows it has a chance of 30 %, 60 % or
-1. On the other side all are as expected, or one of the tasks is broken, which is the finding of task.py. Both sides
-leave open how difficult the tasks are (fresh ones above all), how they change together, and whom the family suits;
-difficulties are integrated by Laplace's approximation (L. Tierney and J. Kadane, *J. Amer. Statist. Assoc.* 81, 1986,
-82-86). Who passes counts, not only how many: easy tasks pass for the able, a leaked family for those who know it.
+The statistic is a Bayes factor. Under the leak hypothesis some submitters know the family and pass each of its tasks
+with probability 93 %, while the others pass as predicted from earlier months (past.py); the share of submitters who
+know it is 30 %, 60 % or 100 %. Under the other hypothesis all pass as predicted, or one of the tasks is broken, which
+is the finding of task.py. Both leave open how difficult the tasks are (fresh ones above all), how they change together,
+and whom the family suits; difficulties are integrated by Laplace's approximation (L. Tierney and J. Kadane, *J. Amer.
+Statist. Assoc.* 81, 1986, 82-86). Who passes counts, not only how many: easy tasks pass for able submitters, a leaked
+family for those who know it.
 
-By Markov's inequality 1/factor bounds the p-value (G. Shafer et al., *Statist. Sci.* 26, 2011, 84-101). Where that says
-something, the tail itself is found by importance sampling from the leaked side (D. Siegmund, *Ann. Statist.* 4, 1976,
-673-684), with dice that are the same each time, and two standard errors are added to it; of more than a hundred
-submitters the bound is enough. Subject: the family's name. Effect: the share of passes above what was expected.
+By Markov's inequality 1/factor bounds the p-value (G. Shafer et al., *Statist. Sci.* 26, 2011, 84-101). If the factor
+is large enough, the tail itself is computed by importance sampling from the leak hypothesis (D. Siegmund, *Ann.
+Statist.* 4, 1976, 673-684), with the same pseudo-random numbers each time, and two standard errors are added; for more
+than a hundred submitters the bound is used. Subject: the family's name. Effect: the share of passes above the expected.
 
 Source of the mixture: S. Sinharay, *J. Educ. Behav. Statist.* 42, 2017, 46-68, per family in place of a known set.
 
-What it cannot see: a family with one live task; a family that nearly everybody passed before; a family that was known
-from the first day; a family that a single submitter knows (leak.py sees that).
+Not detected: a family with one live task; a family that nearly everybody passed before; a family that was known from
+the first day; a family that a single submitter knows (leak.py detects that).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ KNOWING = np.array([0.3, 0.6, 1.0])  # shares of submitters who know it, each as
 KNOWN = 0.93
 FEWEST = 2  # live tasks
 BROKEN = 0.003  # the chance that one task is broken
-TELLING = 2.5  # the log of a factor that is worth its tail
+TELLING = 2.5  # log of the factor from which the tail is computed
 DRAWS = 512
 SURE = 2.0  # standard errors of the tail that are added to it
 AT_ONCE = 1_000_000  # cells
@@ -50,12 +51,12 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class _Family:
-    """What is expected of S submitters on a family's M tasks.
+    """The prediction for S submitters on a family's M tasks.
 
     Attributes:
-        easiness: (S, M) log odds of a pass, at the middle of what is known.
-        slope: (S, M) by which they are flattened for what is not known of the submitter's lean to the task.
-        kin: (S,) sd of what is not known of their lean to the family.
+        easiness: (S, M) log odds of a pass, at the mean of the difficulty.
+        slope: (S, M) factors that flatten them for the uncertainty of the submitter's bias on the task.
+        kin: (S,) standard deviation of the submitter's bias on the family.
         spread: (M, M) covariance of how much easier the tasks may be.
         taken: (S, M).
     """
@@ -90,7 +91,7 @@ def _family(month: Expected, tasks: Ints) -> _Family:
 
 
 def _p_value(here: _Family, passed: Bools) -> float:
-    """Give the chance of results at least as much like a leaked family, or a bound of it."""
+    """Give the probability of results at least as much like a leaked family, or an upper bound of it."""
     factor = float(_factor(here, passed[None])[0])
     if factor < TELLING or len(passed) > FEW:
         return float(np.clip(np.exp(-factor), SMALLEST, 1))
@@ -115,7 +116,7 @@ def _leaked(here: _Family) -> Bools:
 
 
 def _factor(here: _Family, passed: Bools) -> Floats:
-    """Give the logs (B,) of the Bayes factors of results (B, S, M)."""
+    """Give the log Bayes factors (B,) of results (B, S, M)."""
     known: Floats = np.where(passed, math.log(KNOWN), math.log(1 - KNOWN)) * here.taken
     usual = expit(here.slope * here.easiness)
     gain = (known - np.where(passed, np.log(usual), np.log1p(-usual)) * here.taken).sum(axis=1)
@@ -131,7 +132,7 @@ def _factor(here: _Family, passed: Bools) -> Floats:
 
 
 def _marginal(here: _Family, passed: Bools, known: Floats, share: float, counted: Bools) -> Floats:
-    """Give the log likelihoods (B,) of results (B, S, M), of which some tasks count (B, M), if a share knows the tasks.
+    """Give the log likelihoods (B,) of results (B, S, M) on the counted tasks (B, M) if a share knows the tasks.
 
     Args:
         known: (B, S) the log likelihood of a submitter's results if they know the tasks.

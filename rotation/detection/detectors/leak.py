@@ -1,15 +1,15 @@
-"""Does a submitter do better on what could have leaked to them than on what could not? Pure.
+"""Leak detector: tests whether a submitter does better on tasks that could have leaked than on fresh ones. Pure.
 
 A submitter who knows a share of the exposed tasks passes those, however hard, and with fewer calls than peers and than
 their own earlier runs needed. The statistic is the log-likelihood ratio of that mixture, summed over the exposed tasks
-of up to three months; what a better model or a thriftier one would do alike on every task is projected out of it,
-up to what their earlier runs promise (`habit`): only a run near its promise is held to it.
-What an honest submitter would reach is computed, not drawn: each task's outcomes (a failure, or a pass with so many
-calls) are enumerated, with everything that is uncertain about the task integrated over.
+of up to three months. The effect of a better or more call-efficient model, which is the same on every task, is
+projected out, up to what the submitter's earlier runs predict (`habit`); that prediction only binds a run close to it.
+The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass with so many
+calls) are enumerated, and everything uncertain about the task is integrated out.
 
-It cannot see: a leak that most submitters share (the tasks look easy then), a leak of every exposed task at once to one
-whose fresh tasks are too few to tell, one that only keeps a strong submitter strong, or one whose runs are made to look
-like an honest run's.
+Not detected: a leak that most submitters share (the tasks then look easy), a leak of all exposed tasks at once to a
+submitter with too few fresh tasks, one that only keeps a strong submitter strong, or one whose runs imitate an honest
+run's.
 
 Sources. Signed likelihood ratios for pre-knowledge: S. Sinharay, *J. Educ. Behav. Statist.* 42, 2017, 46-68; mixture
 over persons and items: Y. Chen, Y. Lu and I. Moustaki, arXiv:1911.09408; projection of nuisance scores: the
@@ -34,13 +34,13 @@ from rotation.detection.statistics.table import Bools, Floats, Ints, Table
 from rotation.detection.statistics.tails import combined, upper
 
 FEWEST = 5  # submitters in the rotation; below, no verdict
-MANY = 10  # below, months are not added up: what few peers mistake of a cohort lasts, and would add up as well
-SHARE = 0.25  # of the exposed tasks, for which the statistic is made
+MANY = 10  # below, months are not combined: few peers misjudge a cohort in every month, which would add up
+SHARE = 0.25  # the share of known exposed tasks for which the statistic is optimised
 KNOWN = 0.95  # the chance that a known task is passed
 SHORTCUTS = ((1.0, 0.4), (0.75, 0.4), (0.6, 0.2))  # calls on a known task beside usual ones, and how likely
 BINS = {1: 12, 2: 6, 3: 4}  # of calls, by the months of a window
 MONTHS = len(BINS)
-TRUST = (0.7, 0.2, 0.1)  # in windows of so many months: a leak is young when it is looked for first
+TRUST = (0.7, 0.2, 0.1)  # weights of windows of 1, 2, 3 months: most leaks are recent when first tested for
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 ALPHA = 0.01
@@ -54,12 +54,12 @@ OWN_BELIEF = 15.0  # likewise how far everybody's is believed of one submitter
 
 @dataclass(frozen=True)
 class Contrast:
-    """A submitter's contrast in one rotation.
+    """The leak test of one submitter in one rotation.
 
     Attributes:
-        submitter: whose.
-        p_value: over the windows, corrected for how many runs they made.
-        month: this month's alone, of their most suspicious run.
+        submitter: the submitter's name.
+        p_value: combined over the windows, corrected for the number of their runs.
+        month: the window of this month alone, of their most suspicious run.
     """
 
     submitter: str
@@ -68,9 +68,9 @@ class Contrast:
 
 
 def leak(table: Table, rotation: int) -> tuple[Tested, ...]:
-    """Test every submitter of a rotation, in the order of their names; nobody below five submitters present.
+    """Test every submitter of a rotation, in the order of their names; no test if fewer than five are present.
 
-    The effect is the share of the exposed tasks that they knew, with its 95 % interval.
+    The effect is the estimated share of the exposed tasks that the submitter knew, with its 95 % interval.
     """
     found = contrasts(table, rotation)
     if len(found) < FEWEST:
@@ -79,13 +79,13 @@ def leak(table: Table, rotation: int) -> tuple[Tested, ...]:
 
 
 def smallest(table: Table, rotation: int) -> dict[str, float | None]:
-    """Give, by submitter, the share known that would be found as often as not; None where not even all would be."""
+    """Give, by submitter, the smallest known share detected in one case of two; None if not even all would be."""
     found = contrasts(table, rotation)
     return {one.submitter: one.month.smallest(ALPHA / max(len(found), FEWEST)) for one in found}
 
 
 def contrasts(table: Table, rotation: int) -> tuple[Contrast, ...]:
-    """Contrast every submitter of a rotation, however few there are; nothing later than it is looked at."""
+    """Make the leak test of every submitter of a rotation, however few; later rotations are ignored."""
     study = Study(table.until(rotation))
     present = np.unique(study.table.submitter[study.table.rotation == rotation])
     months = MONTHS if len(present) >= MANY else 1
@@ -102,7 +102,7 @@ def _contrast(study: Study, submitter: int, rotation: int, months: int) -> Contr
 
 
 class Study:
-    """What is known of abilities, difficulties and efforts by the table's end."""
+    """The fitted abilities, difficulties and efforts of a table, which all its leak tests share."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -122,7 +122,7 @@ class Study:
         return np.flatnonzero((self.table.submitter == submitter) & (self.table.rotation == rotation))
 
     def chains(self, run: int, months: int = MONTHS) -> list[Ints]:
-        """Give the run alone, and with the months of its submitter's before it: windows of up to so many months."""
+        """Give the run alone, and chains of it with its submitter's earlier months, up to so many months."""
         chain = np.array([run])
         chains = [chain]
         for earlier in range(int(self.table.rotation[run]) - 1, max(int(self.table.rotation[run]) - months, 1), -1):
@@ -133,7 +133,7 @@ class Study:
         return chains
 
     def past(self, run: int, tasks: Ints) -> Floats:
-        """Weigh how this submitter leans to each task by their results before a run, (I, N)."""
+        """Give the posterior weights (I, N) of this submitter's bias on each task, from their results before a run."""
         table = self.table
         logs = np.tile(np.log(WEIGHTS), (len(tasks), 1))
         for before in np.flatnonzero(
@@ -147,15 +147,15 @@ class Study:
         return chances
 
     def leanings(self, run: int, tasks: Ints) -> Floats:
-        """Give the nodes over what is unknown of a submitter on each task, (I, N) logits."""
+        """Give the quadrature nodes of a submitter's unknown bias on each task, (I, N) logits."""
         leanings: Floats = NODES * np.sqrt(self.unknown[run, tasks])[:, None]
         return leanings
 
 
 def _lean(table: Table, apart: ability.Apart) -> Floats:
-    """Estimate the variance of each run's submitter's lasting leans to tasks, (P,), in logits squared.
+    """Estimate, for each run, the variance of its submitter's lasting biases on tasks, (P,), in logits squared.
 
-    From their repeated results, and from everybody's: who has no like among the peers leans more than most.
+    It is estimated from their repeated results and from everybody's: an unusual submitter has larger biases than most.
     """
     chance = expit(apart.theta[:, None] - apart.difficulty)
     left = (table.passed - chance) * table.taken
@@ -180,15 +180,15 @@ def _repeated(results: Floats) -> float:
 
 @dataclass(frozen=True)
 class Window:
-    """The contrast of a submitter's runs, one a month, over I tasks with O outcomes each.
+    """The test statistic of a submitter's runs, one per month, over I tasks with O joint outcomes each.
 
     Attributes:
         values: (I, O) what an outcome adds to the statistic.
-        chances: (I, O) how likely it is for the honest.
-        known: (I, O) how likely for who knows the task; as for the honest where it is not exposed.
-        seen: (I,) which outcome was seen.
-        extra: variance that the statistic has from what the honest differ in.
-        pull: what their being unlike their earlier runs adds to the statistic.
+        chances: (I, O) its probability for an honest submitter.
+        known: (I, O) its probability for one who knows the task; the honest one where the task is not exposed.
+        seen: (I,) the observed outcome.
+        extra: variance of the statistic from the nuisance parameters (differences between honest submitters).
+        pull: the part of the statistic that comes from the run's difference from earlier ones.
     """
 
     values: Floats
@@ -200,12 +200,12 @@ class Window:
 
     @cached_property
     def z(self) -> float:
-        """How far out the statistic lies, as a standard normal would."""
+        """The z-score of the statistic."""
         return upper(self.values, self.chances, self._sum, self.extra)
 
     @cached_property
     def share(self) -> tuple[float, tuple[float, float]]:
-        """Estimate the share of exposed tasks that were known, with its 95 % interval: by the statistic's mean."""
+        """Estimate the share of exposed tasks that were known, with its 95 % interval, by the method of moments."""
         if self._gain <= 0:
             return 0.0, (0.0, 1.0)
         estimate = min(max((self._sum - float((self.chances * self.values).sum())) / self._gain, 0.0), 1.0)
@@ -213,7 +213,7 @@ class Window:
         return estimate, (max(estimate - spread, 0.0), min(estimate + spread, 1.0))
 
     def smallest(self, level: float) -> float | None:
-        """Give the smallest share known that would be found at this level as often as not; None where not even all."""
+        """Give the smallest known share detected at this level in one case of two; None if not even all would be."""
         share = -float(ndtri(level)) * self._sd(self.chances) / self._gain if self._gain > 0 else math.inf
         return share if share <= 1 else None
 
@@ -223,7 +223,7 @@ class Window:
 
     @property
     def _gain(self) -> float:
-        """What the statistic's mean grows by where all exposed tasks are known."""
+        """The increase of the statistic's mean if all exposed tasks are known."""
         return float(((self.known - self.chances) * self.values).sum())
 
     def _sd(self, chances: Floats) -> float:
@@ -237,8 +237,8 @@ class _Month:
 
     Attributes:
         taken, exposed: (I,).
-        told: what others' results say of the fresh tasks as a whole, in 1/logits^2.
-        precision, pull: (2,) of what earlier runs promise of ability and of thrift; as in `habit.Habit`.
+        told: the information of others' results about the fresh tasks as a whole, in 1/logits^2.
+        precision, pull: (2,) of the priors of ability and call efficiency from earlier runs; as in `habit.Habit`.
         passing: (I, N) the chance of a pass at each node.
         bins: (I, K) the chance of a pass's calls to fall into a bin.
         known: (I, K) that chance for who knows the task.
@@ -259,7 +259,7 @@ class _Month:
 
 
 def window(study: Study, chain: Ints) -> Window:
-    """Make the contrast of runs of one submitter, the earliest first."""
+    """Compute the window of a chain of one submitter's runs, the earliest first."""
     table = study.table
     tasks = np.flatnonzero(table.taken[chain].any(axis=0))
     nodes = study.past(int(chain[0]), tasks)
@@ -276,7 +276,7 @@ def window(study: Study, chain: Ints) -> Window:
 
 
 def _month(study: Study, chain: Ints, number: int, tasks: Ints) -> _Month:
-    """Describe a run of a chain; what was before the chain promises something of its first run only."""
+    """Describe a run of a chain; the prior from runs before the chain applies to its first run only."""
     table, run, last, bins = study.table, int(chain[number]), int(chain[-1]), BINS[len(chain)]
     able, thrift = ((held if number == 0 else held.nothing()) for held in (study.able, study.thrift))
     easiness = study.easiness[run, tasks] + able.shift[run] * study.widening[run]
@@ -294,7 +294,7 @@ def _month(study: Study, chain: Ints, number: int, tasks: Ints) -> _Month:
 
 
 def _bins(mean: Floats, sd: Floats, cap: Ints, bins: int) -> tuple[Floats, Floats, Floats, Ints]:
-    """Part the calls of a pass into bins of like chance: (I, K) thrice, and (I, calls) which bin a count is in."""
+    """Divide the calls of a pass into about equally likely bins: (I, K) thrice, and (I, calls) the bin of a count."""
     calls = np.arange(1, int(cap.max(initial=1)) + 1)
     last = calls >= cap[:, None]
     edges = np.log(calls + 0.5)
@@ -320,7 +320,7 @@ def _bins(mean: Floats, sd: Floats, cap: Ints, bins: int) -> tuple[Floats, Float
 
 
 def _outcomes(month: _Month, nodes: Floats) -> tuple[Floats, Floats]:
-    """Give the chances of each outcome of a month, (I, 1 + K, N) each: for the honest, and for who knows."""
+    """Give the probabilities of each outcome of a month, (I, 1 + K, N): for the honest, and for those who know."""
 
     def of(passing: Floats, bins: Floats) -> Floats:
         return np.concatenate([1 - passing[:, None], bins[..., None] * passing[:, None]], axis=1)
@@ -333,9 +333,9 @@ def _outcomes(month: _Month, nodes: Floats) -> tuple[Floats, Floats]:
 
 
 def _nuisances(months: list[_Month], nodes: Floats) -> tuple[Floats, Floats, Floats]:
-    """Give the scores of what the honest differ in, how precisely each is known, and how far off it is.
+    """Give the score functions of the nuisance parameters, their prior precisions, and their prior scores.
 
-    The scores are by month and of shape (M, 4, I, K): an outcome's are those of its months.
+    The score functions are by month, of shape (M, 4, I, K); those of a joint outcome are those of its months.
     """
     scores, precision, pull = [], [], []
     for month in months:

@@ -1,11 +1,12 @@
-"""What the months before let expect of this month's results, task by task. Pure.
+"""Prediction of a month's results from earlier months, task by task; used by task.py and family.py. Pure.
 
-Difficulties come from earlier rotations alone; abilities are this month's, on the tasks that have a past, so that all
-may get better at once. What a submitter did before on the same task, and on others of its family, counts as a lean to
-it, as far as leans are seen to last until this month. A fresh task is expected to be as hard as this month's fresh ones
-are, moved by how its family was. How much tasks honestly change from a month to the next, by new models say, is read
-from all of this month's tasks together: normal, and for one in ten three times as wide (J. Tukey's contaminated normal,
-in *Contributions to Probability and Statistics*, 1960), with a chance that a task is simply wrong beside.
+Difficulties come from earlier rotations alone; abilities are this month's, on tasks with a past, so that everybody may
+get better at once. A submitter's earlier results on the same task, and on others of its family, give a bias on the
+task, as far as biases are seen to last until this month. A fresh task is expected to be as hard as this month's fresh
+ones, adjusted by its family. How much tasks honestly change from month to month, through new models for example, is
+estimated from all of this month's tasks together: normal, and for one in ten three times as wide (J. Tukey's
+contaminated normal, in *Contributions to Probability and Statistics*, 1960), with a small probability that a task is
+simply wrong.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from scipy.special import expit
 from rotation.detection.statistics import ability
 from rotation.detection.statistics.table import Bools, Floats, Ints, Table
 
-LEAN, LEAN_BELIEF, MOST_LEAN = 0.2, 30.0, 1.5  # the variance of leans that is believed before it is seen, and how far
-KIN, KIN_BELIEF, MOST_KIN = 0.04, 100.0, 0.6  # the same of leans to a family
+LEAN, LEAN_BELIEF, MOST_LEAN = 0.2, 30.0, 1.5  # prior variance of biases on a task, its weight, and the upper bound
+KIN, KIN_BELIEF, MOST_KIN = 0.04, 100.0, 0.6  # the same for biases on a family
 FAMILY = 0.2  # the variance between families, in logits^2
 CHANGES = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.1])  # how much tasks may change, sd in logits
 USUAL_CHANGE = 0.15
@@ -31,13 +32,13 @@ WRONG = 0.01 / 10  # the chance that a task is wrong, spread over ten logits
 
 @dataclass(frozen=True)
 class Expected:
-    """One run each of S submitters on the I tasks of a rotation.
+    """The prediction for one run each of S submitters on the I tasks of a rotation.
 
     Attributes:
         tasks: (I,) indices into the table's tasks.
-        easiness: (S, I) log odds of a pass at the middle of what is known of the difficulty.
-        own: (S, I) variance of what is not known of the submitter's lean to the task, in logits^2.
-        kin: (S, I) the same of their lean to its family.
+        easiness: (S, I) log odds of a pass at the mean of the difficulty.
+        own: (S, I) variance of the submitter's bias on the task, in logits^2.
+        kin: (S, I) variance of the submitter's bias on the task's family.
         unknown: (I,) variance of the difficulty, in logits^2.
         change: sd by which tasks honestly change from one month to the next, in logits.
         fresh: (I,) whether the task has no past.
@@ -56,20 +57,20 @@ class Expected:
 
     @cached_property
     def slope(self) -> Floats:
-        """(S, I) by which log odds are flattened for what is not known of the leans."""
+        """(S, I) factors that flatten log odds for the uncertainty of the biases."""
         return _flattened(self.own + self.kin)
 
     @cached_property
     def usual(self) -> Floats:
-        """(S, I) the chances of a pass at the middle of what is known."""
+        """(S, I) the probabilities of a pass at the mean of the difficulty."""
         return _chances(self.easiness * self.slope)
 
     def chances(self, place: int, easier: Floats) -> Floats:
-        """Give the chances (K, S) of a pass of one task that is easier by (K,) logits than expected."""
+        """Give the probabilities (K, S) of a pass of one task if it is (K,) logits easier than expected."""
         return _chances((self.easiness[:, place] + easier[:, None]) * self.slope[:, place])
 
     def changes(self) -> tuple[tuple[float, float], ...]:
-        """Give the variances by which tasks change, in logits^2, and the share of tasks that do."""
+        """Give the components of the change distribution: shares of tasks and variances in logits^2."""
         return (1 - WIDE, self.change**2), (WIDE, (WIDER * self.change) ** 2)
 
 
@@ -77,9 +78,9 @@ _latest: list[tuple[Table, int, Expected]] = []
 
 
 def expected(table: Table, rotation: int) -> Expected:
-    """Say what to expect of a rotation; every submitter counts once, by the first of their runs.
+    """Predict a rotation; every submitter counts once, by the first of their runs.
 
-    The latest answer is kept: task.py and family.py ask the same question, and a table does not change.
+    The latest result is cached, since task.py and family.py need the same one, and a table does not change.
     """
     if not (_latest and _latest[0][0] is table and _latest[0][1] == rotation):
         _latest[:] = [(table, rotation, _expected(table, rotation))]
@@ -135,14 +136,14 @@ def _before(table: Table, rotation: int, tasks: Ints) -> Table:
 def _leans(
     before: Table, fit: ability.Abilities, submitters: Ints, tasks: Ints, now: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """Give each submitter's lean to each task, and what is unknown of it and of that to its family: (S, I) each.
+    """Give each submitter's bias on each task, and the variances of it and of the bias on its family: (S, I) each.
 
-    The variances of leans are what this month's results and earlier ones have in common, a submitter's on the same
-    task and on others of its family, and what this month's on other families' tasks have in common beside: new models
-    lean elsewhere.
+    The variances of biases are estimated from what a submitter's results of this month and earlier ones have in common,
+    on the same task and on others of its family, and from what this month's results on other families' tasks have in
+    common: new models have other biases.
 
     Args:
-        now: (S, I) what is unexplained of this month's results, passed minus chance, and its variance.
+        now: (S, I) the residuals of this month's results (passed minus probability), and their variances.
     """
     left, weight = np.zeros((2, len(before.submitters), len(before.tasks)))
     np.add.at(left, before.submitter, fit.residual)
@@ -163,7 +164,7 @@ def _leans(
 
 
 def _shared(now: tuple[Floats, Floats], family: Ints) -> Floats:
-    """Estimate the variance of leans to a family from this month's results on all other families: (I,)."""
+    """Estimate the variance of biases on a family from this month's results on all other families: (I,)."""
     of = np.eye(int(family.max(initial=0)) + 1)[family]
     products, weights = (((part @ of) ** 2).sum(axis=0) - (part**2).sum(axis=0) @ of for part in now)
     variance = (products.sum() - products + KIN * KIN_BELIEF) / (weights.sum() - weights + KIN_BELIEF)
@@ -172,12 +173,12 @@ def _shared(now: tuple[Floats, Floats], family: Ints) -> Floats:
 
 
 def _lasting(products: Floats, weights: Floats, usual: float, belief: float, most: float) -> float:
-    """Estimate a variance from products of what was unexplained then and now."""
+    """Estimate a variance from products of earlier and present residuals, with a prior."""
     return float(np.clip((products.sum() + usual * belief) / (weights.sum() + belief), 0, most))
 
 
 def _change(month: Expected) -> float:
-    """Estimate how much tasks change: the likeliest sd, given how much easier each task looks this month."""
+    """Estimate how much tasks change: the most likely sd, given how much easier each task looks this month."""
     counted = month.taken & ~month.fresh
     information = (month.slope**2 * month.usual * (1 - month.usual) * counted).sum(axis=0)
     score = (month.slope * (month.passed - month.usual) * counted).sum(axis=0)
@@ -194,7 +195,7 @@ def _change(month: Expected) -> float:
 
 
 def _fresh(month: Expected, difficulty: Floats, family: Ints) -> tuple[Floats, Floats]:
-    """Expect fresh tasks to be as hard as this month's are, moved by how their families were: (S, I), (I,)."""
+    """Predict fresh tasks from this month's fresh results, adjusted by their families: (S, I), (I,)."""
     old = np.flatnonzero(~month.fresh)
     if not month.fresh.any() or not len(old):
         return month.easiness, np.where(month.fresh, ability.DIFFICULTY_SD**2, month.unknown)

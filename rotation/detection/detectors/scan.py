@@ -1,6 +1,6 @@
-"""Every test of every rotation from 2 on: causal, deterministic, corrected within rotation and kind. Pure.
+"""Detector runner: all tests of every rotation from 2 on, deterministic and corrected within rotation and kind. Pure.
 
-Each rotation is judged on the table as it was then, so that cutting off what came later changes no line.
+Each rotation is tested on the table as it was then, so that removing later results changes no line.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ SMALLEST = 1e-15
 
 @dataclass(frozen=True)
 class Judged:
-    """A test with its corrections.
+    """A test result with its corrected p-values.
 
     Attributes:
-        rotation: when.
-        tested: the test; its p-value has six significant digits.
+        rotation: the rotation that was tested.
+        tested: the test as the detector gave it.
+        p_value: its p-value, rounded to six significant digits.
         holm: the p-value adjusted within rotation and kind.
         discovery: the p-value adjusted over all kinds of the rotation (Benjamini and Hochberg).
     """
@@ -43,7 +44,7 @@ class Judged:
     discovery: float
 
     def line(self, case: str) -> dict[str, Any]:
-        """Give it as the file of flags has it."""
+        """Give it as a line of the flags file."""
         return {
             "case": case,
             "rotation": self.rotation,
@@ -55,18 +56,18 @@ class Judged:
 
 
 def scan(table: Table, detectors: Sequence[Detector] = DETECTORS) -> Iterator[Judged]:
-    """Make all tests of all rotations, in the order of rotation, kind and subject."""
+    """Run all tests of all rotations, in the order of rotation, kind and subject."""
     for rotation in rotations(table):
         yield from judged(table, rotation, detectors)
 
 
 def rotations(table: Table) -> range:
-    """Give the rotations that are judged."""
+    """Give the rotations that are tested."""
     return range(FIRST, table.last + 1)
 
 
 def judged(table: Table, rotation: int, detectors: Sequence[Detector] = DETECTORS) -> list[Judged]:
-    """Make all tests of one rotation."""
+    """Run all tests of one rotation."""
     now = table.until(rotation)
     if now.last < rotation:
         return []

@@ -1,10 +1,10 @@
-"""What a submitter's own earlier runs promise of the next one: how able it is, or how many calls it makes. Pure.
+"""Prior of a run from its submitter's earlier runs: its expected ability, or its expected number of calls. Pure.
 
-A submitter mostly hands in nearly the same agent again, and now and then another one. So what their earlier runs
-promise is held with Student's t of three degrees: a run close to it is drawn towards it, one far off is believed as it
-is (K. L. Lange, R. J. A. Little and J. M. G. Taylor, *J. Amer. Statist. Assoc.* 84, 1989, 881-896). How close is close
-is learned from everybody's months. What all peers do alike in a month, such as a new model that everyone buys, is no
-news about any of them.
+A submitter mostly submits nearly the same agent again, and now and then another one. So the prior is a Student's t
+with three degrees of freedom: a run close to the prediction is shrunk towards it, one far off is taken as it is
+(K. L. Lange, R. J. A. Little and J. M. G. Taylor, *J. Amer. Statist. Assoc.* 84, 1989, 881-896). The scale is estimated
+from all submitters' months. A change that all peers make in a month, such as a new model that everyone buys, is
+subtracted, since it says nothing about any one of them.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from rotation.detection.statistics.table import Bools, Floats, Table
 
 DEGREES = 3
 INFORMED = (DEGREES + 1) / (DEGREES + 3)  # the variance of Student's score, as a part of its mean curvature
-FADING = 0.5  # of what a month earlier counts
+FADING = 0.5  # weight of a run relative to the one a month later
 ROUNDS = 12
-LIKE_MONTHS = 10.0  # runs with a past that the usual spread counts for
+LIKE_MONTHS = 10.0  # weight of the usual spread, as a number of runs with a past
 HALF_NORMAL, HALF_T = 0.6745, 0.7649  # medians of |x|: of a standard normal, of Student's t of three degrees
 
 
 @dataclass(frozen=True)
 class Habit:
-    """Where each of P runs lies beside what earlier ones promised; 0, and a wide prior, where there is none.
+    """The prior of each of P runs from earlier runs; 0 and wide for a run without any.
 
     Attributes:
-        shift: (P,) how far the promise draws the run's estimate.
-        precision: (P,) the information that the promise gives at that place, in 1/unit^2.
-        pull: (P,) the promise's score there: positive where a run is above it.
-        wide: the standard deviation of the prior where nothing is promised.
+        shift: (P,) how far the prior shifts the run's estimate.
+        precision: (P,) the information of the prior at that point, in 1/unit^2.
+        pull: (P,) the score of the prior there: positive if the run is above the prediction.
+        wide: the standard deviation of the prior of a run without earlier ones.
     """
 
     shift: Floats
@@ -40,19 +40,19 @@ class Habit:
     wide: float
 
     def nothing(self) -> Habit:
-        """Give what it is to know of no earlier run."""
+        """Give the prior for the case that no run has earlier ones."""
         none = np.zeros_like(self.pull)
         return Habit(none, none + self.wide**-2, none, self.wide)
 
 
 def habit(table: Table, estimate: Floats, information: Floats, usual: float, wide: float) -> Habit:
-    """Hold every run against the earlier runs of its submitter.
+    """Compute the prior of every run from the earlier runs of its submitter.
 
     Args:
         table: P runs.
-        estimate: (P,) of each run alone, drawn to 0 by a normal prior of the standard deviation `wide`.
-        information: (P,) what a run's results say of it, in 1/unit^2, without that prior.
-        usual: the spread of honest months, where too few were seen to tell.
+        estimate: (P,) of each run alone, shrunk to 0 by a normal prior of the standard deviation `wide`.
+        information: (P,) the information of a run's results about it, in 1/unit^2, without that prior.
+        usual: the spread between honest months, used where few were observed.
         wide: the prior's standard deviation.
     """
     alone = estimate * (1 + wide**-2 / np.maximum(information, 1e-9))
@@ -71,12 +71,12 @@ def habit(table: Table, estimate: Floats, information: Floats, usual: float, wid
 
 
 def _curvature(at: Floats, scale2: float) -> Floats:
-    """Give by what a distance from the promise is multiplied to be Student's score."""
+    """Give the factor that turns a distance from the prediction into the score of Student's t."""
     return (DEGREES + 1) / (DEGREES * scale2 + at**2)
 
 
 def _promised(table: Table, alone: Floats) -> tuple[Floats, Bools]:
-    """Give what is expected of each run, (P,), and whether there is anything to expect it from."""
+    """Give the prediction of each run, (P,), and whether it has earlier runs."""
     promised, known = np.zeros(len(alone)), np.zeros(len(alone), dtype=bool)
     for submitter in range(len(table.submitters)):
         own = np.flatnonzero(table.submitter == submitter)
@@ -95,7 +95,7 @@ def _promised(table: Table, alone: Floats) -> tuple[Floats, Bools]:
 
 
 def _scale2(gap: Floats, information: Floats, usual: float) -> float:
-    """Learn the squared scale of Student's t from what months differ by, less what each run alone is unsure of."""
+    """Estimate the squared scale of Student's t from the differences between months, less each run's uncertainty."""
     if not len(gap):
         return usual**2
     variance = (float(np.median(np.abs(gap))) / HALF_NORMAL) ** 2 - float(np.median(1 / np.maximum(information, 1e-9)))

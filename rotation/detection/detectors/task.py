@@ -1,17 +1,17 @@
-"""Tasks that suddenly pass for everyone (a broken verifier) or for no one (a broken task). Pure.
+"""Broken-task detector: tasks that suddenly pass for everyone (broken verifier) or for no one (broken task). Pure.
 
-The statistic is the log likelihood ratio of "everybody passes with 97 %" (or 3 %) against what the months before let
-expect (past.py). Its tail is exact given the task's difficulty, and averaged over what is unknown of that and over how
-tasks honestly change, by Gauss and Hermite's quadrature: difficulties that are taken for known flag honest tasks. A
-side on which not even all passes (or none) would tell is not tested, which depends on no result of the task; where both
-sides are, the smaller p-value counts twice. Subject: the task's id. Unit of the effect: the share of passes above what
-was expected.
+The statistic is the log likelihood ratio of "everybody passes with 97 %" (or 3 %) against the prediction from earlier
+months (past.py). Its tail is exact given the task's difficulty, and averaged over the uncertainty of the difficulty and
+over honest changes of tasks, by Gauss-Hermite quadrature; difficulties taken as known would flag honest tasks. A side
+on which not even all passes (or none) would be significant is not tested, which depends on no result of the task; if
+both sides are tested, the smaller p-value is doubled. Subject: the task's id. Effect: the share of passes above the
+expected share.
 
 Source: tests of item parameter drift, W. Veerkamp and C. Glas, *J. Educ. Behav. Statist.* 25, 2000, 373-389; leaving
 out what cannot tell, R. Tarone, *Biometrics* 46, 1990, 515-522.
 
-What it cannot see: a task in its first month; a task that nearly everybody passed (or failed) before; a verifier that
-was broken from the first day; fewer than three submitters.
+Not detected: a task in its first month; a task that nearly everybody passed (or failed) before; a verifier that was
+broken from the first day; a task that fewer than three submitters ran.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ BROKEN = (0.97, 0.03)
 FEWEST = 3
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-LEVEL = 0.01  # a side is tested where the most that could be seen has at most this chance, shared by all tasks
+LEVEL = 0.01  # a side is tested if its most extreme result has at most this probability, divided by the tasks
 
 
 def task(table: Table, rotation: int) -> list[Tested]:
-    """Test every task of a rotation that has a past and of which something could be seen."""
+    """Test every task of a rotation that has a past and on which a result could be significant."""
     month = expected(table, rotation)
     above = month.passed - month.usual
     old = np.flatnonzero(~month.fresh & (month.taken.sum(axis=0) >= FEWEST))
@@ -48,7 +48,7 @@ def task(table: Table, rotation: int) -> list[Tested]:
 
 
 def _sides(month: Expected, place: int, most: float) -> list[float]:
-    """Give the chances of results at least as much like "all pass", and like "none does", where these could tell."""
+    """Give the p-values of the "all pass" and "none passes" sides, leaving out a side that could not be significant."""
     there = month.taken[:, place]
     easier, weights = _easier(month, place)
     chances, usual = month.chances(place, easier)[:, there], month.usual[there, place]
@@ -61,6 +61,6 @@ def _sides(month: Expected, place: int, most: float) -> list[float]:
 
 
 def _easier(month: Expected, place: int) -> tuple[Floats, Floats]:
-    """Give points (K,) by which a task may be easier than expected, and their weights."""
+    """Give quadrature points (K,) of how much easier a task may be than expected, and their weights."""
     points = [NODES * np.sqrt(month.unknown[place] + variance) for _, variance in month.changes()]
     return np.concatenate(points), np.concatenate([share * WEIGHTS for share, _ in month.changes()])

@@ -1,4 +1,4 @@
-"""What a test says: which hypothesis about whom, and how surprising the results are if it is wrong. Pure."""
+"""The result of one detector's test of one subject: p-value, z-score, effect and interval. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tested:
-    """One test that was made.
+    """The result of one test.
 
     Attributes:
         kind: `leak`, `copy`, `family` or `task`.
         subject: who or what was tested: a submitter, `A|B`, a template family, a task's id.
-        p_value: the chance of results at least as telling if nothing is wrong; above 0, at most 1.
-        z: the same on a normal scale, large where something is wrong.
-        effect: how much of it there is, in the kind's own unit; None where that cannot be said.
-        interval: what that may be as well, at 95 %.
+        p_value: the p-value under the hypothesis that nothing is wrong; above 0, at most 1.
+        z: the z-score, large if something is wrong.
+        effect: the effect size, in the kind's own unit; None if it cannot be estimated.
+        interval: the 95 % interval of the effect, if there is one.
     """
 
     kind: str

@@ -1,9 +1,10 @@
-"""Views: figures that everybody asks for and that find no leak. They are shown, and never become findings. Pure.
+"""Display-only statistics (score jump, person fit, best of k): shown in reports, never turned into findings. Pure.
 
-- **jump**: a better model is a jump as well. As a test it flags nearly every honest big improvement.
-- **person fit**: who passes what is hard for them and fails what is easy fits badly, with or without a leak; it does
-  not know which tasks were fresh.
-- **best of k**: who submits often shows the best of their luck. That is no fraud; the mean says more than the best.
+- **jump**: the score change between two months. A better model jumps too, so as a test it would flag nearly every
+  honest big improvement.
+- **person fit**: low for a run that passes hard tasks and fails easy ones, with or without a leak; it does not know
+  which tasks were fresh.
+- **best of k**: the gain from showing only the best of many submissions. That is no fraud; the mean says more.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ CERTAIN = 1e-9
 
 
 def jump_z(passed: tuple[int, int], taken: tuple[int, int]) -> float | None:
-    """Give z of the change between two totals; above 0 where the later share is larger, None where none can be told.
+    """Give the z-score of the change between two shares; above 0 if the later one is larger, None if undefined.
 
-    The two-proportion z-test with a pooled variance: the score-jump test of common practice. It takes tasks for
-    independent and alike, and each set for as hard as the other.
+    This is the two-proportion z-test with a pooled variance, the usual score-jump test. It assumes independent, equal
+    tasks and two equally hard sets.
 
     Args:
         passed: how many tasks were passed, then and now.
@@ -40,7 +41,7 @@ def jump_z(passed: tuple[int, int], taken: tuple[int, int]) -> float | None:
 
 
 def person_fit(passed: Bools, chance: Floats, taken: Bools, slope: Floats) -> Floats:
-    """Give lz* of each run, (P,): a standard normal for who fits, far below 0 for who does not; nan where untold.
+    """Give lz* of each run, (P,): standard normal if the run fits, far below 0 if it does not; nan if undefined.
 
     T. A. B. Snijders, *Psychometrika* 66, 2001, 331-342, applied to the log-likelihood statistic, whose weights are
     w = logit(p): the likelihood's part that the estimated ability had already explained is projected out, and

@@ -1,8 +1,8 @@
-"""What the report to a maintainer shows of a rotation, as plain numbers: all of it can be worked out again. Pure.
+"""Figures of the maintainer's report on a rotation, as plain reproducible numbers. Pure.
 
-Shares are between 0 and 1, abilities and difficulties in log odds. A submitter is shown by the first of their runs in
-the rotation. *Unaided* is what the tasks that could not be known say of an ability: what is expected of the others
-comes from that alone, so a submitter who knows tasks does not raise what is expected of them.
+Shares are between 0 and 1, abilities and difficulties in log odds. A submitter is represented by the first of their
+runs in the rotation. The *unaided* ability is estimated from the tasks that the submitter could not have known; the
+expected results on the other tasks come from it alone, so knowing tasks does not raise what is expected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def firsts(table: Table, rotation: int) -> Ints:
 
 
 def scores(line: Line) -> list[dict[str, Any]]:
-    """Give each run's raw score, with an interval over families, beside its linked one."""
+    """Give each run's raw score, with an interval over families, and its linked score."""
     table = line.table
     return [
         {
@@ -46,12 +46,12 @@ def scores(line: Line) -> list[dict[str, Any]]:
 
 
 def jumps(line: Line, rotation: int) -> list[dict[str, Any]]:
-    """Split each submitter's change since they were last there into ability, set difficulty and excess.
+    """Split each submitter's score change since their last rotation into ability, set difficulty and excess.
 
     With E(a, s) the expected score of ability a on set s: ability is E(now, this set) - E(then, this set), difficulty
     E(then, this set) - E(then, that set), both abilities unaided; excess is what the scores are above that, now less
-    then. The three add up to the change of the raw score. Beside them, the change of the linked score, and the z of the
-    raw one, which is a view.
+    then. The three add up to the change of the raw score. Added are the change of the linked score, and the z-score of
+    the raw change, which is only displayed.
     """
     table = line.table
     after = [int(run) for run in firsts(table, rotation) if _before(table, int(run)) is not None]
@@ -69,10 +69,10 @@ def jumps(line: Line, rotation: int) -> list[dict[str, Any]]:
 
 
 def expected(line: Line, rotation: int) -> dict[str, Any]:
-    """Set what each submitter passed of the exposed tasks beside what the fresh ones let expect.
+    """Compare each submitter's passes on the exposed tasks with those expected from the fresh ones.
 
-    The band is where 95 % of the peers lie: z is of the model's own noise, its middle and spread are the median and
-    the median absolute deviation of the peers' z (a spread below 1 is taken for 1).
+    The band holds 95 % of the peers: z is in units of the model's noise; its centre and spread are the median and the
+    median absolute deviation of the peers' z (at least 1).
     """
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
@@ -101,7 +101,7 @@ def expected(line: Line, rotation: int) -> dict[str, Any]:
 
 
 def residuals(line: Line, rotation: int) -> dict[str, Any]:
-    """Give (passed - expected) / sd for each submitter and task: exposed tasks first, each part from hard to easy."""
+    """Give (passed - expected) / sd for each submitter and task: exposed tasks first, each group from hard to easy."""
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
     chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
@@ -130,9 +130,9 @@ def residuals(line: Line, rotation: int) -> dict[str, Any]:
 
 
 def drift(line: Line, rotation: int) -> list[dict[str, Any]]:
-    """Give, for each task of the rotation, how it fared in each rotation against what the abilities there let expect.
+    """Give, for each task of the rotation, observed and expected passes in each rotation (item parameter drift).
 
-    Difficulties are over all rotations, so a task that became easier is above 0 late and below it early.
+    Difficulties are fitted over all rotations, so a task that became easier has a z above 0 late and below 0 early.
     """
     table, scale = line.table, line.scale
     chosen = np.concatenate([firsts(table, int(r)) for r in np.unique(table.rotation)])
@@ -164,7 +164,7 @@ def plain(estimate: Estimate) -> dict[str, float | None]:
 
 
 def number(value: Any) -> float | None:
-    """Give a number to six places, or None for what is none; never a negative nought."""
+    """Round a number to six places; None for None or a non-finite value, and never negative zero."""
     return None if value is None or not np.isfinite(value) else round(float(value), DIGITS) + 0.0
 
 
@@ -191,7 +191,7 @@ def _cells(table: Table, runs: Ints) -> tuple[Bools, Bools]:
 
 
 def _gap_error(there: Floats, fresh: Floats) -> float:
-    """Give the standard error of (passed - expected) on the exposed, the ability coming from the fresh ones."""
+    """Give the standard error of (passed - expected) on exposed tasks, with the ability estimated on fresh ones."""
     return float(np.sqrt(there.sum() / len(there) ** 2 + there.mean() ** 2 / fresh.sum()))
 
 
@@ -220,7 +220,7 @@ def _raw(table: Table, run: int) -> dict[str, float | None]:
 
 
 def _before(table: Table, run: int) -> int | None:
-    """Find the first run of the same submitter in the latest earlier rotation that they were in."""
+    """Find the submitter's first run in the latest earlier rotation in which they made one."""
     own = np.flatnonzero((table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run]))
     if not len(own):
         return None
@@ -228,5 +228,5 @@ def _before(table: Table, run: int) -> int | None:
 
 
 def whose(table: Table, run: int) -> str:
-    """Say whose run it is."""
+    """Give the name of a run's submitter."""
     return table.submitters[int(table.submitter[run])]

@@ -1,7 +1,7 @@
-"""All that a maintainer's report shows of one rotation, as one JSON document: a page is drawn from it and nothing else.
+"""The maintainer's report on one rotation as one JSON document, which is the only input of the report page.
 
-It holds names of runs, submitters, tasks and families, and numbers; never a task's text, which no table has. Of what
-came after the rotation it sees nothing. Tables with the same results give the same document, to the byte.
+It holds names of runs, submitters, tasks and families, and numbers; never a task's text, which no table has. Later
+rotations have no influence on it. Tables with the same results give the same document, byte for byte.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rotation.detection.statistics.table import Table
 
 FARTHEST = 8.0  # z that is shown
 TAIL = 0.025  # on each side of a band
-MANY = (3, 5, 10, 20)  # submissions, of whose luck the report tells
+MANY = (3, 5, 10, 20)  # numbers of submissions for which the report gives the expected best-of-k gain
 Item = dict[str, Any]
 
 
@@ -32,8 +32,8 @@ def report(table: Table, rotation: int, tests: Sequence[Judged] | None = None) -
 
     Args:
         table: the results of all rotations.
-        rotation: which is reported on.
-        tests: what the detectors said of it; asked of them if not given.
+        rotation: the rotation to report on.
+        tests: the detectors' results for it; computed if not given.
     """
     now = table.until(rotation)
     line, first = link(now), figures.firsts(now, rotation)
@@ -64,7 +64,7 @@ def report(table: Table, rotation: int, tests: Sequence[Judged] | None = None) -
 
 
 def visible(table: Table, rotation: int) -> dict[str, float | None]:
-    """Give, by submitter, the smallest share known that would be found as often as not; nothing in a first rotation."""
+    """Give, by submitter, the smallest known share detected in one case of two; empty for a first rotation."""
     return {who: number(share) for who, share in smallest(table, rotation).items()} if rotation >= FIRST else {}
 
 
@@ -88,7 +88,7 @@ def _kinds(tests: Sequence[Judged]) -> list[str]:
 
 
 def _quantiles(tests: Sequence[Judged]) -> list[Item]:
-    """Set each test's z, from the smallest, beside a standard normal's and the band where 95 % of honest ones lie."""
+    """Give the Q-Q plot of the tests' z-scores against a standard normal, with the band of 95 % of honest ones."""
     z = np.clip(-ndtri(np.sort([one.p_value for one in tests])[::-1]), -FARTHEST, FARTHEST)
     count, rank = len(z), np.arange(1, len(z) + 1)
     hoped = ndtri((rank - 0.5) / count)
@@ -98,7 +98,7 @@ def _quantiles(tests: Sequence[Judged]) -> list[Item]:
 
 
 def _fit(table: Table, rotation: int) -> list[Item]:
-    """Give each submitter's person fit, against difficulties that they had no part in."""
+    """Give each submitter's person fit, against difficulties estimated without them."""
     apart, chosen = ability.apart(table, ability.fit(table)), figures.firsts(table, rotation)
     slope = 1 / np.sqrt(1 + ability.LOGISTIC * apart.unknown[chosen])
     chance = expit((apart.theta[chosen, None] - apart.difficulty[chosen]) * slope)
@@ -108,7 +108,7 @@ def _fit(table: Table, rotation: int) -> list[Item]:
 
 
 def _best(line: Line, rotation: int) -> list[Item]:
-    """Give the best and the mean of those who made several runs, and what luck alone would put between the two."""
+    """Give best and mean score of submitters with several runs, and the difference that luck alone would make."""
     table, rows = line.table, []
     for who, name in enumerate(table.submitters):
         runs = np.flatnonzero((table.submitter == who) & (table.rotation == rotation))
@@ -130,7 +130,7 @@ def _best(line: Line, rotation: int) -> list[Item]:
 
 
 def _usual(line: Line, rotation: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Give the chances (T,) of a run of middling ability on the rotation's tasks."""
+    """Give the probabilities (T,) of a pass for a run of median ability on the rotation's tasks."""
     chosen = figures.firsts(line.table, rotation)
     tasks = line.table.taken[chosen].any(0)
     return np.asarray(expit(np.median(line.scale.ability[chosen]) - line.scale.difficulty[tasks]))

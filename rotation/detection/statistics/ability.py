@@ -1,13 +1,13 @@
-"""How able each run was and how hard each task is: a Rasch model, fitted to all results at once. Pure.
+"""Rasch model (one-parameter IRT): the ability of each run and the difficulty of each task, fitted jointly. Pure.
 
-The chance that run j passes task i is expit(theta_j - b_i), in logits (Rasch 1960). Every run has an ability of its
-own, so that a submitter may get better from one month to the next; a task keeps its difficulty. Both are modes of the
-posterior under theta ~ N(0, 1.8^2) and b ~ N(m, 1.6^2): a run that passed everything still has a finite ability, and
-few submitters still give difficulties, with honest variances. A cohort of tasks that went live together has a mean m of
-its own, or a fresh cohort that is harder would look easier than it is wherever few have tried it.
+The probability that run j passes task i is expit(theta_j - b_i), in logits (Rasch 1960). Every run has its own
+ability, so that a submitter may get better from one month to the next; a task keeps its difficulty. Both are modes of
+the posterior under theta ~ N(0, 1.8^2) and b ~ N(m, 1.6^2), so a run that passed everything still has a finite ability,
+and few submitters still give difficulties, with realistic variances. Each cohort of tasks that went live together has
+its own mean m; otherwise a harder fresh cohort that few have tried would look easier than it is.
 
-Alternating Newton steps, rows and columns in turn; after each, the shift that both share is set to its best value at
-once, since alone it would creep. Same table, same bytes.
+The fit alternates Newton steps for runs and tasks; after each, the shift that both share is set to its optimum at once,
+since it would otherwise converge slowly. The same table gives the same result, byte for byte.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ DIFFICULTY_SD = 1.6  # of a task within its cohort
 COHORT_SD = 1.6
 ROUNDS = 100
 CLOSE = 1e-6  # logits
-LONGEST = 1.5  # logits; a Newton step on few results may leap past its goal
+LONGEST = 1.5  # logits; the largest Newton step, since a step on few results may overshoot
 LOGISTIC = 0.346  # a logistic curve averaged over N(0, v) is one of the slope (1 + .346 v)^-1/2 (Bowling et al. 2009)
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a fit found, for P runs and T tasks.
+    """The fitted abilities and difficulties of P runs and T tasks.
 
     Attributes:
         theta: (P,) abilities, in logits.
         difficulty: (T,) in logits, on the same scale.
-        expected: (P, T) the chance of a pass; 0 where a run has no result.
+        expected: (P, T) the probability of a pass; 0 where a run has no result.
         residual: (P, T) passed minus expected; 0 where a run has no result.
-        information: (T,) what the results say about a difficulty, in 1/logits^2, without the prior.
-        cohort: (T,) which cohort a task is of, from 0 up.
+        information: (T,) the Fisher information of the results about a difficulty, in 1/logits^2, without the prior.
+        cohort: (T,) the index of each task's cohort, from 0.
     """
 
     theta: Floats
@@ -82,7 +82,7 @@ def without(table: Table, abilities: Abilities, submitter: int) -> tuple[Floats,
     """Give difficulties, and their variances, as they are without one submitter's runs: each (T,).
 
     One Newton step down from the fit: what the submitter adds to each task's score and information is taken away, the
-    others' abilities stay. `tests/rotation/anomaly/test_ability.py` holds it against fits that never saw the runs.
+    others' abilities stay. `tests/rotation/detection/test_ability.py` holds it against fits that never saw the runs.
 
     Args:
         table: what was fitted.
@@ -100,11 +100,11 @@ def without(table: Table, abilities: Abilities, submitter: int) -> tuple[Floats,
 
 @dataclass(frozen=True)
 class Apart:
-    """Every run beside difficulties that its submitter had no part in.
+    """Leave-one-out estimates: each run's ability, and difficulties fitted without its submitter.
 
     Attributes:
         theta: (P,) abilities, in logits.
-        difficulty: (P, T) of the tasks, without the results of the run's submitter.
+        difficulty: (P, T) of the tasks, estimated without the results of the run's submitter.
         unknown: (P, T) their variances, in logits^2.
     """
 
@@ -114,7 +114,7 @@ class Apart:
 
 
 def apart(table: Table, abilities: Abilities) -> Apart:
-    """Hold every run against the other submitters' difficulties (`without`, for all at once)."""
+    """Make leave-one-out estimates for all runs (`without`, for every submitter)."""
     difficulty, unknown = np.empty(table.taken.shape), np.empty(table.taken.shape)
     for submitter in range(len(table.submitters)):
         own = table.submitter == submitter
@@ -123,9 +123,9 @@ def apart(table: Table, abilities: Abilities) -> Apart:
 
 
 def ables(passed: Bools, taken: Bools, difficulty: Floats, variance: Floats) -> Floats:
-    """Give the abilities of N runs, (N,), against difficulties and variances of shape (T,) or (N, T).
+    """Estimate the abilities of N runs, (N,), for given difficulties and variances of shape (T,) or (N, T).
 
-    The mode of the posterior under N(0, 1.8^2), with the curve flattened for what is not known of each difficulty.
+    Each is the mode of the posterior under N(0, 1.8^2), with the curve flattened for the variance of each difficulty.
     """
     slope = np.sqrt(1 / (1 + LOGISTIC * variance)) * taken
     seen = np.where(taken, passed, 0)
@@ -142,7 +142,7 @@ def ables(passed: Bools, taken: Bools, difficulty: Floats, variance: Floats) -> 
 
 
 def informed(apart: Apart, taken: Bools) -> Floats:
-    """Give what the results of each run say of its ability, (P,), in 1/logits^2, without the prior."""
+    """Give the Fisher information of each run's results about its ability, (P,), in 1/logits^2, without the prior."""
     slope = np.sqrt(1 / (1 + LOGISTIC * apart.unknown)) * taken
     expected = expit((apart.theta[:, None] - apart.difficulty) * slope)
     information: Floats = (expected * (1 - expected) * slope**2).sum(axis=1)
@@ -150,7 +150,7 @@ def informed(apart: Apart, taken: Bools) -> Floats:
 
 
 def _step(passed: Floats, taken: Floats, place: Floats, against: Floats, pull: Floats, sd: float) -> Floats:  # noqa: PLR0917
-    """Give one Newton step of the rows' places, the columns' being given; for tasks both signs are turned."""
+    """Give one Newton step of the row parameters for given column parameters; for tasks both signs are flipped."""
     expected = expit(place[:, None] - against) * taken
     score = (passed - expected).sum(axis=1) - pull
     information = (expected * (1 - expected)).sum(axis=1) + sd**-2
@@ -159,13 +159,13 @@ def _step(passed: Floats, taken: Floats, place: Floats, against: Floats, pull: F
 
 
 def _means(difficulty: Floats, cohort: Ints) -> Floats:
-    """Give each cohort's mean difficulty, (C,), drawn to 0 as its prior asks."""
+    """Give each cohort's mean difficulty, (C,), shrunk towards 0 by its prior."""
     means: Floats = np.bincount(cohort, difficulty) / (np.bincount(cohort) + DIFFICULTY_SD**2 / COHORT_SD**2)
     return means
 
 
 def _moved(steps: Floats, variance: Floats, cohort: Ints) -> Floats:
-    """Say how far a cohort's mean moves, (T,), where each task alone would make a step and all follow their mean."""
+    """Give the shift of each task's cohort mean, (T,), when each task makes its own step and follows the mean."""
     size = np.bincount(cohort) + DIFFICULTY_SD**2 / COHORT_SD**2
     held = 1 - np.bincount(cohort, variance) / DIFFICULTY_SD**2 / size
     moved: Floats = (np.bincount(cohort, steps) / size / held)[cohort]
@@ -173,6 +173,6 @@ def _moved(steps: Floats, variance: Floats, cohort: Ints) -> Floats:
 
 
 def _shift(theta: Floats, means: Floats) -> float:
-    """Give the shift of both that suits the priors best: it changes no chance."""
+    """Give the common shift of abilities and means that maximises the priors; it changes no probability of a pass."""
     pull = theta.sum() / ABILITY_SD**2 + means.sum() / COHORT_SD**2
     return float(pull / max(len(theta) / ABILITY_SD**2 + len(means) / COHORT_SD**2, 1e-12))

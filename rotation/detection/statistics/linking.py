@@ -1,20 +1,20 @@
-"""Scores of several months on one line: common-item linking over the tasks that stay from month to month. Pure.
+"""Linking of scores across months: common-item equating with a Rasch model over the tasks that months share. Pure.
 
 Three quarters of a month's tasks were live the month before. One Rasch model over all months (concurrent calibration:
 M. J. Kolen and R. L. Brennan, *Test Equating, Scaling, and Linking*, 3rd ed., 2014, chapter 6) gives each task one
 difficulty and each run one ability; the *linked score* of a run is what its ability would pass of the reference set
-(true-score equating, ibid., 6.5). A cohort's difficulties are drawn towards that cohort's own mean, so that a harder
-cohort is not taken for a less hard one.
+(true-score equating, ibid., 6.5). A cohort's difficulties are shrunk towards that cohort's own mean, so that a harder
+cohort is not underestimated.
 
-1. A run counts once a submitter and rotation: ten runs of one submitter weigh as much as one of another.
-2. A run whose passes on tasks that could have been known stand out against its others is weighed down, to nothing where
-   they stand out much (the biweight of A. E. Beaton and J. W. Tukey, *Technometrics* 16, 1974), so that what one
+1. All runs of one submitter in a rotation have the weight of one run.
+2. A run whose passes on tasks that could have been known stand out against its other passes is down-weighted, to zero
+   if they stand out much (the biweight of A. E. Beaton and J. W. Tukey, *Technometrics* 16, 1974), so that what one
    submitter knows does not move the link of the others.
-3. The interval is of a grouped jackknife over families, in which everything is done again (linking error included:
+3. The intervals come from a grouped jackknife over families that repeats the whole fit (linking error included:
    S. J. Haberman, Y.-H. Lee and J. Qian, ETS RR-09-39, 2009), with Student's t, on the scale of log odds for scores.
 
-It cannot tell a month in which all tasks became easier for everybody (more than half of the submitters know the
-retained tasks) from one in which everybody became better.
+Limit: a month in which all tasks became easier for everybody (more than half of the submitters know the retained tasks)
+looks the same as one in which everybody became better.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
 
 @dataclass(frozen=True)
 class Scale:
-    """What one calibration came to.
+    """The result of one calibration.
 
     Attributes:
-        ability: (P,) log odds, of all tasks of a run.
-        unaided: (P,) log odds, of those tasks alone that could not be known; that of all where there were none such.
-        difficulty: (T,) log odds; nan for what was left out. The reference set's mean is 0.
-        weight: (P,) what each run counted.
-        kept: (T,) the tasks that it was made from.
+        ability: (P,) log odds, from all tasks of a run.
+        unaided: (P,) log odds, from the tasks that the submitter could not have known; from all if there are none.
+        difficulty: (T,) log odds; nan for tasks left out. The reference set's mean is 0.
+        weight: (P,) the weight of each run.
+        kept: (T,) the tasks that it was fitted on.
     """
 
     ability: Floats
@@ -56,7 +56,7 @@ class Scale:
     kept: Bools
 
     def expected(self, ability: Floats, cells: Bools) -> Floats:
-        """Give the share that abilities (P,) would pass of the tasks in cells (P, T); nan where there are none."""
+        """Give the expected share of passes of abilities (P,) on the tasks in cells (P, T); nan if there are none."""
         chance = expit(ability[:, None] - np.nan_to_num(self.difficulty)) * (cells & self.kept)
         return _over(chance.sum(1), (cells & self.kept).sum(1))
 
@@ -73,13 +73,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Line:
-    """All runs of a table on one line.
+    """All runs of a table, linked to one common scale.
 
     Attributes:
         table: the results.
-        reference: (T,) the tasks that the linked scores are about.
-        scale: the calibration of everything.
-        again: the same with a group of families left out, for each.
+        reference: (T,) the reference set, whose tasks the linked scores refer to.
+        scale: the calibration of all tasks.
+        again: the jackknife replicates: the calibrations that leave out one group of families each.
     """
 
     table: Table
@@ -96,7 +96,7 @@ class Line:
         return self.estimates(self.scores, share=True)
 
     def change(self, before: int, after: int) -> Estimate:
-        """Give by how much the linked score of run `after` is above that of run `before`."""
+        """Give the change of the linked score from run `before` to run `after`."""
         return self.estimates(lambda scale: np.diff(self.scores(scale)[[before, after]]))[0]
 
     def estimates(self, figures: Callable[[Scale], Floats], *, share: bool = False) -> list[Estimate]:
@@ -111,7 +111,7 @@ class Line:
 
 
 def link(table: Table, reference: int | None = None) -> Line:
-    """Put all runs of a table on one line.
+    """Link all runs of a table to one common scale.
 
     Args:
         table: the results of all months.
@@ -126,7 +126,7 @@ def link(table: Table, reference: int | None = None) -> Line:
 
 
 def groups(table: Table) -> list[Bools]:
-    """Deal the families out, in the order of their names, into at most 20 groups of tasks (T,)."""
+    """Distribute the families, in the order of their names, over at most 20 groups of tasks (T,)."""
     count = min(GROUPS, len(table.families))
     return [table.family % count == group for group in range(count)]
 
@@ -149,7 +149,7 @@ def _calibrated(table: Table, reference: Bools, kept: Bools, start: Scale | None
 
 
 def _fitted(table: Table, cells: Bools, weight: Floats, ability: Floats, difficulty: Floats) -> tuple[Floats, Floats]:
-    """Climb to the highest posterior, alternating Newton steps; each cohort's mean difficulty is free."""
+    """Maximise the posterior by alternating Newton steps; each cohort's mean difficulty is free."""
     counted = cells * weight[:, None]
     cohorts, cohort = np.unique(table.first, return_inverse=True)
     there = cells.any(0)
@@ -160,7 +160,7 @@ def _fitted(table: Table, cells: Bools, weight: Floats, ability: Floats, difficu
         mean = (np.bincount(cohort, difficulty * there, len(cohorts)) / size)[cohort]
         slope = ((chance - table.passed) * counted).sum(0) - (difficulty - mean) / TASK_SD**2
         step = slope / ((chance * (1 - chance) * counted).sum(0) + 1 / TASK_SD**2) * there
-        old, middle = difficulty, ability.mean()  # the shift that both share changes no chance, and alone it creeps
+        old, middle = difficulty, ability.mean()  # the common shift changes no fit, and converges slowly by itself
         ability, difficulty = ability - middle, difficulty + np.clip(step, -1, 1) - middle
         if np.abs(difficulty - old)[there].max(initial=0) < CLOSE:
             break
@@ -168,7 +168,7 @@ def _fitted(table: Table, cells: Bools, weight: Floats, ability: Floats, difficu
 
 
 def _abilities(table: Table, cells: Bools, difficulty: Floats, ability: Floats, steps: int = 30) -> Floats:
-    """Climb to each run's ability (P,) from its results in cells, difficulties given."""
+    """Estimate each run's ability (P,) from its results in cells, for given difficulties."""
     middle = ability.mean()
     for _ in range(steps):
         chance = expit(ability[:, None] - difficulty)
@@ -181,7 +181,7 @@ def _abilities(table: Table, cells: Bools, difficulty: Floats, ability: Floats, 
 
 
 def contrast(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
-    """Give z (P,): passes on what could be known against the rest, ability projected out; 0 where one side is empty."""
+    """Give z-scores (P,) of passes on exposed tasks against the others, ability projected out; 0 if either is empty."""
     chance = expit(ability[:, None] - np.nan_to_num(difficulty))
     spread = chance * (1 - chance) * cells
     mean = _over((spread * table.exposed).sum(1), spread.sum(1))
@@ -191,7 +191,7 @@ def contrast(table: Table, cells: Bools, ability: Floats, difficulty: Floats) ->
 
 
 def _trust(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
-    """Weigh each run (P,) by how far its contrast is from the middle of its rotation's."""
+    """Weight each run (P,) by the distance of its contrast from the median of its rotation (biweight)."""
     z = contrast(table, cells, ability, difficulty)
     weight = np.ones(len(z))
     for rotation in np.unique(table.rotation):
@@ -203,7 +203,7 @@ def _trust(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> F
 
 
 def _once(table: Table) -> Floats:
-    """Give each run (P,) one over the number of its submitter's runs in the rotation."""
+    """Weight each run (P,) by one over the number of its submitter's runs in the rotation."""
     pair = table.rotation * (len(table.submitters) + 1) + table.submitter
     _, which, count = np.unique(pair, return_inverse=True, return_counts=True)
     share: Floats = 1.0 / count[which]

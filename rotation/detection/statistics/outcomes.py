@@ -1,4 +1,4 @@
-"""From single outcomes, in any order, to the `Table` that the detectors read. Pure."""
+"""Builder of the detectors' `Table` from single task outcomes in any order. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rotation.detection.statistics.table import Ints, Table
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run made of one task; for the meaning of each field see `Table`.
+    """The outcome of one task in one run; for the meaning of each field see `Table`.
 
-    `run` is the run's name: runs of one submitter and rotation stand in the order of the bytes of their names. `tools`
-    are the names of the tools that were called, in their order.
+    `run` is the run's name: runs of one submitter and rotation are sorted by the bytes of their names. `tools` are the
+    names of the called tools, in order.
     """
 
     rotation: int
@@ -32,7 +32,7 @@ class Outcome:
 
 
 def table_of(outcomes: Collection[Outcome]) -> Table:
-    """Lay outcomes out as runs by tasks; each run has at most one outcome a task."""
+    """Arrange outcomes as a table of runs by tasks; each run has at most one outcome per task."""
     runs = sorted({(one.rotation, one.submitter.encode(), one.run.encode()) for one in outcomes})
     tasks = {one.task: one for one in sorted(outcomes, key=lambda one: (one.task.encode(), one.first))}
     submitters = _names(one.submitter for one in outcomes)

@@ -1,8 +1,9 @@
-"""Outcomes of several months together, and a statistic over them that leaves out what the honest differ in. Pure.
+"""Joint outcomes of several months, and the projection of a statistic orthogonal to nuisance parameters. Pure.
 
-Of M months with K outcomes each, the O = K^M outcomes of a task together stand in the order of (first, …, last month).
-What the honest differ in (an ability, a thrift, and the same on a fresh cohort) has a score that depends on one month's
-outcome alone, so every mean is taken over margins and none over (A, I, O): the same figures, several times as fast.
+For M months with K outcomes each, the O = K^M joint outcomes of a task are in the order of (first, …, last month).
+The nuisance parameters are the differences between honest submitters: ability, call efficiency, and both on a fresh
+cohort. The score of each depends on one month's outcome alone, so every mean is taken over margins and none over
+(A, I, O), which gives the same figures several times as fast.
 
 Source of the projection: the C(alpha) tests of J. Neyman, 1959.
 """
@@ -15,7 +16,7 @@ from rotation.detection.statistics.table import Floats
 
 
 def joint(months: list[Floats], nodes: Floats) -> Floats:
-    """Give the chances (I, O) of the outcomes of all months together, from those of each given the node, (I, K, N)."""
+    """Give the probabilities (I, O) of the joint outcomes of all months, from each month's by node, (I, K, N)."""
     *earlier, last = months
     both = nodes[:, None]
     for month in earlier:
@@ -24,13 +25,13 @@ def joint(months: list[Floats], nodes: Floats) -> Floats:
 
 
 def projected(ratio: Floats, chances: Floats, scores: Floats, precision: Floats) -> tuple[Floats, Floats, float]:
-    """Take out of the ratio what the nuisances explain; their weights and the variance that they leave come after.
+    """Project the nuisance scores out of the statistic; give it, their weights, and the variance that they leave.
 
     Args:
         ratio: (I, O) the statistic.
-        chances: (I, O) of the outcomes.
-        scores: (M, kinds, I, K) of the nuisances; the second half of the kinds are of what lasts over the months.
-        precision: (M kinds,) with which each is known beforehand.
+        chances: (I, O) the probabilities of the outcomes.
+        scores: (M, kinds, I, K) the nuisance scores; the second half of the kinds last over the months.
+        precision: (M kinds,) the prior precision of each.
     """
     kinds = scores.shape[1]
     means, gains = _means(chances, scores), _means(chances * ratio, scores)
@@ -50,7 +51,7 @@ def _shape(scores: Floats) -> tuple[int, ...]:
 
 
 def _margin(mass: Floats, scores: Floats, *months: int) -> Floats:
-    """Sum outcomes (I, O) over all months but some."""
+    """Sum outcomes (I, O) over all months except `months`."""
     margin: Floats = mass.reshape(_shape(scores)).sum(
         axis=tuple(1 + axis for axis in range(len(scores)) if axis not in months)
     )

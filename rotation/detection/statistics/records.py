@@ -1,9 +1,9 @@
-"""Case files: one JSON line per task run, in any order, read into a `Table`. Strict.
+"""Strict reader of case files: JSON Lines with one task result per line, in any order, read into a `Table`.
 
-A line that is no JSON object, lacks a field, has one of another type or twice, a result that was given before, a task
-or a submission that contradicts an earlier line, a blank line between others: each is refused in one sentence with the
-file and the line. Fields that are not known are left alone. What is read of a rotation depends on nothing later: a
-task allows the calls that it allowed in the rotation in which it was first run.
+Refused, in one sentence with file and line, are: a line that is not a JSON object, lacks a field, or has a field of
+another type or twice; a duplicate result; a task or a submission that contradicts an earlier line; and a blank line
+between others. Unknown fields are ignored. What is read of a rotation depends on nothing later: the call limit of a
+task is that of the rotation in which it was first run.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ Column = Sequence[Any]
 
 
 def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
-    """Give the case files that paths name, by their stems in the order of these; a folder means its `*.jsonl`.
+    """Map the stems of the case files that paths name to their paths, sorted by stem; a folder means its `*.jsonl`.
 
     Args:
         paths: files and folders.
-        out: where the flags will go: no case, where it lies in such a folder, and refused where it is named.
+        out: the output file for the flags: skipped if it lies in such a folder, refused if it is named itself.
     """
     found: dict[str, Path] = {}
     for path in paths:
@@ -71,7 +71,7 @@ def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
             raise Malformed(f"{path}: there is no *.jsonl in this folder; name a case file or a folder of them.")
         for file in files:
             if not _named(file.stem):
-                raise Malformed(f"{str(file)!r}: a case is called as its file is, and this is no UTF-8; rename it.")
+                raise Malformed(f"{str(file)!r}: a case has its file's name, and this one is not UTF-8; rename it.")
             if file.stem in found:
                 raise Malformed(f"{file}: {found[file.stem]} is a case called {file.stem!r} too; rename one of them.")
             found[file.stem] = file
@@ -97,7 +97,7 @@ def read(path: Path) -> Table:
 
 
 def _broken(path: Path, line: int, what: str) -> Malformed:
-    return Malformed(f"{path}, line {line}: {what}; mend the line and scan again.")
+    return Malformed(f"{path}, line {line}: {what}; correct the line and scan again.")
 
 
 def _columns(path: Path, lines: list[bytes]) -> dict[str, Column]:
@@ -117,7 +117,7 @@ def _columns(path: Path, lines: list[bytes]) -> dict[str, Column]:
 
 
 def _row(line: bytes) -> Any:
-    """Parse a line: quickly where it is plain, slowly where it has a field twice, a colon in a text, or is broken."""
+    """Parse a line: by the fast parser if it is flat, by the strict one if it may repeat a field or is broken."""
     try:
         row = from_json(line, allow_inf_nan=False)
         if line.count(b":") == len(row):
@@ -168,7 +168,7 @@ def _named(text: str) -> bool:
 
 
 def _guilty(path: Path, rows: list[tuple[Any, ...]], start: int) -> Malformed:
-    """Say which line and which field are wrong: the first."""
+    """Give the error for the first wrong line and field."""
     for number, row in enumerate(rows, start + 1):
         for (name, kinds), value in zip(FIELDS.items(), row, strict=True):
             if not _right(name, kinds, (value,)):
@@ -232,7 +232,7 @@ def _exposed(rotation: Ints, first: Ints) -> Bools:
 
 
 def _same(path: Path, who: Ints, what: Ints, sentence: str) -> None:
-    """Refuse the first row that says something else of its `who` than the row that named it first."""
+    """Refuse the first row whose value differs from that of the first row with the same `who`."""
     _, index, inverse = np.unique(who, return_index=True, return_inverse=True)
     wrong = np.flatnonzero(what != what[index[inverse]])
     if len(wrong):

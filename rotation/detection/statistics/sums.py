@@ -1,7 +1,7 @@
-"""The tail of a sum of independent two-valued variables, for many sets of chances at once; z-scores set right. Pure.
+"""Tail probabilities of sums of independent two-valued variables, and an empirical null for z-scores. Pure.
 
-Of up to a hundred variables the sum's distribution is built up exactly, on a grid; of more, it is normal but for its
-skewness (R. Cornish and R. Fisher, *Revue de l'Institut International de Statistique* 5, 1938, 307-320).
+For up to a hundred variables the sum's distribution is computed exactly, on a grid; for more, it is normal with a
+correction for skewness (R. Cornish and R. Fisher, *Revue de l'Institut International de Statistique* 5, 1938, 307-320).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ FEW = 100
 SMALLEST = 1e-15
 UPPER = 0.9
 NORMAL_UPPER = 1.2815515655446004
-BELIEF = 50.0  # so many z-scores say as much of their spread as is known beforehand
+BELIEF = 50.0  # weight of the prior spread, as a number of z-scores
 
 
 def reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
-    """Give the chance (K,) that the sum is at least what was seen.
+    """Give the probabilities (K,) that the sum is at least the observed one.
 
     Args:
-        gain: (S,) by how much more variable s is worth where it is true, rounded to a grid here.
-        chances: (K, S) the chance that it is true.
-        seen: (S,) what was seen.
+        gain: (S,) what variable s adds to the sum if it is true; rounded to a grid here.
+        chances: (K, S) the probability that it is true.
+        seen: (S,) the observed values.
     """
     if len(gain) > FEW:
         return _normal_reach(gain, chances, seen)
@@ -53,7 +53,7 @@ def _normal_reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
 
 
 def dice(count: int, each: int) -> Floats:
-    """Give uniform numbers (count, each) between 0 and 1, the same each time: splitmix64 of their places."""
+    """Give uniform pseudo-random numbers (count, each) between 0 and 1, always the same: splitmix64 of indices."""
     state = np.arange(1, count * each + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -62,9 +62,9 @@ def dice(count: int, each: int) -> Floats:
 
 
 def set_right(z: Floats) -> Floats:
-    """Take out of the z-scores (N,) of one rotation what all of them share: a shift up and a spread above 1.
+    """Correct the z-scores (N,) of one rotation for what they share: a median above 0 and a spread above 1.
 
-    A few of them say little of their spread, so their own is believed in part; no z grows by it.
+    With few z-scores their own median and spread count only in part; no z-score becomes larger.
     """
     if not len(z):
         return z

@@ -1,4 +1,4 @@
-"""Results as the detectors see them: runs by tasks, up to one rotation, in an order that no input changes. Pure."""
+"""The detectors' input: a table of results, runs by tasks, in an order independent of the input's order. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Bools = NDArray[np.bool_]
 class Table:
     """The results of P runs on T tasks by S submitters; a run is one submission in one rotation.
 
-    Runs stand in the order of (rotation, submitter, name); tasks, families and submitters in that of their bytes.
+    Runs are sorted by (rotation, submitter, name); tasks, families and submitters by their bytes.
 
     Attributes:
         runs: the submissions' names, P of them.
-        submitter: (P,) whose run it is, an index into `submitters`.
+        submitter: (P,) the run's submitter, an index into `submitters`.
         rotation: (P,) when it was made; 1 is the first.
         submitters: their names, S of them.
         tasks: their names, T of them.
@@ -28,11 +28,11 @@ class Table:
         families: their names.
         first: (T,) the rotation in which a task went live; may be 0 or less.
         cap: (T,) the most tool calls that a task allows.
-        taken: (P, T) whether the run has a result of the task. Where it has none, the three below say nothing.
+        taken: (P, T) whether the run has a result of the task; if not, the fields below mean nothing.
         passed: (P, T) whether it passed.
         calls: (P, T) how many tool calls it made.
-        sequence: (P, T) which tools it called in which order: the same number of a task says the same calls. All 0
-            where nothing is known of them.
+        sequence: (P, T) a code of the tools that it called in order: equal codes of a task mean equal calls. All 0 if
+            the calls are not known.
         exposed: (P, T) whether this submitter could have known the task before this run.
     """
 
@@ -52,7 +52,7 @@ class Table:
     exposed: Bools
 
     def until(self, rotation: int) -> Table:
-        """Leave out what came later, and the tasks and submitters of which nothing was known by then."""
+        """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
         kept = np.flatnonzero(self.rotation <= rotation)
         seen = np.flatnonzero(self.taken[kept].any(axis=0))
         present, submitter = np.unique(self.submitter[kept], return_inverse=True)

@@ -1,4 +1,4 @@
-"""How far out a sum of independent discrete variables lies, without drawing one of them. Pure.
+"""Tail probabilities of sums of independent discrete variables by the saddlepoint formula, and combined p-values. Pure.
 
 Sources. The saddlepoint formula r*: O. E. Barndorff-Nielsen, *Biometrika* 73, 1986, 307-322; its use for tails of sums:
 R. Lugannani and S. Rice, *Adv. Appl. Probab.* 12, 1980, 475-490. Combining p-values that depend on each other: Y. Liu
@@ -15,19 +15,19 @@ import numpy as np
 from rotation.detection.statistics.table import Floats
 
 ROUNDS = 40
-NEAR = 0.02  # standard deviations around the mean, where r* divides nothing by nothing
+NEAR = 0.02  # tilt below which r* would divide zero by zero
 SMALLEST, LARGEST = 1e-15, 0.9  # a p-value near 1 would drown all others
 CLOSE = 1e-7
 
 
 def upper(values: Floats, chances: Floats, seen: float, extra: float = 0.0) -> float:
-    """Give the z of which a standard normal has the chance of exceeding it that the sum has of reaching `seen`.
+    """Give the z-score of `seen`: a standard normal exceeds it with the probability that the sum reaches `seen`.
 
     Args:
-        values: (I, O) what the variable i is worth at its outcome o.
-        chances: (I, O) the chance of that outcome; each row adds up to 1.
-        seen: the sum that was seen.
-        extra: a variance, of a normal variable of mean 0 that is added to the sum.
+        values: (I, O) the value of variable i at its outcome o.
+        chances: (I, O) the probability of that outcome; each row adds up to 1.
+        seen: the observed sum.
+        extra: the variance of a normal variable of mean 0 that is added to the sum.
     """
     mean = (chances * values).sum(axis=1, keepdims=True)
     centred, seen = values - mean, seen - float(mean.sum())
@@ -46,7 +46,7 @@ def upper(values: Floats, chances: Floats, seen: float, extra: float = 0.0) -> f
 
 
 def _tilt(values: Floats, chances: Floats, seen: float, extra: float) -> float:
-    """Find where the tilted sum has the mean `seen`, by Newton's method with short steps."""
+    """Find the tilt at which the sum has the mean `seen`, by Newton's method with limited steps."""
     tilt = min(max(seen, -6.0), 12.0)
     for _ in range(ROUNDS):
         _, slope, curvature = _cumulants(values, chances, tilt, extra)

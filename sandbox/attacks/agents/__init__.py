@@ -1,1 +1,1 @@
-"""Agents that mean harm, one a function; each is played as a submission would be, and judged from outside."""
+"""Hostile agents, one per function; each is played like a submission, and judged from outside."""

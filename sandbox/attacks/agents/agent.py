@@ -1,4 +1,4 @@
-"""`agent.py NAME...` makes the attempts that are named, and prints what each of them met as one JSON line.
+"""Runs hostile agents: `agent.py NAME...` makes the named attempts and prints the result of each as one JSON line.
 
 Standard library only. It runs wherever its folder is: its modules are found beside it under the name that they have in
 the package.

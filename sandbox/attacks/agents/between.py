@@ -1,4 +1,4 @@
-"""Two agents that talk through the memory of the machine: one leaves a message in which pages of a file are cached.
+"""Covert channel through the page cache: one run leaves a message in which pages are cached, a later one reads it.
 
 `python3 -I -c THIS send HEX` in the first place, `… receive BYTES` in a later one. Both find the same file by
 themselves: the largest one that neither runs from. The first empties its cache, then reads a page for each 1 of the

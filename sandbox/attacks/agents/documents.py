@@ -1,4 +1,4 @@
-"""JSON that is too large, too deep, or means two things."""
+"""Attacks with JSON: too large, too deep, or ambiguous."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def both(tail: str) -> dict[str, Any]:
 
 
 def utf_8() -> dict[str, Any]:
-    """Send bytes that no text has, where a careless reader would replace them."""
+    """Send bytes that are no valid UTF-8, where a lenient parser would replace them."""
     return both(', "x": "\xff\xfe"}')
 
 

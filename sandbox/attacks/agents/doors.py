@@ -1,4 +1,4 @@
-"""Other ways in than the three that there are, and other people's names."""
+"""Attacks on access: other hosts, paths, methods and protocols, and guessed identifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More than anybody needs: of time, of bytes, of connections, of calls."""
+"""Denial of service: too much time, too many bytes, connections and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests whose end is told in two ways, so that a second one could hide in the first."""
+"""Request smuggling: requests whose length is declared in two ways, so that a second one could hide in the first."""
 
 from __future__ import annotations
 

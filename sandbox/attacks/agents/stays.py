@@ -1,4 +1,4 @@
-"""Something is left behind for the next run, everywhere where it can be; and the next run looks for it."""
+"""Attacks that persist: leftovers for the next run, wherever one can be left; and the next run's search for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict without the work: by what a reader of the state might believe, follow or run."""
+"""Attacks on the verdict without doing the task: through what a reader of the state might trust, follow or run."""
 
 from __future__ import annotations
 

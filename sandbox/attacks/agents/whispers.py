@@ -1,4 +1,4 @@
-"""The task's text, put wherever a reader might see it or a log might show it."""
+"""Attempts to leak the task's text, into every place that a reader might see or a log might show."""
 
 from __future__ import annotations
 

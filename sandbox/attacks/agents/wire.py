@@ -1,4 +1,4 @@
-"""HTTP and MCP by hand, so that they can be wrong on purpose."""
+"""Hand-written HTTP and MCP client, so that requests can be wrong on purpose."""
 
 from __future__ import annotations
 

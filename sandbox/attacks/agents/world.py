@@ -1,6 +1,6 @@
-"""A world that was taken over: runs as one of its servers, `world.py NAME`, spoils the state and says `done`.
+"""Compromised world: runs as one of its servers, `world.py NAME`, corrupts the state and prints `done`.
 
-No tool is known that comes as far. What is read out of a world must be right all the same.
+No tool is known that leads this far. What is read out of a world must be correct all the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Positive controls: each attempt once more without the one control that should stop it, where that is harmless.
+"""Positive controls: each attempt again without the one control that should stop it, where that is harmless.
 
-Most are made in one *lowered* place: an agent's place of the same box, without the walls that a process can put up for
-itself (user, capabilities, filter), with caps that are lifted tenfold, a root that can be written, stand-ins for what
-should never be there, and a wire to a namespace of our own. Each attempt's process then puts up all of those walls but
-the one (`sandbox.attacks.probes.lowered`). So one place serves them all, and each still lacks its one control alone.
+Most run in one *weakened* place: an agent's place of the same box, without the controls that a process can set for
+itself (user, capabilities, filter), with caps lifted tenfold, a writable root, stand-ins for what should never be
+there, and a wire to a namespace of our own. Each attempt's process then applies all of those controls but one
+(`sandbox.attacks.probes.lowered`). So one place serves them all, and each attempt lacks exactly its own control.
 
 Nothing of this reaches the host: what is mounted writable is a copy or in memory, the capabilities that would reach
 beyond a namespace (SYS_TIME, SYS_MODULE, SYS_BOOT, SYS_RAWIO, SYSLOG) are never given, and no address is a real one.
@@ -43,7 +43,7 @@ SECONDS = 120.0
 
 
 def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
-    """Say of each named attempt whether it gets through where its control was left out.
+    """Say of each named attempt whether it succeeds where its control was left out.
 
     A name that is missing has no harmless control, or none in this box.
 

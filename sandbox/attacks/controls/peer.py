@@ -1,4 +1,4 @@
-"""Somebody to talk to, for positive controls alone. `python -I -S peer.py DOCUMENT`, standard library only.
+"""Network peer for positive controls only: `python -I -S peer.py DOCUMENT`, standard library only.
 
 Enters the network namespace that DOCUMENT names, or makes one of its own, says "there" and waits for a line; then it
 listens at the addresses of DOCUMENT (`tcp` and `udp`: pairs, `abstract`: names of Unix sockets), says "listening", and

@@ -1,7 +1,7 @@
-"""The careless: what an attempt would come to where nobody had thought of it. For tests; never in a run's way.
+"""Deliberately vulnerable target, for tests only: proves that each attack works without its control.
 
-The same programs, as plain processes of this user, in front of a gateway that believes what it is sent, over a state
-in a temporary folder that is read as it lies there. Nothing outside that folder is touched and no network but this
+The same hostile programs run as plain processes of this user, against a gateway that trusts what it is sent, over a
+state in a temporary folder that is read in place. Nothing outside that folder is touched and no network but this
 machine's loopback is used; programs that leave something behind run in a bubblewrap whose folders are used twice.
 """
 
@@ -39,7 +39,7 @@ GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.direct
 
 @dataclass
 class Careless:
-    """A gateway and its world, in a folder: everything is carried out, and the log is written as it comes."""
+    """Vulnerable gateway and its world, in a folder: every call is carried out, and the log is written as it comes."""
 
     root: Path
     calls: list[tuple[str, Any]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Careless:
 
     @property
     def solved(self) -> bool:
-        """Read the state as it lies there, and any of the answers; to look at the database sets off what is in it."""
+        """Whether any goal is reached, read in place; reading the database runs the triggers that are in it."""
         file = self.root / "files" / "colour.txt"
         written = file.exists() and file.read_text() == "heliotrope"
         return written or self._grace() or ANSWER in map(_number, self.answers)
@@ -81,7 +81,7 @@ class Careless:
         return ""
 
     def do_get_file_info(self, path: str) -> str:
-        """Say whether there is a file."""
+        """Say how large a file is."""
         return str(Path(path).stat().st_size)
 
     def do_write_query(self, query: str) -> str:
@@ -130,7 +130,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             else:
                 text = self.careless.carry_out(message)
                 self._reply({"id": 1, "result": {"content": [{"type": "text", "text": text}]}})
-        except Exception:  # a careless server goes on
+        except Exception:  # a vulnerable server goes on
             self._reply({"id": 1, "result": {"isError": True, "content": []}})
 
     def _reply(self, document: Any) -> None:
@@ -154,7 +154,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def careless() -> Iterator[tuple[Careless, str]]:
-    """Give a careless gateway and its address."""
+    """Start a vulnerable gateway, and give it with its address."""
     with tempfile.TemporaryDirectory(prefix="quarterturn-careless-") as name:
         world = Careless(Path(name))
         (world.root / "files").mkdir()
@@ -174,7 +174,7 @@ def careless() -> Iterator[tuple[Careless, str]]:
 
 
 def _play(name: str) -> Careless:
-    """Run one hostile program in front of the careless gateway."""
+    """Run one hostile program against the vulnerable gateway."""
     with careless() as (world, url):
         said, code = _run([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url)
         world.met = {**said.get(name, {}), "code": code}
@@ -262,7 +262,7 @@ def _served(world: Careless) -> bool:
 
 
 def _on_the_way_out(name: str, world: Careless) -> bool:
-    """Say whether who sees what a careless operator shows knows something of the task."""
+    """Say whether the output of an operator without these controls tells something of the task."""
     return {
         "whisper-answer": TASK["goal"] in world.answers,
         "whisper-exit-code": chr(world.met["code"] & 0x7F) == world.met.get("letter"),
@@ -295,7 +295,7 @@ PLACES = ("stay-in-folders", "stay-in-shared-files", DAEMON)
 
 
 def succeeded(names: Collection[str]) -> dict[str, bool]:
-    """Say of each named drill that has a harmless control whether it gets through there."""
+    """Say of each named scenario that has a harmless control whether it succeeds there."""
     judged = [name for name in names if name in JUDGES]
     with ThreadPoolExecutor(WORKERS, thread_name_prefix="careless") as pool:  # most of it is waiting
         found = dict(zip(judged, pool.map(lambda name: JUDGES[name](_play(name)), judged), strict=True))

@@ -1,6 +1,6 @@
-"""Boxes with lowered walls, for positive controls alone: no submission is ever run in one.
+"""Weakened boxes, for positive controls only: no submission is ever run in one.
 
-What stays: the namespaces, the relay, the box's way of starting and ending a place. What goes is listed at each box.
+Kept: the namespaces, the relay, and the box's way of starting and ending a place. Removed is what each box lists.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def grantable() -> list[str]:
 
 
 class Lowered(Protocol):
-    """A box with lowered walls."""
+    """A weakened box."""
 
     def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
         """Make an agent's place (`sandbox.boxes.box.Places`)."""
@@ -61,13 +61,13 @@ class Lowered(Protocol):
 
 
 def lowered(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Lowered | None:
-    """Give the lowered twin of a box, or None where it has none.
+    """Give the weakened variant of a box, or None where it has none.
 
     Args:
         box: the box.
         sockets: the folder of the gateway's socket, which the agent will see.
         folder: the submission's folder, which the agent may write as root.
-        shared: lower nothing but the PID namespace.
+        shared: weaken nothing but the PID namespace.
     """
     if isinstance(box, DockerBox) and box.runtime is None:
         return LoweredDocker(sockets, folder, shared=shared)
@@ -85,9 +85,9 @@ def host_programs(walls: Walls) -> None:
 
 
 class OpenWalls(Walls):
-    """A bwrap with some capabilities, its own user, no filter, a root that can be written, and the host's programs.
+    """A bwrap with some capabilities, its own user, no filter, a writable root, and the host's programs.
 
-    What covers /proc is left out, too.
+    The masks over /proc are left out, too.
     """
 
     def add(self, *words: str | Path | int) -> None:
@@ -119,7 +119,7 @@ class SharedWalls(Walls):
 
 
 class LoweredBwrap(BwrapBox):
-    """The bwrap box with `OpenWalls` around the agent, and stand-ins for what should never be there."""
+    """Weakened bwrap box: `OpenWalls` around the agent, and stand-ins for what should never be there."""
 
     def __init__(self, sockets: Path, folder: Path, *, shared: bool) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class LoweredBwrap(BwrapBox):
 
 
 class LoweredDocker(DockerBox):
-    """The Docker box whose agents are root in there, with no filter of ours or the engine's, and a root to write."""
+    """Weakened Docker box: agents are root in there, with no filter of ours or the engine's, and a writable root."""
 
     def __init__(self, sockets: Path, folder: Path, *, shared: bool) -> None:
         super().__init__()

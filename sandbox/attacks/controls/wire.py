@@ -1,4 +1,4 @@
-"""A wire into an agent's place, for positive controls: the other end is a namespace that was made for it and no other.
+"""Virtual network link into an agent's place, for positive controls; it ends in a namespace made only for it.
 
 Both ends are made inside the two namespaces; this machine's own sees nothing of it. Addresses are of the documentation
 ranges, nobody forwards anything, and the far namespace has no other interface. Needs root and iproute2.

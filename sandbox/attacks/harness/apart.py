@@ -1,7 +1,7 @@
-"""Attempts that may bring their place down, each in one of its own, judged from outside as well.
+"""Attempts that may crash their place, each in one of its own, and also judged from outside.
 
-What such a place says of itself may be cut, drowned or missing. So the end of each is told from what the box, the
-kernel and our own clock say: a place that was ended for its memory was bounded.
+The output of such a place may be cut off, flooded or missing. So the outcome of each is derived from what the box, the
+kernel and our own clock report: a place that was ended for its memory was bounded.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def limits(*, lifted: bool) -> Limits:
 
 
 def make(box: Box, name: str, *, lifted: bool = False) -> Ending:
-    """Make one attempt in a place of its own; `lifted` is its positive control.
+    """Make one attempt in a place of its own; with `lifted`, its positive control.
 
     Raises:
         Lost: it told nothing, and nobody knows why.
@@ -86,7 +86,7 @@ def _told(agent: Agent, facts: Facts, name: str, *, sentry: bool) -> Ending:
         return "bounded", "its place was ended for what it took"
     if facts.running:
         return "bounded", "its place was ended at the deadline"
-    raise Lost(f"the attempt {name} ended its place with {facts.exit_code} and told nothing, which proves nothing")
+    raise Lost(f"the attempt {name} ended its place with {facts.exit_code} and printed nothing, which proves nothing")
 
 
 def _flood(agent: Agent, facts: Facts, cap: int) -> Ending:

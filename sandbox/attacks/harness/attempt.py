@@ -1,4 +1,4 @@
-"""What an attempt is: its name, its group, the control that stops it, and how it ended."""
+"""Records of an attack: its name, its group, the control that stops it, and its outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Outcome = Literal["blocked", "bounded", "escaped"]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One attempt, before it is made.
+    """Description of one attack.
 
     Attributes:
         name: how it is called everywhere.
@@ -30,7 +30,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt and how it ended.
+    """One attack and its outcome.
 
     Attributes:
         name: how it is called everywhere.
@@ -51,7 +51,7 @@ class Attempt:
 
 
 def catalogue(*specs: Spec) -> Mapping[str, Spec]:
-    """Give specs by their names, in order; a name that is there twice is a mistake of ours."""
+    """Index specs by their names, in order; a duplicate name is a defect of ours."""
     named = {spec.name: spec for spec in specs}
     if len(named) != len(specs):
         raise ValueError("two attempts have one name")
@@ -68,7 +68,7 @@ class Part(Protocol):
 
     @property
     def run(self) -> Callable[[Box, Collection[str]], Iterable[Attempt]]:
-        """Make the attempts that are named, each once, and hand them on as they end.
+        """Make the named attempts, each once, and yield them as they end.
 
         Raises:
             Lost: one of them did not run to its end, so that nothing is proved.
@@ -78,7 +78,7 @@ class Part(Protocol):
 
     @property
     def controls(self) -> Callable[[Box, Collection[str]], Mapping[str, bool]]:
-        """Say of each named attempt whether it gets through where its control was left out.
+        """Say of each named attempt whether it succeeds where its control was left out.
 
         A name that is missing has no harmless control.
         """

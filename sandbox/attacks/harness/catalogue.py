@@ -1,8 +1,8 @@
-"""Every attempt that is made from inside an agent's place: the control that stops it, and what its positive control is.
+"""Catalogue of attempts made inside an agent's place: the control that stops each, and its positive control.
 
 A positive control is the same program without the one control that should stop it (`Without`), in namespaces that the
-test made itself: that it gets through there is what makes "blocked" worth something. Where no such thing is harmless,
-the reason stands in its place.
+test made itself: only because it gets through there does "blocked" prove anything. Where no positive control is
+harmless, the reason is given instead.
 
 An attempt that would change the host's kernel is never made unprotected. Its filter stays in force and only gives
 another errno: that the attempt meets the other one shows that it is the filter which answers (`other_errno`).

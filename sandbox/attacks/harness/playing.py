@@ -1,13 +1,14 @@
-"""Hostile agents, played through the whole machinery as a submission would be, and judged from outside.
+"""Plays attack scenarios through the whole machinery as a submission would be, and judges them from outside.
 
-Nothing is simulated: a drill is a public task in a real world with three servers, a real gateway in its own process, a
-real relay, a real freeze and a real verdict. The task counts as done if any one of its goals is reached, and no drill
-reaches one openly, so a verdict of *true* means that something was believed, followed or run that should not have been.
+Nothing is simulated: a scenario is a public task in a real world with three servers, a real gateway in its own
+process, a real relay, a real freeze and a real verdict. The task counts as done if any one of its goals is reached,
+and no scenario reaches one openly, so a verdict of *true* means that something was trusted, followed or run that
+should not have been.
 
-Every drill must leave the machinery whole (`faults`): the run ends in time and through no fault of ours, the log is
-sound, and nothing that a person is shown holds what moves a cursor. What else must hold stands in the table beside it.
-Drills with one word for their batch share a run, where they do not disturb each other. A drill that did not come to
-its end proves nothing: it is played once more, and then, after all the others, ends the suite with an error.
+After every scenario the machinery must be intact (`faults`): the run ends in time and through no fault of ours, the
+log is sound, and no text that a person is shown holds terminal control characters. The table gives what else must
+hold. Scenarios of one batch share a run, where they do not disturb each other. A scenario that did not run to its end
+proves nothing: it is played once more, and then, after all the others, ends the suite with an error.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 HOSTILE = Path(__file__).parents[1] / "agents"
 MIB = 1 << 20
-WALL = 180.0  # no drill is about the time that an agent has, so a busy machine shall not decide one
+WALL = 180.0  # no scenario is about the time that an agent has, so a busy machine shall not decide one
 TERMS = Terms(
     agent=Limits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024),
     patience=Patience(ready=180.0, finish=60.0, freeze=120.0),
@@ -50,11 +51,11 @@ WORKERS = 3
 
 @dataclass(frozen=True)
 class Played:
-    """One run of some hostile programs, seen from outside.
+    """One run of some hostile programs, observed from outside.
 
     Attributes:
-        run: what it came to.
-        met: by attempt, what the program says that it met; only our own program is asked.
+        run: its result.
+        met: by attempt, what the program reports; only our own program is asked.
         seconds: how long it took, by our own clock.
         memory: the most that a gateway held meanwhile, in bytes.
         logged: what our own process wrote to its log meanwhile.
@@ -68,7 +69,7 @@ class Played:
 
     @property
     def effects(self) -> int:
-        """Count what was carried out: calls that count, and the answer."""
+        """Count the effects: calls that count, and the answer."""
         return self.run.calls + (self.run.transcript.answer is not None)
 
 
@@ -78,13 +79,13 @@ Check = Callable[[Played, Mapping[str, Any]], str]
 
 @dataclass(frozen=True)
 class Drill:
-    """One attempt: what it is called, what stops it, and what must hold after it.
+    """One attack scenario: its name, the control that stops it, and what must hold after it.
 
     Attributes:
         spec: its name, group and control.
         check: what must hold besides what holds for all.
-        batch: drills with the same word are played in one run.
-        outcome: what it comes to where everything holds.
+        batch: scenarios with the same word are played in one run.
+        outcome: its outcome where everything holds.
         told: whether its program lives long enough to say what it met.
         after: whether another run follows, which looks for what is left.
         task: makes the task that it is played on; a batch has one.
@@ -102,7 +103,7 @@ class Drill:
 
 
 def faults(played: Played, expected: Verdict = Verdict.FALSE) -> Iterator[str]:
-    """Say in sentences what no run may come to, whatever was tried in it."""
+    """Say in sentences which rules of every run were broken."""
     run = played.run
     if run.verdict is not expected:
         yield f"the verdict is {run.verdict.value}"
@@ -165,14 +166,14 @@ def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:
-    """Judge one drill of a run.
+    """Judge one attack scenario of a run.
 
     Raises:
         Lost: its program did not run, so that nothing is proved.
     """
     name = drill.spec.name
     if f"begun {name}" not in played.met or (drill.told and name not in played.met):
-        raise Lost(f"the drill {name} did not run to its end ({played.run.code})")
+        raise Lost(f"the attack scenario {name} did not run to its end ({played.run.code})")
     met = played.met.get(name, {})
     expected = Verdict.TRUE if drill.passes else Verdict.FALSE
     wrong = [*faults(played, expected), *(faults(left) if left else ())]
@@ -202,14 +203,14 @@ LOOK = "look-for-leftovers"
 
 
 def perform(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
-    """Play one batch; what proves nothing is played once more by itself, and handed on as an error if it does again."""
+    """Play one batch; a scenario that proved nothing is played once more alone, and is an error if it does again."""
     found = _judged(box, drills)
     again = [drill for drill in drills if isinstance(found[drill.spec.name], Lost)]
     return found | (_judged(box, again) if again else {})
 
 
 def _judged(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
-    """Play these drills in one run, with the look afterwards where one of them asks for it."""
+    """Play these scenarios in one run, followed by the search for leftovers where one of them asks for it."""
     word = f"word-{secrets.token_hex(8)}"
     try:
         played = play(box, [drill.spec.name for drill in drills], word, drills[0].task)
@@ -226,7 +227,7 @@ def _judged(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
 
 
 def batches(drills: Mapping[str, Drill], names: Collection[str]) -> list[list[Drill]]:
-    """Put the named drills that share a run together, in the order of the table."""
+    """Group the named scenarios that share a run, in the order of the table."""
     found: dict[str, list[Drill]] = {}
     for name, drill in drills.items():
         if name in names:
@@ -235,7 +236,7 @@ def batches(drills: Mapping[str, Drill], names: Collection[str]) -> list[list[Dr
 
 
 def perform_all(box: Box, drills: Mapping[str, Drill], names: Collection[str]) -> Iterator[Attempt]:
-    """Play the named drills, some batches at a time, and hand each attempt on in the order of the table.
+    """Play the named scenarios, some batches at a time, and yield each attempt in the order of the table.
 
     Raises:
         Lost: some proved nothing, twice; the others were made and handed on before.

@@ -1,4 +1,4 @@
-"""How the probes are started in an agent's place, and how what they said is read."""
+"""Starts the probes in an agent's place, and parses their output."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def program(
 
 
 def endings(output: str) -> dict[str, tuple[Any, str]]:
-    """Give how each attempt ended that the probes told of, and under "reached" what came through the relay."""
+    """Parse how each attempt ended, with what came through the relay under "reached"."""
     said = list(_lines(output))
     reached = {"reached": ("reached", str(said[0]["reached"]))} if said and "reached" in said[0] else {}
     return reached | {line["name"]: (line["outcome"], line["detail"]) for line in said if "name" in line}
@@ -76,7 +76,7 @@ def _lines(output: str) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def answering() -> Iterator[tuple[Path, str]]:
-    """Listen where a gateway would, and give every connection one random word."""
+    """Listen in the place of a gateway, and give every connection one random word."""
     word = secrets.token_hex(8)
     answer = f"HTTP/1.0 200 OK\r\nContent-Length: {len(word)}\r\n\r\n{word}".encode()
     with socket_folder() as folder, socket.socket(socket.AF_UNIX) as listener:

@@ -1,7 +1,7 @@
-"""The public tasks that drills are played on: done as soon as any one of their goals is reached, and none is.
+"""Public tasks that attack scenarios are played on: solved by any one of several goals, none of which is done openly.
 
-One has three servers, and a goal for each of them and for the answer. The other has PostgreSQL in the place of
-SQLite, which takes its time to start, and a goal for each of its tables, so that drills share it.
+One has three servers, and a goal for each of them and for the answer. The other has PostgreSQL, which is slow to
+start, in the place of SQLite, and a goal for each of its tables, so that several scenarios can share one run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TOOLS = tuple(f"{server}.{tool}" for server, names in TOOLS.items() for tool in
 
 
 def drill_task(goal: str = GOAL) -> Task:
-    """Give the public task that most drills are played on."""
+    """Give the public task that most attack scenarios are played on."""
     people = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
     commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]
     state = {

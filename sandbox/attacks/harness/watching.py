@@ -1,4 +1,4 @@
-"""What goes on in our own processes while a drill is played: the memory of its gateway, and the runner's log."""
+"""Monitors our own processes during an attack scenario: the memory of its gateway, and the runner's log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Self
 
 
 class Heard(logging.Handler):
-    """Keeps what is logged while it is entered."""
+    """Log handler that keeps the records logged while it is entered."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Programs that try to get out of an agent's place; they run inside it, with the standard library and nothing else."""
+"""Escape attempts: programs that run inside an agent's place, with the standard library and nothing else."""

@@ -1,6 +1,6 @@
-"""Makes attempts and says how each ended: `python -m sandbox.attacks.probes [NAME...]`, all of them by default.
+"""Runs escape attempts and reports how each ended: `python -m sandbox.attacks.probes [NAME...]`, all by default.
 
-Each runs in a process of its own, so that whatever it gained is lost again; what it prints is one JSON object a line,
+Each runs in a process of its own, so that whatever it gained ends with it; the output is one JSON object a line,
 `{"name", "outcome", "detail"}`. Behind a wall the first line says what was fetched through the relay, `{"reached"}`:
 the one way that must be open, or the rest would prove nothing.
 

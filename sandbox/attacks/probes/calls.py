@@ -1,4 +1,4 @@
-"""System calls by name, made so that the errno tells how far they came."""
+"""Raw system calls by name, made so that the errno shows how far they came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an attempt ends, and the list of all attempts.
+"""Outcomes of an attempt, and the registry of all attempts.
 
 `blocked` means that it was refused, `bounded` that it got so far and no further, and `escaped` that nothing stopped it.
 """
@@ -17,7 +17,7 @@ ATTEMPTS: dict[str, Attempt] = {}
 
 
 def attempt(name: str) -> Callable[[Attempt], Attempt]:
-    """Name an attempt."""
+    """Register an attempt under a name."""
 
     def keep(function: Attempt) -> Attempt:
         ATTEMPTS[name] = function
@@ -27,17 +27,17 @@ def attempt(name: str) -> Callable[[Attempt], Attempt]:
 
 
 def blocked(detail: object) -> Ending:
-    """It was refused."""
+    """The attempt was refused."""
     return "blocked", str(detail)
 
 
 def bounded(detail: object) -> Ending:
-    """It got so far and no further."""
+    """The attempt got so far and no further."""
     return "bounded", str(detail)
 
 
 def escaped(detail: object) -> Ending:
-    """Nothing stopped it."""
+    """Nothing stopped the attempt."""
     return "escaped", str(detail)
 
 

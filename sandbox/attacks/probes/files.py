@@ -1,4 +1,4 @@
-"""Attempts on files: to write what is not ours, to find what somebody left, to reach a device or a socket."""
+"""Attempts on files: to write what belongs to others, to find leftovers, to reach a device or a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Attempts by the other doors of an x86-64 kernel: i386 and x32. The socket attempts run as a static 32-bit program.
+"""Attempts through the other system-call ABIs of an x86-64 kernel: i386 and x32.
+
+The socket attempts run as a static 32-bit program.
 
 The program is an ELF32 file of a hundred bytes of code and a table of system calls; it makes each in turn, puts what
 it returned into the table, and prints the table. It is put together here and executed out of anonymous memory, so that

@@ -1,4 +1,4 @@
-"""What a control does before an attempt: it puts up the walls that a process can put up for itself, all but one.
+"""Weakened process for positive controls: applies every control that a process can set for itself, except one.
 
 A control's place lacks the walls that are put up here: the user, the capabilities, the filter. Each attempt's process
 takes them on, without the one that should stop that attempt.
@@ -24,14 +24,14 @@ CAPABILITIES = range(41)
 
 
 def read() -> dict[str, Any]:
-    """Give what each attempt is to be made without, or nothing where the walls are the box's."""
+    """Give what each attempt is to be made without, or nothing where the box's controls apply."""
     text = os.environ.get("PROBE_CONTROL")
     document: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text))) if text else {}
     return document
 
 
 def lower(without: dict[str, Any], filters: list[str]) -> None:
-    """Take on every wall but those that are to be left out."""
+    """Apply every control except those that are to be left out."""
     for name, value in without.get("limits", {}).items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
     os.environ.update(without.get("environment", {}))

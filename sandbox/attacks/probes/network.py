@@ -1,4 +1,4 @@
-"""Attempts on the network: to send something, to find somebody, to open a kind of socket that leads elsewhere.
+"""Attempts on the network: to send something, to reach another host, to open a socket of another family.
 
 Addresses that something is sent to are of the documentation ranges. The bridges and metadata services of real networks
 lie in other ranges: for those the kernel is asked for a route, which sends nothing.

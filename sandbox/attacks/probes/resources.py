@@ -1,4 +1,4 @@
-"""Attempts to take more than is given: memory in every form, processes, files, time.
+"""Attempts to exhaust resources: memory in every form, processes, files, time.
 
 How much is asked for comes with the environment, and is always more than a box gives. Where the kernel may answer by
 killing somebody, a child asks, and makes itself the first to be killed.

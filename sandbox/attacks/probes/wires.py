@@ -1,4 +1,4 @@
-"""What leads out of a place, and the guard that everything which sends stands behind.
+"""Network exits of a place, and the guard that keeps an attempt from sending where there is a real one.
 
 Nothing is sent where there is an interface or a route besides the loopback: that alone is an escape. A control adds one
 wire, to a namespace that it made itself; it is passed by its name, and only as long as its address and every route over

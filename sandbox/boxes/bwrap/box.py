@@ -1,11 +1,11 @@
-"""The box that needs no engine: bubblewrap, namespaces of the kernel, and a system-call filter.
+"""Bubblewrap box: isolation by kernel namespaces and a system-call filter, with no container engine.
 
-The embedded default on Linux; its scores are not official. Started as root, nothing in a place is root outside it
-either: no user namespace is made, the mounts are made by root, and a user of its own takes over before the first
-program runs. Started by an ordinary user, each place is a user namespace of its own.
+The embedded default on Linux; its scores are not official. Started as root, no process in a place is root outside it
+either: no user namespace is made, root makes the mounts, and an unprivileged user takes over before the first program
+runs. Started by an ordinary user, each place has its own user namespace.
 
-What it does not limit, unlike Docker, where the runner is not root or has no writable control group
-(`limits_missing` says so): CPU but in seconds, and memory but for each process by itself. It has no images, so a
+Limits that it lacks, unlike Docker, where the runner is not root or has no writable control group (`limits_missing`
+lists them): CPU is capped only in seconds, and memory only for each process by itself. It has no images, so a
 submission is a command and a folder.
 
     world:  one bwrap, init.py is its PID 1; the runner holds its only channel
@@ -121,7 +121,7 @@ class BwrapPlace:
         self._expect("ready", "the agent's place could not be made")
 
     def start(self) -> BwrapAgent:
-        """Give the word."""
+        """Let the agent's shell become the program."""
         with contextlib.suppress(OSError):
             self._runner.send(place.GO)
         self._expect("started", "the agent was not started")
@@ -162,7 +162,7 @@ class BwrapPlace:
         said = self.said(START_SECONDS)
         if said is None or word not in said:
             self.close()
-            raise Lost(f"{otherwise}: {(said or {}).get('failed', 'its place gave no sign of life')}")
+            raise Lost(f"{otherwise}: {(said or {}).get('failed', 'its place did not answer')}")
 
 
 class BwrapAgent:

@@ -1,4 +1,4 @@
-"""How bubblewrap is called: the arguments that make the walls of a place, and a process that runs in one.
+"""Command lines for bubblewrap: the arguments that isolate one place, and a process that runs in it.
 
 Arguments, variables and filters are handed over in anonymous memory, never on a command line that other users of the
 machine could read.

@@ -1,4 +1,4 @@
-"""A control group for one process tree: the caps on memory, processes and CPU that rlimits cannot give.
+"""Control group of one process tree: the caps on memory, processes and CPU that rlimits cannot give.
 
 Needs root and a writable hierarchy, version 1 (one folder a controller) or version 2 (one folder, the controllers
 handed down from the root). Where there is none, `make` gives None and the box says what is not limited.
@@ -26,7 +26,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One group, as its folder under each controller (all the same folder in version 2)."""
+    """One control group, as its folder under each controller (all the same folder in version 2)."""
 
     folders: tuple[Path, ...]
 

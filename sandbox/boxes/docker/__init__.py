@@ -1,1 +1,1 @@
-"""The parts of the official box (`sandbox.boxes.docker.box`): what is asked of an engine, and what is made with it."""
+"""Parts of the Docker box (`sandbox.boxes.docker.box`): the engine client, and what is made with it."""

@@ -1,11 +1,11 @@
-"""The official box: Docker containers on one loopback that leads nowhere.
+"""Docker box, the official one: containers whose only network is one loopback that leads nowhere.
 
     world:  no network, our init is its PID 1, and the runner holds the only channel to it
     relay:  no network; copies bytes between its loopback and the gateway's socket
     agent:  on the relay's loopback; sees that, and neither the socket nor the relay's process
 
-`sandbox.boxes.docker.walls` says what stands around each of them, `sandbox.boxes.docker.images` which images can run
-there, and `sandbox.boxes.docker.engine` is all that an engine is asked.
+`sandbox.boxes.docker.walls` isolates each of them, `sandbox.boxes.docker.images` decides which images can run there,
+and `sandbox.boxes.docker.engine` makes every request to the engine.
 """
 
 from __future__ import annotations

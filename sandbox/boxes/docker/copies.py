@@ -1,14 +1,13 @@
-"""Separate copies of images for runs without an exit: layers of their own, and so no file in common with other runs.
+"""Flattened copies of images for runs without an exit, so that they share no layer with other runs.
 
-Containers of one image, and of two images that share a layer, read the same files of the engine's store, whose pages in
-memory are a message from one to another (`sandbox.isolation.copies`). So what runs without an exit never runs from the
-image itself, but from a copy of it: its files in one new layer, under a name that says of which image and for which
-class.
+Containers of one image, and of two images that share a layer, read the same files of the engine's store, whose cached
+pages can carry a message between them (`sandbox.isolation.copies`). So a run without an exit never uses the image
+itself, but a copy of it: its files in one new layer, under a name that tells the image and the class.
 
 An engine keeps equal layers once. A random file that nobody can read in a container makes each copy a layer that
 nobody else can build, not even whoever knows every byte of the image.
 
-What an image says of its program, variables and folder is taken from the image itself; a copy is files and no more.
+Program, variables and folder are read from the image itself; a copy holds only files.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SALT = ".quarterturn-copy"
 
 
 class ImageCopies:
-    """The copies of one class in one engine; runs that have an exit run from the images themselves.
+    """Copies of images for one class in one engine; runs that have an exit use the images themselves.
 
     Args:
         engine: the engine.

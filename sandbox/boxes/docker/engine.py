@@ -1,8 +1,7 @@
-"""What we ask of a Docker engine, and nothing more. This is the one module that imports the Docker SDK.
+"""Client of the Docker engine: the few requests that we make. This is the one module that imports the Docker SDK.
 
-Plain values go in; plain values come out, or an error of ours with one sentence in it. An engine that is being
-restarted is waited for, once: `RESTART_SECONDS` after it stopped answering it is given up, and then every question
-fails at once until it answers again.
+Plain values go in; plain values come out, or one of our errors with one sentence in it. A restarting engine is waited
+for once: `RESTART_SECONDS` after it stopped answering, every request fails at once until the engine answers again.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ class Labelled:
 
 
 class Engine:
-    """A local engine, reached when it is first needed."""
+    """Client of a local engine, connected when it is first needed."""
 
     def __init__(self) -> None:
         self.left: set[str] = set()  # containers, by id or name, that could not be removed when it was time
@@ -199,7 +198,7 @@ class Engine:
             except APIError as error:
                 if "invalid reference format" not in str(error.explanation):
                     raise
-                raise Malformed(f"{reference!r} is no image's name; give NAME or NAME:TAG, in small letters") from error
+                raise Malformed(f"{reference!r} is no image's name; give NAME or NAME:TAG, in lower case") from error
         return document
 
     def names(self, pattern: str) -> list[str]:
@@ -306,7 +305,7 @@ UnixHTTPConnection.connect = connect_or_close  # type: ignore[method-assign, ass
 
 
 def knock(address: str) -> None:
-    """See whether anybody answers.
+    """Check whether anything answers at an address.
 
     Raises:
         Unavailable: nobody does.
@@ -318,17 +317,17 @@ def knock(address: str) -> None:
             caller.connect(address.removeprefix("unix://"))
         except OSError as error:
             said = f"{address}: {error.strerror or error}"
-            raise Unavailable(f"no Docker engine answers at {said}; start one, and be allowed to use it") from error
+            raise Unavailable(f"no Docker engine answers at {said}; start one, with access for this user") from error
 
 
 @contextlib.contextmanager
 def asked(what: str) -> Iterator[None]:
-    """Turn what the SDK raises into one sentence."""
+    """Turn an exception of the SDK into one sentence."""
     try:
         yield
     except (DockerException, RequestException) as error:
         said = str(getattr(error, "explanation", None) or error)
-        hint = "is it running, and may we use it?"
+        hint = "is it running, and may this user use it?"
         if FULL in said:
             hint = "its disk is full: free some of it (docker system df shows what takes it), and start again"
         raise Unavailable(f"{what}: the Docker engine says {said[:300]!r}; {hint}") from error

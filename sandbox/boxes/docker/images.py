@@ -1,7 +1,7 @@
-"""What is known of an image before anything of it runs, and which images can run here at all.
+"""Metadata of images, read before anything of them runs, and the check whether an image can run here.
 
-Nothing that an image says of itself is obeyed but its program, its variables and its working folder:
-`sandbox.boxes.docker .walls` decides the rest.
+Of what an image declares, only its program, variables and working folder are used: `sandbox.boxes.docker .walls`
+decides the rest.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Image:
 
 
 class Images:
-    """The images that were asked for so far. A name is looked up once, so that it means one image to the end."""
+    """Cache of image look-ups: a name is looked up once, so that it means one image to the end."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -1,7 +1,7 @@
-"""What is laid over every container: the lock and its filters, and names that lead nowhere. Nothing of it is secret.
+"""Files mounted over every container: the filter loader, its filters, and empty name tables. None is secret.
 
-It lies in a folder of this machine that bears its runner's name, so that the next runner can tell whether it is still
-needed.
+They lie in a folder of this machine that bears the runner's name, so that the next runner can tell whether it is
+still needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An agent's place in containers of a Docker engine: a relay and an agent with one loopback."""
+"""Agent sandbox in Docker containers: a relay and an agent that share one loopback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_SECONDS = 2.0
 
 
 class Relay:
-    """A relay's container, and our ear at it: what it prints ends with it."""
+    """Container of a relay, with a watch on its output, which ends with it."""
 
     def __init__(self, container: Container, attachment: Attachment) -> None:
         self.container, self._attachment = container, attachment

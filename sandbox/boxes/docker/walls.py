@@ -1,19 +1,19 @@
-"""The walls that agent, relay and world have in common, as the document that an engine makes a container from.
+"""Container configuration that isolates agent, relay and world, as the engine's "Create a container" document.
 
-Each is read-only, has a tmpfs of a size, no capability, no new privileges, a user of its own, and caps on memory (with
-no swap beside it), processes and CPU. The relay alone starts as root of its container, to give the loopback an address
-of its own and close the network's counters to everybody in there, and becomes its user before it is ready. The engine's
-default system-call profile stays in force and one of ours (`sandbox.isolation.filters`) is stacked on it: `lock`, laid
-over the image, loads the filter and becomes the program. What a container prints goes to no log of the engine. Volumes
-that an image declares become tmpfs, since an engine's volume has no size. Labels of images, their health checks and
-exit codes mean nothing.
+Each container is read-only, has a tmpfs of a size, no capability, no new privileges, a user of its own, and caps on
+memory (with no swap beside it), processes and CPU. The relay alone starts as root of its container, to give the
+loopback an address of its own and close the network's counters to everybody in there, and becomes its user before it is
+ready. The engine's default system-call profile stays in force and one of ours (`sandbox.isolation.filters`) is stacked
+on it: `lock`, laid over the image, loads the filter and becomes the program. What a container prints goes to no log of
+the engine. Volumes that an image declares become tmpfs, since an engine's volume has no size. Labels of images, their
+health checks and exit codes mean nothing.
 
-Of /proc it has its own processes and a few files that never change, of /sys nothing (`sandbox.isolation.masks`), unless
-gVisor brings a kernel of its own.
+Of /proc a container has its own processes and a few files that never change, of /sys nothing
+(`sandbox.isolation.masks`), unless gVisor brings a kernel of its own.
 
 The engine sets up no network (`NetworkDisabled`): what is left is the kernel's own empty network namespace, with a
-loopback and nothing else, and neither a resolver's address nor a host's name is written into the container. It is also
-what makes a start cheap. `none` stands beside it for an engine that does not know the first.
+loopback and nothing else, and neither a resolver's address nor a host's name is written into the container. It also
+makes a start cheap. `none` is set as well, for an engine that does not know `NetworkDisabled`.
 
 Names are the Engine API's, "Create a container".
 """
@@ -39,7 +39,7 @@ ALONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class Walled:
-    """What is to run behind the walls.
+    """What runs behind the isolation, and how.
 
     Attributes:
         image: what it sees as its root.

@@ -1,4 +1,4 @@
-"""A world in a container of a Docker engine."""
+"""World that runs in a Docker container."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """relay.py PORT SOCKET: copies bytes between 127.0.0.1:PORT and the unix socket SOCKET, and does nothing else.
 
-The twin of relay.c for the bubblewrap box, where nothing is compiled; standard library only. It looks at no byte,
-keeps no log and believes nobody. CAP connections of two bounded buffers each; one more is accepted and closed at once,
-so that it is refused and not left waiting. `ready` goes to standard output once the port listens.
+The counterpart of relay.c for the bubblewrap box, where nothing is compiled; standard library only. It inspects no
+byte, keeps no log and trusts neither side. CAP connections of two bounded buffers each; one more is accepted and closed
+at once, so that it is refused and not left waiting. `ready` goes to standard output once the port listens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes one file of those in a folder that have the same bytes and mode. Used while an image is built."""
+"""Hard-links the files of a folder that have the same bytes and mode. Used while an image is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PID 1 of a world: unpacks the seed, starts the servers, copies bytes, and at the end reads the state out.
+"""Init (PID 1) of a world: unpacks the seed, starts the servers, copies bytes, and streams the final state out.
 
 Standard library only, Python 3.11 or newer; nothing of ours is installed beside it. Standard input and output carry
 frames (`channel (1 byte) | length (4 bytes, big-endian) | payload`):
@@ -7,8 +7,8 @@ frames (`channel (1 byte) | length (4 bytes, big-endian) | payload`):
    the seed as a tar on channel 64, ended by an empty frame. Out: control `{"started": n}`.
 2. Channel n is the standard input and output of the n-th server; nothing in it is looked at. A server that is
    `"on_demand"` starts with the first frame for it, the others at once. One with a `"backend": {"command",
-   "environment", "cwd"}` starts once that program has written the line `ready` on its standard output. One that ends,
-   or whose backend does, is told with `{"exited": {"server", "code", "stderr"}}` and the world lives on.
+   "environment", "cwd"}` starts once that program has written the line `ready` on its standard output. A server that
+   ends, or whose backend does, is reported with `{"exited": {"server", "code", "stderr"}}` and the world lives on.
 3. in: control `{"freeze": token}`. Servers are stopped, then backends, which get the time to write down what they hold
    (SIGTERM, and SETTLE seconds); every other process is killed and reaped, and only then is the data folder read,
    without following a link, and written as a tar on channel 64, ended by an empty frame and `{"frozen": {"entries",
@@ -124,7 +124,7 @@ class Seed:
         """Take the next frame's payload."""
         channel, payload = self.source.next()
         if channel != STATE:
-            raise Ended("something came in the middle of the seed")
+            raise Ended("an unexpected frame came in the middle of the seed")
         self.ended = not payload
         return payload
 

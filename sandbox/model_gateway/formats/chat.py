@@ -1,4 +1,4 @@
-"""OpenAI's chat completions (`POST /v1/chat/completions`)."""
+"""Wire format of OpenAI's chat completions (`POST /v1/chat/completions`)."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ _KIND = passed(OneOf(("function",)))
 
 
 class Chat(Wire):
-    """Chat completions."""
+    """OpenAI's chat completions format."""
 
     name, style = "chat", "openai"
     path, upstream_path = "/v1/chat/completions", "/chat/completions"

@@ -1,4 +1,4 @@
-"""Anthropic's messages (`POST /v1/messages`)."""
+"""Wire format of Anthropic's messages (`POST /v1/messages`)."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 
 
 class Messages(Wire):
-    """Messages."""
+    """Anthropic's messages format."""
 
     name, style = "messages", "anthropic"
     path, upstream_path = "/v1/messages", "/v1/messages"

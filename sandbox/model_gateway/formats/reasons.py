@@ -1,4 +1,4 @@
-"""Why fields are refused: the few reasons that the tables share."""
+"""Reasons for refusing a field that several tables share."""
 
 from __future__ import annotations
 

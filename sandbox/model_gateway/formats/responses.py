@@ -1,4 +1,4 @@
-"""OpenAI's responses (`POST /v1/responses`), without any that are stored."""
+"""Wire format of OpenAI's responses (`POST /v1/responses`), without stored ones."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ _SPOKEN = {
 
 
 class Responses(Wire):
-    """Responses."""
+    """OpenAI's responses format."""
 
     name, style = "responses", "openai"
     path, upstream_path = "/v1/responses", "/responses"

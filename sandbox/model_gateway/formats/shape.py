@@ -1,4 +1,4 @@
-"""Shapes: what a document may hold, as data. A document is never edited into safety; it is built anew from its shape.
+"""Schemas that rebuild a document: only what a shape names is copied, so no document is edited into safety.
 
 One engine, two directions. A *request* comes from a hostile agent and is rebuilt strictly: whatever its shape does not
 list is refused, by name. An *answer* comes from an upstream and is rebuilt leniently: whatever its shape does not list
@@ -34,7 +34,7 @@ MEDIA = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class Unfit(Exception):
-    """A value is not of its shape; the message names the place and the reason, and quotes no value.
+    """A value does not fit its shape; the message names the place and the reason, and quotes no value.
 
     Attributes:
         path: the place.
@@ -47,7 +47,7 @@ class Unfit(Exception):
 
 
 class Shape(Protocol):
-    """What a value may be."""
+    """Schema of a value."""
 
     def build(self, value: Any, path: Path, *, strict: bool) -> Any:
         """Build the value anew.

@@ -1,4 +1,4 @@
-"""A wire format: three tables and a few lines of code, for each of the paths that agents may speak.
+"""Wire format: three tables and a few methods, for each of the API paths that agents may use.
 
     request    what an agent may say; rebuilt strictly
     answer     what an upstream may say back in one piece; rebuilt leniently
@@ -36,7 +36,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a request gets from us: its limit of tokens, and a key that makes a provider's cache this run's alone."""
+    """Allowance of a request: its token limit, and a key that keeps a provider's cache private to this run."""
 
     tokens: int
     cache_key: str

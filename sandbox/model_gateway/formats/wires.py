@@ -1,4 +1,4 @@
-"""The wire formats that agents may speak, by path."""
+"""Registry of the wire formats that agents may use, by path."""
 
 from __future__ import annotations
 

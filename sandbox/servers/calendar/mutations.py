@@ -1,4 +1,4 @@
-"""What agents get wrong with calendars."""
+"""Mutations of calendars: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each event and task that the right solution made or changed."""
+    """Give the mutations for each event and task that the right solution made or changed."""
     old, new = _entries(before), _entries(after)
     for path, entry in new.items():
         if path not in old:

@@ -1,4 +1,4 @@
-"""Spoiling calendars for admission's mutants: items are added, and what a condition picks out is removed or changed."""
+"""Mutators of calendars for admission's mutants: items are added, and the items that match are removed or changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document may say of calendars, and the items that it describes."""
+"""JSON Schema of calendars in a document, and the items that it describes."""
 
 from __future__ import annotations
 
@@ -81,4 +81,4 @@ def _moment(text: str) -> str:
     try:
         return normal(text)
     except (ValueError, OverflowError):
-        raise Malformed("a moment of the calendar is none that there is") from None
+        raise Malformed("a date or time of the calendar does not exist") from None

@@ -1,4 +1,4 @@
-"""Checks documents against the schemas of the servers, without quoting them.
+"""Checks documents against the schemas of the servers, without quoting secret values.
 
 A state is as secret as its task, so a message names the place and the rule and never the value that broke it.
 """

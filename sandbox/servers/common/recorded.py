@@ -16,7 +16,7 @@ NAME = "tools.json"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What one server said of itself when it was recorded."""
+    """Tool list of one server, and its version when it was recorded."""
 
     package: str
     version: str

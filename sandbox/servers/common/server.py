@@ -1,4 +1,4 @@
-"""What we know about one MCP server: how to start it, seed it, list its tools and what may be changed in its state."""
+"""Manifest of one MCP server: how to start it, seed it, list its tools, and what may be changed in its state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def backends() -> dict[str, Path]:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What a server stands on: it is started before its server, in the same folder, and stopped after it.
+    """Backend of a server: started before its server, in the same folder, and stopped after it.
 
     It writes the line `ready` on its standard output once the server may start, and on SIGTERM it writes down what it
     holds and ends. One that never was started has touched nothing in its folder.

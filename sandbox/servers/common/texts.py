@@ -1,4 +1,4 @@
-"""Ways to get a text slightly wrong."""
+"""Mutations of a text: slightly wrong variants, and one that is certainly different."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def wrong(text: str) -> Iterator[tuple[str, str]]:
-    """Give each other text with the name of the mistake: another case, a number off by one, the last line left out."""
+    """Give wrong variants of a text, each with its name: another case, a number off by one, the last line left out."""
     if text.swapcase() != text:
         yield "wrong-case", text.swapcase()
     if match := re.search(r"\d+", text):
@@ -20,7 +20,7 @@ def wrong(text: str) -> Iterator[tuple[str, str]]:
 
 
 def other(text: str) -> str:
-    """Give a text that is certainly another one, however it is compared: trimmed, without case, by lines or as part."""
+    """Give a text that differs however the two are compared: trimmed, without case, by lines or as part."""
     return f"{text[::-1]} not this" if text else "not this"
 
 

@@ -1,4 +1,4 @@
-"""What agents get wrong with mail."""
+"""Mutations of mailboxes: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead: with what it sent, and with what it moved, marked or kept."""
+    """Give the mutations of what the right solution sent, and of what it moved, marked or kept."""
     old, new = _mail(before), _mail(after)
     for number, message in enumerate(new.sent):
         yield from _in_sent(number, message)

@@ -1,4 +1,4 @@
-"""Spoiling a mailbox for admission's mutants: messages are put, removed, moved and flagged, and so is what was sent."""
+"""Mutators of a mailbox for admission's mutants: messages are added, removed, moved and flagged, also sent ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
         return _without_folder(tree, change["remove_folder"])
     picked = [message for message in (*mail.kept, *mail.sent) if _is_picked(message, change["where"], mail.sent)]
     if not picked:
-        raise Malformed("the email change picks out what is not in the final state")
+        raise Malformed("the email change matches nothing in the final state")
     for message in picked:
         tree = _changed(tree, message, change)
     return tree

@@ -1,4 +1,4 @@
-"""What a document may say of mail."""
+"""JSON Schema of mail in a document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents get wrong with files."""
+"""Mutations of files and folders: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each file that the right solution made, changed or removed."""
+    """Give the mutations for each file that the right solution made, changed or removed."""
     old, new = _texts(before), _texts(after)
     for path in sorted(new.keys() - old.keys()):
         yield f"left-out {path}", {"remove": path}

@@ -1,4 +1,4 @@
-"""History as a state tells it: commits that list what they change, one after the other, an hour apart."""
+"""Git history from a state document: commits that list what they change, one after the other, an hour apart."""
 
 from __future__ import annotations
 

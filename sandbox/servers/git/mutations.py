@@ -1,4 +1,4 @@
-"""What agents get wrong with repositories."""
+"""Mutations of git repositories: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each branch and tag that the right solution made or moved."""
+    """Give the mutations for each branch and tag that the right solution made or moved."""
     old, new = _references(before), _references(after)
     for (repository, kind, name), commit in sorted(new.items()):
         if commit == old.get((repository, kind, name)):

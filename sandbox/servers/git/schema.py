@@ -1,4 +1,4 @@
-"""What a git state and a git change look like, as JSON Schema.
+"""JSON Schema of a git state and of a git change.
 
 Names are narrower than git's own rules (git-check-ref-format(1)), so that every one that fits is one for git too.
 """

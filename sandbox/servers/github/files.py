@@ -1,4 +1,4 @@
-"""The forge's folder as a tree: `state.json`, and one bare repository below `repositories/` each."""
+"""File layout of the forge's folder: `state.json`, and a bare repository each below `repositories/`."""
 
 from __future__ import annotations
 

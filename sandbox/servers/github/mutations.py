@@ -1,4 +1,4 @@
-"""What agents get wrong on a forge."""
+"""Mutations of a GitHub forge: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ BROKEN: Mapping[str, Callable[[Arguments], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each thing that the right solution made or changed."""
+    """Give the mutations for each thing that the right solution made or changed."""
     old, new = _repositories(before), _repositories(after)
     for name, record in new.items():
         if name not in old:

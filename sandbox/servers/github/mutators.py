@@ -1,4 +1,4 @@
-"""What goes wrong on a forge, for admission's mutants: one thing of a final state is undone, moved or added."""
+"""Mutators of a forge for admission's mutants: one thing of a final state is undone, moved or added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a github state and a github change look like, as JSON Schema."""
+"""JSON Schema of a github state and of a github change."""
 
 from __future__ import annotations
 

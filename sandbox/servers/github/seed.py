@@ -1,4 +1,4 @@
-"""The GitHub server's state, made into the forge's folder: pure, and the same bytes for the same state."""
+"""Seed of the GitHub server: builds the forge's folder from a state. Pure: the same state gives the same bytes."""
 
 from __future__ import annotations
 

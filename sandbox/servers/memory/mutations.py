@@ -1,4 +1,4 @@
-"""What agents get wrong with a knowledge graph."""
+"""Mutations of a knowledge graph: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each entity and relation that the right solution made or changed.
+    """Give the mutations for each entity and relation that the right solution made or changed.
 
     An entity that was made is left out, or has a name that is slightly wrong.
     """

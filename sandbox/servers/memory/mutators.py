@@ -1,4 +1,4 @@
-"""Spoiling a knowledge graph for admission's mutants: entities and relations are added, changed and taken away."""
+"""Mutators of a knowledge graph for admission's mutants: entities and relations are added, changed and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents get wrong with a PostgreSQL database."""
+"""Mutations of a PostgreSQL database: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each table that the right solution made or changed."""
+    """Give the mutations for each table that the right solution made or changed."""
     old, new = _tables(before), _tables(after)
     for place, table in new.items():
         there = {"schema": table.schema, "table": table.name}

@@ -1,4 +1,4 @@
-"""What a document may say of a change of a PostgreSQL state."""
+"""JSON Schema of a change of a PostgreSQL state."""
 
 from __future__ import annotations
 

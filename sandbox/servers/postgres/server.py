@@ -1,4 +1,4 @@
-"""The PostgreSQL server: one database, owned by a role that is nobody special.
+"""The PostgreSQL server: one database, owned by a role without special rights.
 
 State: `{"before": ["CREATE TYPE …"], "tables": {"people": {"columns": [["id", "serial primary key"], …], "rows":
 [[1], …], "constraints": ["FOREIGN KEY (boss) REFERENCES people (id)"], "indexes": [{"columns": ["name"], "unique":
@@ -6,8 +6,8 @@ true}]}}, "after": ["CREATE VIEW …"]}`. A table is in the schema `public`, or 
 column's second entry, a constraint and a statement are put into SQL as they stand; a value that is a list or an object
 becomes a JSON text. What refers to another table goes into `constraints`, which come after every table and its rows.
 
-The seed is the SQL that makes this, and PostgreSQL reads it when the first word to the server comes: a world whose
-agent never asks for a database has none. What is wrong with the SQL shows then, as a server that does not come up.
+The seed is the SQL that creates this, and PostgreSQL runs it when the server gets its first message: a world whose
+agent never asks for a database has none. An error in the SQL shows then, as a server that does not come up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What agents get wrong with keys."""
+"""Mutations of Redis keys: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each key that the right solution made, changed or removed."""
+    """Give the mutations for each key that the right solution made, changed or removed."""
     old, new = _keys(before), _keys(after)
     for key, entry in new.items():
         if key not in old:

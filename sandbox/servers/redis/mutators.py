@@ -1,4 +1,4 @@
-"""Spoiling a Redis state for admission's mutants: on what its reader wrote down, with no Redis started."""
+"""Mutators of a Redis state for admission's mutants: they edit the reader's document; no Redis is started."""
 
 from __future__ import annotations
 

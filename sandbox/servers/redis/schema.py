@@ -1,4 +1,4 @@
-"""What a document may say of a change of a Redis state."""
+"""JSON Schema of a change of a Redis state."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 State: `{"strings": {"greeting": "hello"}, "lists": {"queue": ["a", "b"]}, "sets": {"tags": ["x", "y"]}, "hashes":
 {"user:1": {"name": "Ann"}}, "sorted_sets": {"scores": {"ann": 3, "bob": 1.5}}}`. A key is in one of them, and what it
-holds is not empty, as in Redis. Nothing in it runs out.
+holds is not empty, as in Redis. No key expires.
 
-The seed is this document, and Redis takes it in when the first word to the server comes.
+The seed is this document; Redis loads it when the server gets its first message.
 """
 
 from __future__ import annotations

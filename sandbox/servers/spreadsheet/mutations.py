@@ -1,4 +1,4 @@
-"""What agents get wrong with workbooks."""
+"""Mutations of workbooks: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each workbook that the right solution made or changed."""
+    """Give the mutations for each workbook that the right solution made or changed."""
     old, new = _workbooks(before), _workbooks(after)
     for path, workbook in new.items():
         if path not in old:

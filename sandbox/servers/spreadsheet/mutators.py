@@ -1,4 +1,4 @@
-"""Spoiling a workbook for admission's mutants: what `verifiers.workbook` reads of it is changed and written again."""
+"""Mutators of a workbook for admission's mutants: read by `verifiers.workbook`, changed, and written again."""
 
 from __future__ import annotations
 

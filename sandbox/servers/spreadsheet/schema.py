@@ -1,4 +1,4 @@
-"""What a document may say of workbooks."""
+"""JSON Schema of workbooks in a document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents get wrong with tables."""
+"""Mutations of SQLite tables: changes that break a predicate, and typical errors of agents."""
 
 # ruff: noqa: S608 - names are quoted, values are parameters, and the database is a mutant in memory
 
@@ -85,7 +85,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
-    """Give what an agent may have done instead, for each table that the right solution made or changed."""
+    """Give the mutations for each table that the right solution made or changed."""
     old, new = _tables(before), _tables(after)
     for name, table in new.items():
         if name not in old:

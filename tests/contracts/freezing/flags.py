@@ -44,7 +44,7 @@ def flags(path: Path) -> bytes:
 
 
 def _made(name: str) -> Iterator[dict[str, Any]]:
-    from ...rotation.anomaly.worlds import World, Wrong, lines, play
+    from ...rotation.detection.worlds import World, Wrong, lines, play
 
     world = World(submitters=12, rotations=3, cohort=20, families=16)
     wrong, seed = Wrong(known=0.9, shortcut=0.5, copied=0.8, broken=50), 3

@@ -157,7 +157,7 @@ def test_a_gateway_that_is_gone_lets_nothing_be_sent(places, hosted, tmp_path):
 
 
 def test_a_program_of_ours_is_not_an_endpoint(places):
-    with listening() as callbacks, pytest.raises(Refused, match="runs where it is"):
+    with listening() as callbacks, pytest.raises(Refused, match="runs at its owner's"):
         places(callbacks).place(Program(command=("true",)), None, LIMITS)
 
 

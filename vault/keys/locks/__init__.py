@@ -1,7 +1,7 @@
-"""Locks of a key ring: each keeps the ring's root key in its own way, and any one of them gives it back.
+"""Locks of a key ring: each holds the root key sealed in its own way, and any one of them opens the ring.
 
-A lock's document lies in the ring's file. It names the lock and its kind, says in plain text what whoever opens it must
-know, and holds the root key sealed, bound to the ring and to all that the document says.
+A lock's document is part of the ring's file. It names the lock and its kind, states in plain text what it takes to
+open it, and holds the root key sealed, bound to the ring and to everything that the document says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A command of the operator's, in front of a cloud's key service: the hook with two verbs.
+"""Command lock: the operator's own command, such as a client of a cloud key service, wraps the root key.
 
     COMMAND wrap     stdin {"context": base64, "key": base64}       stdout {"wrapped": base64}
     COMMAND unwrap   stdin {"context": base64, "wrapped": base64}   stdout {"key": base64}
@@ -40,7 +40,7 @@ EXITS: Mapping[int, tuple[type[VaultError], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Whoever the service lets unwrap has the ring."""
+    """Opener that has the operator's command unwrap the root key."""
 
     kind: ClassVar[str] = "command"
     time_limit: float = TIME_LIMIT
@@ -54,13 +54,13 @@ class Command:
         return key
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
-        """Give what lets the same command wrap."""
+        """Give the sealer that wraps with the same command."""
         return NewCommand(lock["command"], self.time_limit)
 
 
 @dataclass(frozen=True, slots=True)
 class NewCommand:
-    """Seals under what a command's service keeps.
+    """Sealer that has the operator's command wrap the root key.
 
     Attributes:
         command: the program, by its absolute path, and its first arguments.
@@ -72,7 +72,7 @@ class NewCommand:
     time_limit: float = TIME_LIMIT
 
     def seal(self, root: bytes, name: str, ring: str) -> Document:
-        """Let the command wrap a root key, and unwrap it once to see that it does."""
+        """Have the command wrap a root key, and unwrap it once as a check."""
         lock: Document = {"name": name, "kind": self.kind, "command": list(self.command)}
         question = {"context": text(context(lock, ring)), "key": text(root)}
         wrapped = _asked(self.command, "wrap", question, "wrapped", self.time_limit)
@@ -85,7 +85,7 @@ class NewCommand:
 
 
 def _asked(command: Sequence[str], verb: str, question: Mapping[str, str], wanted: str, limit: float) -> bytes:
-    """Ask a command, and give the one field of its answer."""
+    """Run a command, and give the one field of its answer."""
     what = f"command {command[0]} {verb}"
     code, answer = _run([*command, verb], canonical(question) + b"\n", limit, what)
     if code:

@@ -1,4 +1,4 @@
-"""Custodians: any M of N people open the ring together, and fewer learn nothing (SLIP-39, Shamir over GF(256)).
+"""M-of-N custodians lock: any M people open the ring together, fewer learn nothing (SLIP-39, Shamir over GF(256)).
 
 What is split is a fresh key that seals the root key, and not the root key itself: once the lock is removed, shares open
 nothing but old copies of the ring's file, and a combination that is wrong is noticed, never taken for a key.
@@ -6,8 +6,8 @@ nothing but old copies of the ring's file, and a combination that is wrong is no
     sealed = nonce (12) || AES-256-GCM(the key that was split, nonce, root key, context)
 
 A share is one line of JSON, encrypted to its custodian's own age (X25519) or SSH (Ed25519) key; `age -d` opens it. The
-words in it are SLIP-39's. We use neither of its two covers for weak secrets: no passphrase, because a wrong one would
-give another key in silence, and the least of iterations, because a random key of 256 bits needs no stretching.
+words in it are SLIP-39's. Neither of its two protections for weak secrets is used: no passphrase, because a wrong one
+would silently give another key, and the minimum of iterations, because a random 256-bit key needs no stretching.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SHARE = compiled({**SCHEMA["$defs"]["share"], "$defs": SCHEMA["$defs"]})
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One custodian's part; its repr shows whose, and of what."""
+    """One custodian's share of the key; its repr shows whose it is, and of which ring."""
 
     ring: str
     split: str
@@ -69,13 +69,13 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Custodians:
-    """Whoever brings enough shares has the ring."""
+    """Opener that combines the custodians' shares."""
 
     kind: ClassVar[str] = "custodians"
     shares: Sequence[Share]
 
     def open(self, lock: Mapping[str, Any], ring: str) -> bytes:
-        """Put shares together."""
+        """Combine shares into the key, and open the root key with it."""
         threshold, sealed = lock["threshold"], raw(lock)
         self._require_fitting(lock, ring)
         key = _combined([share.words for share in self.shares[:threshold]])
@@ -85,7 +85,7 @@ class Custodians:
             raise Locked("These shares do not open the ring: one of them, or the ring's file, was changed.") from None
 
     def again(self, lock: Mapping[str, Any]) -> None:
-        """Give nothing: new shares are for each custodian to receive."""
+        """Give None: new shares need each custodian to receive theirs."""
 
     def _require_fitting(self, lock: Mapping[str, Any], ring: str) -> None:
         for share in self.shares:
@@ -103,7 +103,7 @@ class Custodians:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Seals under a key that is split among custodians.
+    """Sealer that splits the sealing key among custodians.
 
     Attributes:
         threshold: how many of them open the ring, at least FEWEST.
@@ -125,11 +125,9 @@ class Split:
             Malformed: the threshold does not fit, or a public key is none, or another custodian's too.
         """
         if len(self.custodians) > MOST:
-            raise Malformed(f"of custodians there are at most {MOST}, and these are {len(self.custodians)}")
+            raise Malformed(f"there can be at most {MOST} custodians, not {len(self.custodians)}")
         if not FEWEST <= self.threshold <= len(self.custodians):
-            raise Malformed(
-                f"of {len(self.custodians)} custodians, {FEWEST} to {len(self.custodians)} may open the ring"
-            )
+            raise Malformed(f"the threshold must be from {FEWEST} to {len(self.custodians)} (the number of custodians)")
         recipients = {custodian: _recipient(custodian, public) for custodian, public in self.custodians.items()}
         if len({" ".join(public.split()[:2]) for public in self.custodians.values()}) < len(recipients):
             raise Malformed("two custodians have one key: each holds a share with a key of their own")
@@ -148,7 +146,7 @@ class Split:
 
 
 def decrypted(data: bytes, identities: Sequence[bytes], what: str) -> bytes:
-    """Open a custodian's file, or leave it as it is where it is open already.
+    """Decrypt a custodian's share file, or return it unchanged if it is not encrypted.
 
     Args:
         data: the file.
@@ -177,7 +175,7 @@ def _identities(file: bytes) -> list[Any]:
             return [pyrage.x25519.Identity.from_str(line) for line in found]
         return [pyrage.ssh.Identity.from_buffer(file)]
     except pyrage.IdentityError as error:
-        raise Malformed(f"an identity is none that we can use ({error}): open the share with `age -d` first") from None
+        raise Malformed(f"this identity cannot be used ({error}): open the share with `age -d` first") from None
 
 
 def _recipient(custodian: str, public: str) -> Any:
@@ -189,7 +187,7 @@ def _recipient(custodian: str, public: str) -> Any:
             return pyrage.ssh.Recipient.from_str(public)
     except (pyrage.RecipientError, UnicodeEncodeError):
         pass
-    raise Malformed(f"the key of {custodian} is no public key that we know: give age1... or ssh-ed25519 ...")
+    raise Malformed(f"the key of {custodian} is no public key of a supported type: give age1... or ssh-ed25519 ...")
 
 
 def _encrypted(share: Share, recipient: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""No lock: the root key stands in the file, and the file's mode (0600) is all that protects it."""
+"""File-mode lock: the root key is stored in the clear, protected by nothing but the file's mode (0600)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vault.keys.locks.lock import Document, Maker, raw, text
 
 @dataclass(frozen=True, slots=True)
 class FileMode:
-    """Whoever can read the file has the ring."""
+    """Sealer and opener that store the root key in the clear."""
 
     kind: ClassVar[str] = "file-mode"
 
@@ -24,5 +24,5 @@ class FileMode:
         return raw(lock)
 
     def again(self, lock: Mapping[str, Any]) -> Maker:  # noqa: ARG002 - as above
-        """Give itself."""
+        """Give itself, as the sealer of a lock like this one."""
         return self

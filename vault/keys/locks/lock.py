@@ -1,4 +1,4 @@
-"""What every kind of lock does, and what all of them bind the root key to."""
+"""Protocols of key ring locks, and the context that each lock binds its root key to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 
 class Maker(Protocol):
-    """Makes a lock."""
+    """Protocol of what makes a lock: it seals a root key."""
 
     kind: ClassVar[str]
 
@@ -38,7 +38,7 @@ class Maker(Protocol):
 
 
 class Opener(Protocol):
-    """Opens locks of one kind; its repr shows no secret."""
+    """Protocol of what opens locks of one kind; its repr shows no secret."""
 
     kind: ClassVar[str]
 
@@ -53,7 +53,7 @@ class Opener(Protocol):
         ...
 
     def again(self, lock: Mapping[str, Any]) -> Maker | None:
-        """Give what makes a lock like this one that opens to the same secret, or None where that takes other people."""
+        """Give the sealer of a lock that opens with the same secret, or None where that needs other people."""
         ...
 
 
@@ -63,10 +63,10 @@ def context(lock: Mapping[str, Any], ring: str) -> bytes:
 
 
 def text(raw: bytes) -> str:
-    """Write bytes as a document does."""
+    """Encode bytes for a lock's document."""
     return base64.b64encode(raw).decode()
 
 
 def raw(lock: Mapping[str, Any], name: str = "sealed") -> bytes:
-    """Read bytes of a document whose form was checked."""
+    """Decode the sealed bytes of a lock's document whose form was checked."""
     return base64.b64decode(lock[name])

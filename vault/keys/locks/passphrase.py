@@ -1,7 +1,7 @@
-"""A passphrase: the root key lies under a key that Argon2id (RFC 9106) derives from it.
+"""Passphrase lock: the root key is encrypted under a key that Argon2id (RFC 9106) derives from a passphrase.
 
-The parameters stand in the document. The ring's schema bounds them: whoever can edit the file must not make us spend
-all memory, nor make the passphrase cheap to guess.
+The parameters are in the document. The ring's schema bounds them, so that editing the file can neither exhaust memory
+nor make the passphrase cheap to guess.
 
     sealed = nonce (12) || AES-256-GCM(Argon2id(passphrase), nonce, root key, context)
 """
@@ -39,7 +39,7 @@ DEFAULT_COST = Cost()
 
 @dataclass(frozen=True, slots=True)
 class Passphrase:
-    """Whoever knows it has the ring."""
+    """Sealer and opener that derive a key from a passphrase."""
 
     kind: ClassVar[str] = "passphrase"
     passphrase: bytes = field(repr=False)
@@ -67,7 +67,7 @@ class Passphrase:
             raise Locked("The passphrase does not open the key ring, or the file was changed.") from None
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
-        """Give itself, at the lock's cost."""
+        """Give the sealer of the same passphrase, at the lock's cost."""
         return Passphrase(self.passphrase, Cost(lock["memory"], lock["iterations"], lock["lanes"]), self.entropy)
 
     def _wrapper(self, lock: Mapping[str, Any]) -> AESGCM:

@@ -1,4 +1,4 @@
-"""A hardware token (PKCS#11): the root key is encrypted by an AES key that never leaves the token.
+"""Hardware token lock (PKCS#11): the root key is encrypted under an AES key that never leaves the token.
 
 The token is asked once for each opening of the ring, and never for a task: tokens do a few hundred operations a second.
 The document names the module, the token, and the key by label and id; the PIN is asked for. A key that is found under
@@ -31,13 +31,13 @@ ID_SIZE, KEY_BITS, TAG_BITS = 8, 256, 128
 
 @dataclass(frozen=True, slots=True)
 class Pkcs11:
-    """Whoever has the token and its PIN has the ring."""
+    """Opener that has the token decrypt the root key, with its PIN."""
 
     kind: ClassVar[str] = "pkcs11"
     pin: str = field(repr=False)
 
     def open(self, lock: Mapping[str, Any], ring: str) -> bytes:
-        """Let the token decrypt a root key."""
+        """Have the token decrypt a root key."""
         sealed = raw(lock)
         with _session(lock["module"], lock["token"], self.pin) as session:
             key = _key(session, lock["key"], bytes.fromhex(lock["key_id"]))
@@ -50,13 +50,13 @@ class Pkcs11:
                 ) from None
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
-        """Give what seals under the same key of the same token."""
+        """Give the sealer that uses the same key of the same token."""
         return NewPkcs11(Path(lock["module"]), lock["token"], lock["key"], self.pin)
 
 
 @dataclass(frozen=True, slots=True)
 class NewPkcs11:
-    """Seals under a token's key, which is made there if there is none of that label.
+    """Sealer under a token's AES key, which is generated there if the token has none of that label.
 
     Attributes:
         module: the token's library.
@@ -74,7 +74,7 @@ class NewPkcs11:
     entropy: Callable[[int], bytes] = field(repr=False, default=os.urandom)
 
     def seal(self, root: bytes, name: str, ring: str) -> Document:
-        """Let the token encrypt a root key.
+        """Have the token encrypt a root key.
 
         Raises:
             Refused: the key that is there could leave the token.
@@ -121,7 +121,7 @@ def _gcm(nonce: bytes, bound: bytes) -> dict[str, Any]:
 
 @contextmanager
 def _session(module: str, token: str, pin: str, *, write: bool = False) -> Iterator[Session]:
-    """Log in at a token, and out again; whatever goes wrong becomes a sentence."""
+    """Open a session on a token and close it at the end; driver errors become our own errors."""
     where = f"token '{token}' of {module}"
     try:
         library = pkcs11.lib(module)

@@ -1,1 +1,1 @@
-"""The audit of a release and of a followed log: standard library and `cryptography` only."""
+"""Audit of release bundles and monitor of a log; imports only the standard library and `cryptography`."""

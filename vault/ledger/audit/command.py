@@ -1,6 +1,6 @@
-"""The audit as a command of its own, for the single file `audit.py`: what it is given, what it prints, how it ends.
+"""Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
 
-Exit codes: 0 yes, 1 no, 2 not understood, 3 not found.
+Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CODES = {"malformed": 2, "not-found": 3}
 
 
 def read_text(path: Path) -> str:
-    """Read a file of text.
+    """Read a text file.
 
     Raises:
         NotFound: there is no such file.
@@ -36,7 +36,7 @@ def read_text(path: Path) -> str:
 
 
 def read_keys(path: Path) -> list[str]:
-    """Read a file with a log's verifier key, or with several, one a line: those that it had before, and its own last.
+    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its present one.
 
     Raises:
         NotFound: there is no such file.
@@ -49,7 +49,7 @@ def read_keys(path: Path) -> list[str]:
 
 
 def read_checkpoint(path: Path) -> str:
-    """Read a file with a checkpoint that somebody kept.
+    """Read a checkpoint that the caller kept, from a file.
 
     Raises:
         NotFound: there is no such file.
@@ -64,7 +64,7 @@ def read_checkpoint(path: Path) -> str:
 
 
 def read_policy(path: Path) -> Policy:
-    """Read a file that says whom to believe (C2SP tlog-policy).
+    """Read a policy file that names the trusted logs and witnesses (C2SP tlog-policy).
 
     Raises:
         NotFound: there is no such file.
@@ -79,12 +79,12 @@ def read_policy(path: Path) -> Policy:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Audit what the command line names; gives the exit code."""
+    """Run the audit with command line arguments; gives the exit code."""
     parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
     parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier keys")
     parser.add_argument(
-        "--policy", type=Path, help="a file with a tlog-policy: who has to have cosigned the log's heads"
+        "--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned the log's heads"
     )
     parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -1,4 +1,4 @@
-"""What the steps of an audit hand to each other: the evidence so far."""
+"""Evidence of a running audit, which each step adds to and passes on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vault.ledger.tree.tiles import TileTree
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What later steps need of an opened task."""
+    """The parts of an opened task that later audit steps need."""
 
     sha256: str
     stratum: str
@@ -41,7 +41,7 @@ class OpenedRun:
 
 @dataclass
 class Case:
-    """An audit under way; each attribute is filled by the step that is named beside it."""
+    """State of a running audit; each attribute is filled by the step that is named beside it."""
 
     folder: Path
     keys: list[str]
@@ -71,5 +71,5 @@ class Case:
 
     @property
     def month(self) -> str:
-        """The month that the bundle says it is of."""
+        """The month that the bundle says it belongs to."""
         return str(self.bundle.manifest["month"])

@@ -1,4 +1,4 @@
-"""Audit steps 1 to 6 and 13: the bundle's log is whole, signed, and the log that the caller knows.
+"""Audit steps 1 to 6 and 13: the bundle's log is complete, signed, and extends the checkpoint that the caller kept.
 
 Each step takes the case, adds its evidence to it, and gives `(state, sentence)`; it raises where bytes disagree.
 """

@@ -1,4 +1,4 @@
-"""Following a log from a head that was kept: what it promised and did not do, and whether it still is the same log.
+"""Log monitor: checks that a log still extends the head that was kept, and reports promises that it has not met.
 
 1. its head is signed by a given key, and is no older than the one that was kept; if the log was handed over to another
    key, both must be given, and each head is the key's of its size
@@ -7,7 +7,7 @@
 3. what the leaves say is replayed: cohorts that should have been opened by now, tasks that were withdrawn, runs that
    were opened a week and more ago and are not closed
 
-Leaves carry no times of day: when a run was first seen open is kept by whoever follows. Nothing is written here.
+Leaves carry no times of day, so the monitor's own state holds when a run was first seen open. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPENED_WITHIN = timedelta(days=7)  # after the month in which a cohort retires
 
 @dataclass(frozen=True)
 class Seen:
-    """What is kept between two looks.
+    """State that a monitor keeps between two checks of a log.
 
     Attributes:
         head: the last head, a signed note.
@@ -45,13 +45,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """What a look at a log came to.
+    """Result of one check of a log.
 
     Attributes:
-        seen: what to keep for the next one.
+        seen: the state to keep for the next check.
         size: how many leaves the log has.
         alarms: broken promises: a fork, an overdue cohort, a run that nobody closed.
-        news: what was withdrawn since the last look, and whom the log was handed over to.
+        news: what was withdrawn since the last check, and the keys that the log was handed over to.
     """
 
     seen: Seen
@@ -65,12 +65,12 @@ class Look:
 
 
 def look(read: Read, verifiers: Sequence[Verifier], kept: Seen | None, now: datetime) -> Look:
-    """Look at a log.
+    """Check a log once against the state that the last check kept.
 
     Args:
         read: gives a file of the log's folder.
         verifiers: its keys.
-        kept: what the last look kept, if there was one.
+        kept: the state that the last check kept, if there was one.
         now: the present moment, with its time zone.
 
     Raises:
@@ -96,7 +96,7 @@ def look(read: Read, verifiers: Sequence[Verifier], kept: Seen | None, now: date
 
 
 def _open(note: str, read: Read, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
-    """Open the head; where a given key vouches for the one that signed it, say so."""
+    """Open the head; if a given key introduced its signer, the error says so."""
     try:
         return open_checkpoint(note, verifiers)
     except Broken as error:
@@ -145,14 +145,14 @@ def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _open_since(history: History, kept: Seen | None, now: datetime) -> dict[str, str]:
-    """Give since when each run that is open has been seen so."""
+    """Give when each open run was first seen open."""
     known = kept.open_since if kept else {}
     runs = [str(number) for number, run in history.runs.items() if run.close is None]
     return {run: known.get(run, now.isoformat(timespec="seconds")) for run in runs}
 
 
 def _overdue(history: History, now: datetime) -> list[str]:
-    """Name the cohorts whose month is over, and a week more, and that are not opened."""
+    """Name the cohorts that are still unopened a week after their month has ended."""
     sets = list(history.of("set"))
     cohorts = {item["id"]: str(item["retires"]) for entry in sets for item in entry.statement.predicate["cohorts"]}
     retired = {entry.statement.predicate["cohort"] for entry in history.of("retire")}

@@ -1,4 +1,4 @@
-"""What an audit says: numbered steps, what is pending, and what no audit proves."""
+"""Audit report: numbered steps, what is pending, and what no audit proves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMPARE = "compare them with a checkpoint that you or others kept (--previous)"
 
 
 def caveats(witnesses: Collection[str] = (), strangers: Collection[str] = ()) -> tuple[str, ...]:
-    """Say what an audit does not prove.
+    """List what an audit does not prove.
 
     Args:
         witnesses: who cosigned the head, as the caller's policy names them.
@@ -47,7 +47,7 @@ CAVEATS = caveats()
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the argument.
+    """One step of an audit.
 
     Attributes:
         number: its place, from 1.
@@ -109,7 +109,7 @@ class Report:
         }
 
     def lines(self) -> Iterator[str]:
-        """Write it for people, one line after another."""
+        """Write it as text, line by line."""
         for step in self.steps:
             yield f"{step.number:2}. {step.name}: {step.state}"
             for sentence in (step.proved, step.detail):

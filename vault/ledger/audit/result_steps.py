@@ -1,4 +1,4 @@
-"""Audit steps 10 to 12 and 14: runs are closed and opened, and the figures follow from bound results."""
+"""Audit steps 10 to 12 and 14: runs are closed and opened, and all figures follow from committed results."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Write the audit as one file that a stranger can read and run.
+"""Generator of `audit.py`: the audit as one file that anybody can read and run.
 
 `python -m vault.ledger.audit.single_file > docs/audit.py` writes it.
 
 Every module that `command.py` needs becomes a function, word for word as it stands in the repository, so that each can
-be laid beside its original; what it imports from the others is taken out of theirs. Nothing is renamed and nothing is
-left out. Where the package `cryptography` is missing, `ed25519.py` verifies in its place, slower.
+be compared with its original; its imports from other modules are read from the functions of those. Nothing is renamed
+and nothing is left out. Where the package `cryptography` is missing, `ed25519.py` verifies in its place, slower.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if __name__ == "__main__":
 
 
 def write() -> str:
-    """Give the file."""
+    """Give the text of the file."""
     names = list(_in_order(START, []))
     foreign = {name: list(_foreign(_tree(name))) for name in names}
     plain = sorted({line for lines in foreign.values() for line in lines if PACKAGE not in line})
@@ -50,7 +50,7 @@ def write() -> str:
 
 
 def _in_order(name: str, seen: list[str]) -> Iterator[str]:
-    """Give a module after all that it needs."""
+    """List a module after all modules that it needs."""
     if name in seen:
         return
     seen.append(name)
@@ -69,7 +69,7 @@ def _needed(tree: ast.Module) -> Iterator[str]:
 
 
 def _foreign(tree: ast.Module) -> Iterator[str]:
-    """Give the imports of what is not ours, one name a line."""
+    """List the imports of modules that are not ours, one name a line."""
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (ast.unparse(ast.Import([alias])) for alias in node.names)
@@ -95,7 +95,7 @@ def _section(name: str) -> str:
 
 
 def _taken(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Write an import as what it takes out of another module's function."""
+    """Rewrite an import as assignments from another module's function."""
     if isinstance(node, ast.ImportFrom) and _is_ours(node):
         for alias in node.names:
             module = _module(node, alias)
@@ -115,13 +115,13 @@ def _is_ours(node: ast.ImportFrom) -> bool:
 
 
 def _module(node: ast.ImportFrom, alias: ast.alias) -> str | None:
-    """Give the module that an imported name is, or None where it is something in one."""
+    """Give the module that an imported name is, or None if it is a name inside of a module."""
     name = f"{node.module}.{alias.name}"
     return name if _path(name).is_file() else None
 
 
 def _inside_texts(source: str) -> set[int]:
-    """Give the lines that begin inside of a text of several lines: indenting them would change it."""
+    """Give the lines inside of multi-line strings, which indenting would change."""
     kinds = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}  # the second from Python 3.12 on
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     texts = [token for token in tokens if token.type in kinds]

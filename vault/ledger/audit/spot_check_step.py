@@ -1,4 +1,4 @@
-"""Audit step 15: which results were judged again follows from what was promised, and how many differed is stated."""
+"""Audit step 15: the results that were judged again are those that the promised seed chooses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spot_check(case: Case) -> Outcome:
 
 
 def _bound(case: Case, promised: Entry) -> Sequence[tuple[int, int, Sequence[str]]]:
-    """Give each run scored under the month's set: its number, its `score` leaf, and its tasks."""
+    """Give each run that was scored under the month's set: its number, its `score` leaf, and its tasks."""
     found = []
     for number, run in case.history.runs.items():
         close = run.close

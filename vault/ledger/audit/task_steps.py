@@ -1,4 +1,4 @@
-"""Audit steps 7 to 9: the tasks are those that were promised, before anybody was measured with them."""
+"""Audit steps 7 to 9: the retired tasks are those that were committed to before any run used them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose signatures count in an audit: those of the keys and the policy that the caller gave; nobody from the bundle."""
+"""Trust anchors of an audit: only the caller's keys and policy count, and never a key from the bundle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vault.ledger.tree.tiles import WIDTH, bundles_of, entries_path, unpack_entr
 
 
 def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
-    """Open the head; where a key that was given vouches for the one that signed, say so."""
+    """Open the head; if a given key introduced its signer, the error says so."""
     try:
         return open_checkpoint(data, case.verifiers)
     except Broken as error:
@@ -37,7 +37,7 @@ def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, No
 
 
 def policy_of(case: Case) -> Policy:
-    """Give the caller's policy, or one that asks for nobody; where it names no log, the caller's keys are the log's."""
+    """Give the caller's policy, or one without a quorum; where it names no log, the caller's keys stand for the log."""
     given = case.policy or Policy()
     return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
 

@@ -1,4 +1,4 @@
-"""Audit a `Historical-YYYY-MM` bundle, trusting nobody but the keys that the caller gives.
+"""Audit of a `Historical-YYYY-MM` bundle that trusts nobody but the keys that the caller gives.
 
 The argument, and the attack that each step stops:
 
@@ -54,13 +54,13 @@ STEPS: Mapping[str, Callable[[Case], Outcome]] = {
 
 
 def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> Report:
-    """Audit a bundle; whatever is wrong with it becomes a failed step, never an exception.
+    """Audit a bundle; any defect becomes a failed step, never an exception.
 
     Args:
         folder: the bundle.
         keys: verifier keys of the log (`NAME+ID+KEY`), from anywhere but the bundle.
         previous: a signed checkpoint that the caller kept from before, if any.
-        policy: who has to have cosigned the log's head, from anywhere but the bundle; nobody where there is none.
+        policy: which witnesses must have cosigned the log's head, from anywhere but the bundle; none if it is None.
     """
     case = Case(folder, list(keys), previous, policy)
     steps: list[Step] = []

@@ -1,7 +1,7 @@
-"""What an auditor without our command line uses: the log and a release, checked in a browser.
+"""Browser verifier: web pages that check the public log and a release without the command line.
 
-The scripts in this folder are the twins of the Python modules beside it, and say the same for the same bytes. They are
-put one after the other into one function, and nothing else is done to them:
+The scripts in this folder are JavaScript counterparts of the Python modules beside it and give the same results for the
+same bytes. They are concatenated into one function, and nothing else is done to them:
 
 - `page` gives `verify.html`: one file with its script and its style inside, for a release on a disk. Its policy lets
   that script run, and no other, and lets nothing reach a network. Every release carries it. `python -m
@@ -38,7 +38,7 @@ LIBRARY = (
 
 
 def page() -> bytes:
-    """Give `verify.html`."""
+    """Give the text of `verify.html`."""
     script, style = _script("verify.js"), _read("verify.css")
     parts = {"script-hash": _hash(script), "style-hash": _hash(style), "style": style, "script": script}
     text = _read("verify.html.in")
@@ -48,12 +48,12 @@ def page() -> bytes:
 
 
 def explorer() -> bytes:
-    """Give the explorer's script."""
+    """Give the script of the log explorer page."""
     return _script("explorer.js").encode()
 
 
 def library() -> str:
-    """Give what both have in common, without a function around it."""
+    """Give the code that both share, without a function around it."""
     return "\n".join(map(_read, LIBRARY))
 
 

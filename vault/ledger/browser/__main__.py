@@ -1,4 +1,4 @@
-"""`python -m vault.ledger.browser > verify.html` writes the page."""
+"""Writes the verifier page: `python -m vault.ledger.browser > verify.html`."""
 
 import sys
 

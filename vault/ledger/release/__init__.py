@@ -1,1 +1,1 @@
-"""A retired month as files: the bundle, what it opens, and the signatures of a turn."""
+"""Release of a retired month: the bundle, its openings, and the signatures of a turn."""

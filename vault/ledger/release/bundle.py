@@ -1,4 +1,4 @@
-"""A retired month as a folder: `Historical-YYYY-MM`.
+"""Writer of a release bundle: the folder `Historical-YYYY-MM` that opens a retired cohort.
 
 `BundleContent` is what the turn hands over; `write_bundle` writes it so that the folder is either absent or whole
 (temporary sibling, fsync, rename). The manifest lists every content file with its digest, and its own digest is what
@@ -154,7 +154,7 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
 def _counted(
     content: BundleContent, runs: Iterable[RunOpening]
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Give each scored run's opening and its totals over the tasks that retired."""
+    """Give the opening of each scored run, with its totals over the tasks that retired."""
     retired = {task.document["id"] for task in content.tasks}
     for run in runs:
         if run.totals is not None:
@@ -166,7 +166,7 @@ def _lines(items: Iterable[bytes]) -> bytes:
 
 
 def _log_files(log: Path, content: BundleContent) -> dict[str, bytes]:
-    """Copy what proves: the head, every hash tile, the leaves from `first` on, the checkpoints that runs name."""
+    """Copy the proofs: the head, every hash tile, the leaves from `first` on, and the checkpoints that runs name."""
     read = folder_reader(log)
     note = read(HEAD)
     head = Checkpoint.parse(take_apart(note)[0])
@@ -204,7 +204,7 @@ def _require_same(folder: Path, manifest: bytes) -> None:
 def write_whole(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder with its files so that after a crash it is there whole or not at all.
 
-    Where the last call fails, its name is taken back: it may not be on the disk, and nobody shall think it is.
+    Where the last call fails, its name is removed: it may not be on the disk, and must not appear to be.
     """
     sibling = folder.with_name(f".{folder.name}.new")
     if sibling.exists():

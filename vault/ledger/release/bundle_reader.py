@@ -1,4 +1,4 @@
-"""Read a bundle that nobody vouches for.
+"""Strict reader of a release bundle from an untrusted source.
 
 A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
 lists) is refused, and so is a file whose bytes are not those of the manifest. Lines are read one by one, with a cap,

@@ -1,7 +1,7 @@
-"""What lies in a bundle: the names of its files and the shape of every line.
+"""Contents of a bundle: file names, line shapes, and the files that are computed from the others.
 
 Writer and reader share this module and nothing else. The attestation and the aggregate are functions of what the
-other files open, so a reader makes them again and compares the bytes.
+other files open, so a reader recomputes them and compares the bytes.
 """
 
 from __future__ import annotations

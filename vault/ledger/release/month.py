@@ -1,11 +1,12 @@
-"""A month's signatures: what a turn leaves beside its release, for people who run nothing of ours.
+"""Signed files of a monthly turn, which standard tools can verify: checkpoint, SSH signature, attestation.
 
     checkpoint              the head that covers the turn's `set` statement, under the log's signature alone
     checkpoint.sig          an SSH signature over that file, for `ssh-keygen -Y verify`
     attestation.dsse.json   an in-toto Statement (v1) about the month, in a DSSE envelope
 
-Both are by the month's key, which is not the log's: the `set` statement names it, and `allowed_signers` lists it as
-OpenSSH reads it. All three are functions of the log and the key, so that making them again gives the same bytes.
+Both signatures are made with the month's key, which is not the log's: the `set` statement names it, and
+`allowed_signers` lists it in OpenSSH's format. All three files are functions of the log and the key, so that making
+them again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ KIND = "urn:quarterturn:month:v1"
 
 @dataclass(frozen=True)
 class Month:
-    """A turn, as far as it is attested.
+    """A monthly turn, as its attestation states it.
 
     Attributes:
         month: `YYYY-MM` that it ended.
@@ -60,7 +61,7 @@ def files(month: Month, key: Ed25519PrivateKey) -> dict[str, bytes]:
 
 
 def statement(month: Month) -> bytes:
-    """State what a turn came to: the head and the release are its subjects, and what both stand for its predicate."""
+    """Build the in-toto Statement of a turn: its subjects are the head and the release, its predicate the month."""
     head, release = Checkpoint.parse(take_apart(month.note)[0]), _release(month.retired)
     subject = [{"name": CHECKPOINT, "digest": {"sha256": hashlib.sha256(month.note.encode()).hexdigest()}}]
     if release is not None:
@@ -78,9 +79,9 @@ def statement(month: Month) -> bytes:
 
 
 def allowed_signers(origin: str, keys: Iterable[tuple[bytes, date]]) -> str:
-    """List the months' keys for `ssh-keygen`, each from the day before the first turn that named it.
+    """Write the months' keys as an OpenSSH `allowed_signers` file, each valid from the day before its first turn.
 
-    From the day before, because `ssh-keygen` takes a day for that of the place where it is run.
+    The day before, because `ssh-keygen` reads dates in the local time zone.
 
     Args:
         origin: the log's, as whom they sign.
@@ -99,6 +100,6 @@ def _release(retired: Entry | None) -> Mapping[str, Any] | None:
 
 
 def _day_after(month: str) -> str:
-    """Give the first day on which a month is over; whoever follows the log calls its turn overdue a week later."""
+    """Give the first day after a month; a log monitor calls its turn overdue a week later."""
     year, number = map(int, month.split("-"))
     return str(date(year + number // 12, number % 12 + 1, 1))

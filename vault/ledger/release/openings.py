@@ -1,4 +1,4 @@
-"""What a retirement opens: a task, a run, a result; and the line that each becomes in a bundle."""
+"""Openings of a task, a run and a result, and the bundle lines that they become."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TaskOpening:
         commit: index of the task's `commit` leaf.
         provenance: the provenance document, where it is opened (its skeleton is spent), else None.
         provenance_salt: the salt of the provenance commitment; given exactly when `provenance` is.
-        variant_key: what says which variant each run was shown, 32 bytes; given exactly when the document names its
+        variant_key: the key that derives each run's variant, 32 bytes; given exactly when the document names its
             SHA-256 as `variant_key`.
     """
 
@@ -51,7 +51,7 @@ class ResultOpening:
 
 @dataclass(frozen=True)
 class RunOpening:
-    """One run that named the retired cohort, opened as far as this retirement opens it.
+    """One run that named the retired cohort; only the results of that cohort are opened.
 
     Attributes:
         run: its number.

@@ -1,7 +1,7 @@
-"""Cosignatures: witnesses say what a log showed them, and when. C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
+"""Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
 
 A cosignature is one more signature line under a checkpoint: a key id, eight bytes of POSIX time (big-endian), and a
-signature over what the type of the key says:
+signature over a message that depends on the type of the key:
 
 - Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the whole text of the checkpoint;
 - ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
@@ -136,12 +136,12 @@ def parse_key(vkey: str) -> Key:
 
 
 def time_of(signature: bytes) -> int:
-    """Give the POSIX time, in seconds, that a cosignature names."""
+    """Give the POSIX time, in seconds, of a cosignature."""
     return int.from_bytes(signature[:TIME_BYTES], "big")
 
 
 def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
-    """Give when the witnesses say that they saw a checkpoint, by their vkeys; nothing is verified here.
+    """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing is verified here.
 
     Raises:
         Malformed: it is no signed note.

@@ -1,6 +1,6 @@
-"""Ed25519 verification without any package (RFC 8032, section 5.1.7): for the audit as a single file, and nothing else.
+"""Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single file.
 
-It only verifies, and verifies what is public, so it may take its time and need not hide it. Like OpenSSL it compares
+It verifies public data only, so it need be neither fast nor constant-time. Like OpenSSL it compares
 `[S]B - [k]A` with the bytes of R, without a cofactor; it refuses an S that is not below the group's order, and a public
 key that is not the one encoding of its point.
 """

@@ -1,6 +1,6 @@
 """Signed notes, C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01).
 
-Keys of other types, those of witnesses, are in `cosignature.py`; whoever has the shape of `Key` can open a note.
+Keys of other types, those of witnesses, are in `cosignature.py`; any object of the protocol `Key` can verify a note.
 
 A note is a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`. `open_note` is strict: a
 signature by a key that the caller named must verify or the whole note fails, signatures by other keys are ignored and
@@ -32,11 +32,11 @@ _FIRST_PRINTABLE = 0x20
 
 
 class Key(Protocol):
-    """A public key of any type, as far as notes are concerned."""
+    """Protocol of a public key of any type, as far as notes need it."""
 
     @property
     def name(self) -> str:
-        """Whose it is."""
+        """The name of the key."""
         ...
 
     @property
@@ -198,7 +198,7 @@ def decode_base64(text: str, what: str) -> bytes:
 
 
 def take_apart(note: str | bytes) -> tuple[str, list[str]]:
-    """Split a note into its text and its signature lines, and verify nothing.
+    """Split a note into its text and its signature lines, without verifying anything.
 
     Raises:
         Malformed: it is no signed note.

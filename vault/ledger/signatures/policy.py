@@ -1,4 +1,4 @@
-"""Whom to believe: logs, witnesses, and how many of these it takes. C2SP tlog-policy (https://c2sp.org/tlog-policy).
+"""Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy (https://c2sp.org/tlog-policy).
 
     log <vkey> [<url>]
     witness <name> <vkey> [<url>]
@@ -26,7 +26,7 @@ _TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
 
 @dataclass(frozen=True)
 class Named:
-    """A log or a witness of a policy: its key, and where it is reached."""
+    """A log or a witness that a policy names: its key and its URL."""
 
     key: Verifier | Witness
     url: str | None = None
@@ -49,7 +49,7 @@ class Cosigned:
 
 @dataclass
 class Policy:
-    """What a policy file says.
+    """A parsed policy file.
 
     Attributes:
         logs: those that are known.
@@ -73,7 +73,7 @@ class Policy:
         return _Reader().read(data if isinstance(data, bytes) else data.encode())
 
     def satisfied(self, cosigned: Collection[str]) -> bool:
-        """Tell whether the witnesses of these names are enough."""
+        """Tell whether these witnesses, by name, make the quorum."""
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
     def open(self, note: str | bytes) -> Cosigned:

@@ -1,4 +1,4 @@
-"""Proofs of inclusion as files: C2SP tlog-proof (https://c2sp.org/tlog-proof), with the extension `.tlog-proof`.
+"""Inclusion proof files, C2SP tlog-proof (https://c2sp.org/tlog-proof), with the extension `.tlog-proof`.
 
     c2sp.org/tlog-proof@v1
     [extra <base64>]
@@ -7,7 +7,7 @@
 
     <the checkpoint, a signed note>
 
-A proof verifies itself: with the leaf and a policy it needs nothing else. `extra` is authenticated by nobody.
+A proof is self-contained: with the leaf and a policy it needs nothing else. `extra` is not authenticated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INDEX = re.compile(r"index (0|[1-9][0-9]{0,18})", re.ASCII)
 
 @dataclass(frozen=True)
 class Proof:
-    """That a leaf stands in a log.
+    """A proof that a leaf is in a log.
 
     Attributes:
         index: the leaf's, from 0.
@@ -45,7 +45,7 @@ class Proof:
 
     @classmethod
     def parse(cls, text: str | bytes) -> Proof:
-        """Read a proof, and verify nothing.
+        """Read a proof, without verifying anything.
 
         Raises:
             Malformed: it is none; the message says where.

@@ -1,8 +1,8 @@
-"""SSH signatures over files: what `ssh-keygen -Y verify` checks (OpenSSH, PROTOCOL.sshsig), with Ed25519 keys.
+"""SSH signatures over files, as `ssh-keygen -Y verify` checks them (OpenSSH, PROTOCOL.sshsig), Ed25519 only.
 
 A signature is armored base64, 70 characters a line, of `SSHSIG`, a version, the public key, a namespace that keeps it
-from being taken for a signature over something else, nothing reserved, the name of a hash, and the signature over
-`SSHSIG`, the namespace, nothing reserved, that name and the file's hash.
+from being taken for a signature over something else, an empty reserved field, the name of a hash, and the signature
+over `SSHSIG`, the namespace, an empty reserved field, that name and the file's hash.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def verify(message: bytes, namespace: str, armored: str, public: bytes) -> None:
         message: the file.
         namespace: what it was signed as.
         armored: the signature's text.
-        public: the key that the caller believes, 32 bytes.
+        public: the key that the caller trusts, 32 bytes.
 
     Raises:
         Malformed: it is no such signature.

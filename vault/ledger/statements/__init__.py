@@ -1,1 +1,1 @@
-"""The log's leaves: in-toto Statements as canonical JSON, and what they say when they are replayed."""
+"""Leaves of the log: in-toto Statements as canonical JSON, and the replay of what they state."""

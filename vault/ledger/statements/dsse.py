@@ -1,4 +1,4 @@
-"""Signed statements: in-toto Statements in DSSE envelopes, v1.0.2 (https://github.com/secure-systems-lab/dsse).
+"""DSSE envelopes for in-toto Statements, v1.0.2 (https://github.com/secure-systems-lab/dsse).
 
     {"payload": BASE64, "payloadType": "application/vnd.in-toto+json", "signatures": [{"keyid": HEX, "sig": BASE64}]}
 
@@ -28,7 +28,7 @@ _SHAPE = record(payload=_BASE64, payloadType=one_of(IN_TOTO), signatures=list_of
 
 
 def encoding(kind: str, payload: bytes) -> bytes:
-    """Give what is signed: the pre-authentication encoding of a payload and its type."""
+    """Give the bytes that are signed: the pre-authentication encoding of a payload and its type."""
     name = kind.encode()
     return b"DSSEv1 %d %s %d %s" % (len(name), name, len(payload), payload)
 
@@ -54,7 +54,7 @@ def open_envelope(envelope: bytes, publics: Sequence[bytes]) -> bytes:
 
     Args:
         envelope: its bytes.
-        publics: Ed25519 public keys that the caller believes, 32 bytes each.
+        publics: Ed25519 public keys that the caller trusts, 32 bytes each.
 
     Raises:
         Malformed: it is no envelope of an in-toto Statement.

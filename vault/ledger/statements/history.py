@@ -1,7 +1,7 @@
-"""What the log says, replayed: who was promised, withdrawn, refilled, which runs were opened and closed.
+"""Replay of the log's statements: tasks promised, withdrawn and refilled, runs opened and closed.
 
-Pure: it takes the statements with their indexes and answers questions about any moment, where a moment is an index in
-the log. Every contradiction between statements is `Broken`, with the indexes that disagree.
+Pure: it takes the statements with their indexes and answers queries about the state at any index
+of the log. Every contradiction between statements is `Broken`, with the indexes that disagree.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run's two ends; `close` is None while it is open."""
+    """The statements that open and close a run; `close` is None while it is open."""
 
     open: Entry
     close: Entry | None
@@ -96,7 +96,7 @@ class History:
         return [entry for entry, name in self._withdrawn if name == cohort]
 
     def gaps(self, cohort: str, before: int) -> int:
-        """Count the withdrawals from a cohort, before an index, that nobody took the place of."""
+        """Count the withdrawals from a cohort, before an index, that were not refilled."""
         gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
         return sum(entry.statement.predicate["replacement"] is None for entry in gone)
 
@@ -207,7 +207,7 @@ class History:
 
 
 def listed(entry: Entry, cohort: str) -> Mapping[str, Any] | None:
-    """Give what a `set` statement says of a cohort, or None."""
+    """Give the entry of a cohort in a `set` statement, or None."""
     return next((item for item in entry.statement.predicate["cohorts"] if item["id"] == cohort), None)
 
 
@@ -220,7 +220,7 @@ def _require_chain(last: Entry | None, entry: Entry) -> None:
 
 
 def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> dict[str, list[str]]:
-    """A set must repeat every live cohort as it is, may add new ones, and never brings one back."""
+    """Check that a set repeats every live cohort as it is; it may add new ones, and never brings one back."""
     says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
     for name, tasks in (live or {}).items():
         if name not in says:

@@ -83,7 +83,7 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
 
 
 def shared(value: Any) -> Any:
-    """Give a value that is to be kept, with its keys and short texts shared: thousands of lines have the same ones."""
+    """Share equal keys and short texts in a value that is kept: thousands of lines repeat them."""
     if type(value) is dict:
         return {sys.intern(key): shared(item) for key, item in value.items()}
     if type(value) is list:
@@ -92,7 +92,7 @@ def shared(value: Any) -> Any:
 
 
 def _surely_canonical(data: bytes) -> Any:
-    """Read what the standard library alone shows to be canonical, or give _UNSURE.
+    """Parse text that is provably canonical by the standard library alone, or give _UNSURE.
 
     1. what it reads and writes again to the very same bytes has no key twice, and its own order, spacing and escapes
     2. these are the canonical ones, and so are its numbers, where there is no fraction, no exponent, no number of more
@@ -110,7 +110,7 @@ def _surely_canonical(data: bytes) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Refuse what has no form; tell whether the standard encoder already writes it canonically.
+    """Refuse a value without canonical form; tell whether the standard encoder already writes it canonically.
 
     It does where there is no float and every key is ASCII. Every item is looked at, even after the answer is known.
     """

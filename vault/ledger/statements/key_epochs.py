@@ -1,4 +1,4 @@
-"""Which key signs the log's heads: one at a time, and from which size on.
+"""Key epochs of a log: which key signs its heads, from which tree size on.
 
 A `key` statement at leaf n hands the log over from one key to another. It names both, and n itself, and both have
 signed these lines, so that neither who holds the old one alone nor who holds the new one alone can make it:
@@ -28,13 +28,13 @@ _MARK = b'"urn:quarterturn:key:v1"'  # stands in every leaf of this kind, and se
 
 
 def text(old: str, new: str, size: int) -> bytes:
-    """Give what both keys sign."""
+    """Give the text that both keys sign."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
 
 @dataclass(frozen=True)
 class Reigns:
-    """The log's keys, in order.
+    """The keys of a log, in order, each with the tree sizes that it signs.
 
     Attributes:
         first: the key of its first heads.
@@ -64,11 +64,11 @@ class Reigns:
         return cls(first, tuple((index, new) for index, _, new in found))
 
     def of(self, size: int) -> str:
-        """Give the key of heads over so many leaves."""
+        """Give the key that signs heads of this size."""
         return next((new for index, new in reversed(self.later) if index < size), self.first)
 
     def require(self, note: Note, size: int, what: str) -> None:
-        """Check that a head over so many leaves is signed by the key of that size, and by no other of the log's.
+        """Check that a head of this size is signed by the key of its epoch, and by no other of the log's keys.
 
         Raises:
             Broken: it is not; the message names the key that should have signed.
@@ -85,7 +85,7 @@ class Reigns:
 
 
 def introduced(origin: str, leaves: Iterable[bytes], given: Sequence[str]) -> str | None:
-    """Say how a key that the caller did not give was introduced by one that they gave; None where none was.
+    """Say how a key that the caller did not give was introduced by one that the caller gave, or give None.
 
     The leaves need not be proven to be in the log: such a statement bears the signature of the key that was given.
     """

@@ -1,4 +1,4 @@
-"""The log's leaves: one builder a kind of statement.
+"""Builders of the log's leaves, one for each kind of statement.
 
 A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it back. The kinds and their shapes are in
 `vault.ledger.statements.statement`, the formats in `docs/reference/ledger-formats.md`.
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def commit(task: str, commitment: bytes, *, spec: str, provenance: bytes, public_grammar: bool) -> bytes:
-    """Promise a task: its id, its commitment, and a commitment to where it came from."""
+    """Commit to a task: its id, its commitment, and the commitment to its provenance."""
     predicate = {"spec": spec, "provenance": provenance.hex(), "public_grammar": public_grammar}
     return statement("commit", task, commitment.hex(), predicate)
 
@@ -124,7 +124,7 @@ def run_open(
 def score(
     *, run: int, month: str, track: str, count: int, results_root: bytes, totals: Sequence[tuple[str, bytes]]
 ) -> bytes:
-    """Bind a run's results: `count` of them under `results_root`, and a commitment to the totals of each cohort."""
+    """Commit to a run's results: `count` of them under `results_root`, and one commitment for each cohort's totals."""
     predicate = {
         "run": run,
         "month": month,
@@ -149,7 +149,7 @@ def retire(
     tasks: Sequence[Mapping[str, str]],
     spot_check: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Open a cohort.
+    """Open a retired cohort.
 
     Args:
         month: `YYYY-MM`.
@@ -166,7 +166,7 @@ def retire(
 
 
 def withdraw(task: str, commitment: bytes, *, month: str, reason: str, replacement: str | None) -> bytes:
-    """Take a task out in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
+    """Withdraw a task in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
     predicate = {"month": month, "reason": reason, "replacement": replacement}
     return statement("withdraw", task, commitment.hex(), predicate)
 

@@ -1,4 +1,4 @@
-"""What a run's `score` statement binds: a tree of salted results, and salted totals a cohort.
+"""Contents of a run's `score` statement: a Merkle tree of salted results, and salted totals for each cohort.
 
 A result is `{"run", "task", "cohort", "category", "verdict", "passed", "calls", "max_steps", "unlisted", "saw_error",
 "skeleton"}`; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
@@ -103,7 +103,7 @@ def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> di
 def counted(
     totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
 ) -> Mapping[str, Any]:
-    """Give what counts of a run's totals on a cohort: those over the tasks that retired, without withdrawn ones."""
+    """Give a run's totals on a cohort over the tasks that retired, without those that were withdrawn."""
     left = [row for row in results if row["task"] in retired]
     return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
 

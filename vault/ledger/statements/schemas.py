@@ -1,4 +1,4 @@
-"""Write the statements' JSON Schemas: `python -m vault.ledger.statements.schemas docs/reference/statements`."""
+"""Writes the JSON Schemas of the statements: `python -m vault.ledger.statements.schemas docs/reference/statements`."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Shapes of ledger documents: small checks that compose, and say where a document is wrong.
+"""Composable shape checks for ledger documents; an error names the JSON path of what is wrong.
 
 A shape is called with `(value, path)`: it raises `Malformed` with the JSON path of what is wrong, and returns nothing
-when all is well. It knows itself as a JSON Schema too (draft 2020-12), for others. Objects are closed: a missing key
+when all is well. It also carries its JSON Schema (draft 2020-12). Objects are closed: a missing key
 and an unknown key are both refused. The statements, the manifest and every line of a bundle are described with them, so
 that what a parser lets through needs no second look.
 
-Most shapes know themselves as bytes as well: a pattern, put together from the patterns of their parts, of which every
-match is canonical JSON (RFC 8785) of the shape. Its keys stand in their order, its texts are ASCII without escapes, its
-whole numbers have at most 15 digits. A release has a line for each result, all of one shape, and a match is a fraction
-of the price of writing a value again and walking through it. What does not match may be right all the same, and goes
-the long way; only the long way refuses.
+Most shapes also carry a byte pattern, composed from the patterns of their parts: every match is canonical JSON
+(RFC 8785) of the shape. Its keys are in canonical order, its texts are ASCII without escapes, its whole numbers have at
+most 15 digits. A release has a line for each result, all of one shape, and a match costs a fraction of serializing a
+value again and walking through it. Bytes that do not match may still be valid and take the slow path; only the slow
+path refuses.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _read = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True)
 class Shape:
-    """What a value has to be.
+    """A schema check: the form that a value must have.
 
     Attributes:
         check: raises `Malformed` with the path where a value is not that; an empty path is not spelled out.
@@ -169,7 +169,7 @@ def mapping_of(key: Shape, shape: Shape) -> Shape:
 
 
 def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
-    """A closed object: exactly these keys, and those in `optional` where they are there."""
+    """A closed object: exactly these keys, and optionally those in `optional`."""
     known = {**fields, **optional}
 
     def check(value: Any, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Which results of a month are judged again: a rule that nobody can apply before the month's last result is bound.
+"""Spot-check rule: chooses which results are judged again, unpredictably until the last result is committed.
 
     HMAC-SHA256(seed, "quarterturn/spot-check/v1\\n" || root || "\\n<run>/<task id>")
 

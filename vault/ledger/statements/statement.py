@@ -46,7 +46,7 @@ SHA = "sha256"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A leaf that was read.
+    """A parsed leaf.
 
     Attributes:
         kind: `commit`, `set`, `run-open`, `score`, `abort`, `retire`, `withdraw`, `key`.
@@ -85,7 +85,7 @@ class Statement:
         return found
 
     def require_agreement(self) -> None:
-        """Refuse a statement whose subject and predicate speak of different things."""
+        """Refuse a statement whose subject and predicate disagree."""
         says = self.predicate
         expected = {
             "set": f"set/{says.get('month')}",
@@ -133,7 +133,7 @@ def statement(kind: str, name: str, digest: str, predicate: Mapping[str, Any]) -
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Give a kind of statement as JSON Schema; that subject and predicate agree (`require_agreement`) is beyond it."""
+    """Give a kind of statement as JSON Schema, which cannot express that subject and predicate agree."""
     shape = record(
         _type=one_of(TYPE),
         subject=single(_SUBJECTS[kind]),

@@ -1,4 +1,4 @@
-"""The tree as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles): what any web server or bucket can serve.
+"""Merkle tree tiles as static files that any web server can serve, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
 
     tile/<L>/<N>[.p/<W>]          up to 256 hashes: the roots of perfect subtrees over 256^L leaves
     tile/entries/<N>[.p/<W>]      up to 256 leaves, each after its length in two bytes, big-endian
@@ -157,7 +157,7 @@ class Frontier:
 class TileTree:
     """The nodes of a tree of `size` leaves, read from tiles that the caller can fetch.
 
-    Nothing is believed: whoever uses the nodes compares a root made from them with a signed one.
+    Tiles are not trusted: the caller compares a root made from the nodes with a signed one.
     """
 
     def __init__(self, size: int, read: Read, keep: int = 4096) -> None:

@@ -1,1 +1,1 @@
-"""Writing the log: append, cosigning, the witness, and checks of the folder."""
+"""Writing the log: append, cosigning, the witness, and the check of a log folder."""

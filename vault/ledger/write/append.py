@@ -1,6 +1,7 @@
-"""The log's only writer.
+"""The log's only writer: appends leaves, signs the head and publishes it, safely across crashes.
 
-It appends in an order in which a crash at any point loses nothing and says nothing twice; the caller's row comes first:
+The order of its steps is such that a crash at any point loses nothing and publishes nothing twice; the caller's row
+comes first:
 
 1. entry bundles and tiles, each whole or absent (write, fsync, rename, fsync folder)
 2. the signed head, in a file outside of the public folder and of the database
@@ -8,10 +9,10 @@ It appends in an order in which a crash at any point loses nothing and says noth
 4. where there are witnesses, they are asked to cosign (`vault.ledger.write.cosigning`)
 5. their lines under the public copy, in the order of step 3
 
-Starting again finishes step 3 and 5 and takes no line away, asking again finishes step 4, and `append` with the same
-leaves finishes step 1 and 2. It refuses to sign a tree that
-does not extend the last head that it signed (a database or a folder that was put back from a backup), and a lock file
-beside the head keeps a second process from signing at the same time. So there are never two roots at one size.
+A restart finishes steps 3 and 5 and removes no line, asking again finishes step 4, and `append` with the same leaves
+finishes steps 1 and 2. It refuses to sign a tree that does not extend the last head that it signed (a database or a
+folder that was restored from a backup), and a lock file beside the head keeps a second process from signing at the same
+time. So there are never two roots at one size.
 """
 
 from __future__ import annotations
@@ -105,14 +106,14 @@ class LogWriter:
         return _text(self._head_file)
 
     def notes(self) -> Iterator[str]:
-        """Give every head that was ever published, with the lines under it, the newest first."""
+        """Give every head that was ever published, with its signature lines, the newest first."""
         sizes = [int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal()]
         for path in (HEAD, *(f"{KEPT}/{size}" for size in sorted(sizes, reverse=True))):
             if (note := _text(self.folder / path)) is not None:
                 yield note
 
     def covering(self, leaf: int) -> str:
-        """Give the first head that was published over a leaf, under the log's signature alone: always the same bytes.
+        """Give the first published head that covers a leaf, with the log's signature alone: always the same bytes.
 
         Raises:
             Refused: none was.
@@ -126,7 +127,7 @@ class LogWriter:
         return "\n".join([text, *(line for line in lines if read_line(line)[:2] in ours), ""])
 
     def put_under(self, note: str, lines: str) -> None:
-        """Put witnesses' lines under a head that was published (step 5); others that are there give way to them.
+        """Add witness signature lines to a published head (step 5); they replace other lines that are there.
 
         Raises:
             Unavailable: the disk failed or another process is writing; nothing is lost, call again.
@@ -186,7 +187,7 @@ class LogWriter:
         return root_from(tree.node, self._within(tree, size))
 
     def fsck(self) -> list[str]:
-        """Re-hash the public folder; gives one sentence a problem, none if all is well."""
+        """Re-hash the public folder; gives one sentence for each problem, none if all is well."""
         head = self.checkpoint()
         if not head.size:
             return []
@@ -241,7 +242,7 @@ class LogWriter:
                           f"it says {old.root.hex()}; nothing was signed")  # fmt: skip
 
     def _fresh(self, head: Checkpoint, leaves: Sequence[bytes], start: int) -> Sequence[bytes]:
-        """Give the leaves that are not in the log yet; the others must be the ones that are."""
+        """Give the leaves that are not in the log yet; the others must equal the leaves that are there."""
         if start > head.size:
             raise Refused(f"the log ends at leaf {head.size}; leaves from {start} on would leave a gap")
         known = leaves[: head.size - start]
@@ -328,7 +329,7 @@ class LogWriter:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the lock; a failing disk becomes a sentence."""
+        """Hold the writer's lock; disk errors become our own errors."""
         try:
             make_folder(self.folder)
             self._head_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

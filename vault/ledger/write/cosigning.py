@@ -1,14 +1,14 @@
-"""The log's side of witnessing: a head counts only once the quorum of a policy has cosigned it.
+"""Collects witness cosignatures: a head counts only once the quorum of a policy has cosigned it.
 
-It goes on where the writer's order ends (`vault.ledger.write.append`):
+It makes the last two steps of the writer (`vault.ledger.write.append`):
 
 4. the witnesses are asked for the signed and published head, all at the same time; one that has another size on record
    says so and is asked again with the proof from there; every line is verified before it counts
 5. the lines are put under the public copy, if they are enough: `checkpoints/<size>`, then `checkpoint`
 
-Killed anywhere, the next `require` goes on: a witness that signed already signs again. Who cannot be reached, refuses,
-or answers nonsense is named, and so is one that was shown another history of this log. Lines by keys that the policy
-does not name are ignored. Nothing here speaks HTTP: the caller hands in how a URL is asked.
+After a crash the next `require` continues: a witness that signed already signs again. A witness that cannot be reached,
+refuses or answers incorrectly is named, and so is one that was shown another history of this log. Lines by keys that
+the policy does not name are ignored. This module does no HTTP: the caller passes in the function that posts to a URL.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LONGEST_REASON = 160
 
 @dataclass(frozen=True)
 class Found:
-    """What asking came to: signature lines and complaints, by the policy's names of the witnesses."""
+    """Result of asking the witnesses: signature lines and complaints, by the policy's names of the witnesses."""
 
     lines: Mapping[str, str]
     complaints: Mapping[str, str]
@@ -57,9 +57,9 @@ class Witnesses:
 
     Args:
         writer: the log's only writer.
-        policy: who they are, with the URLs of their submission prefixes, and how many it takes.
-        ask: how a URL is asked.
-        told: is handed a sentence for each witness that did not cosign although the others were enough.
+        policy: the witnesses, the URLs of their submission prefixes, and the quorum.
+        ask: posts a request to a URL.
+        told: called with a sentence for each witness that did not cosign although the quorum was reached.
         patience: seconds for the quorum to come together.
         grace: seconds for the others after that.
     """
@@ -157,7 +157,7 @@ class Witnesses:
         return found
 
     def _signed(self, url: str, head: Checkpoint, note: str, guess: int) -> bytes:
-        """Ask one witness until it has put its size right; gives the body of its 200."""
+        """Ask one witness, again after it corrected the size; gives the body of its 200 answer."""
         old = min(self._on_record.get(url, guess), head.size)
         for _ in range(TRIES):
             proof = self._writer.prove_consistency(old, head.size) if 0 < old < head.size else []
@@ -169,7 +169,7 @@ class Witnesses:
                 raise Broken(_refusal(reply))
             found = _COUNT.fullmatch(reply.body)
             if found is None or int(found[1]) == old:
-                raise Broken("answered nonsense: a conflict that names no other size")
+                raise Broken("answered incorrectly: a conflict that names no other size")
             old = self._on_record[url] = int(found[1])
             if old > head.size:
                 raise Broken(
@@ -179,7 +179,7 @@ class Witnesses:
 
 
 def request(old: int, proof: Sequence[bytes], note: str) -> bytes:
-    """Write what a witness is asked (C2SP tlog-witness, `add-checkpoint`)."""
+    """Write the body of a request to a witness (C2SP tlog-witness, `add-checkpoint`)."""
     return "\n".join([f"old {old}", *(base64.b64encode(one).decode() for one in proof), "", note]).encode()
 
 
@@ -194,7 +194,7 @@ def _lines(body: bytes, keys: Mapping[str, Witness], head: Checkpoint) -> dict[s
     try:
         parts = [read_line(one) for one in body.decode().removesuffix("\n").split("\n")]
     except (UnicodeDecodeError, Malformed) as error:
-        raise Broken("answered nonsense: no signature lines") from error
+        raise Broken("answered incorrectly: no signature lines") from error
     for name, identity, signature in parts:
         whose = known.get((name, identity))
         if whose is None:

@@ -1,9 +1,9 @@
-"""Re-hash a whole log folder and list what is wrong with it.
+"""Integrity check of a log folder: re-hashes every file and lists what is wrong.
 
 Needs no signing key and no database, so anybody can run it on a copy. It reads every entry bundle once, rebuilds every
 tile and the root with two hashes a leaf, and compares: hash tiles (older partial ones too), the checkpoint, and every
-kept checkpoint with the root at its size. Files beyond the head are what a crash before signing leaves behind: they
-were promised to nobody and are not looked at.
+kept checkpoint with the root at its size. Files beyond the head are left by a crash before signing: they
+were never promised and are not checked.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fsck(folder: Path, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, list[
 
 
 def rebuilt(folder: Path) -> tuple[int, bytes]:
-    """Give how many leaves the tiles of level 0 hold, and the root over them; no signature is looked at.
+    """Give the number of leaves in the level-0 tiles and the root over them; no signature is checked.
 
     Raises:
         Broken, Malformed: a tile is missing or has the wrong length.

@@ -1,12 +1,13 @@
-"""A witness: it cosigns a log's checkpoint only if it extends the last one that it cosigned. C2SP tlog-witness v1.0.0
-(https://c2sp.org/tlog-witness@v1.0.0), pure of HTTP.
+"""Witness that cosigns a log's checkpoint only if it extends the last one that it cosigned (C2SP tlog-witness v1.0.0).
+
+The specification is https://c2sp.org/tlog-witness@v1.0.0; HTTP is left to the caller. A request is:
 
     old <size>                     the size that the log believes this witness to have cosigned last
     <base64 of a hash>...          a consistency proof from there, at most 63 lines
                                    an empty line
     <the checkpoint>               a signed note
 
-The argument for an answer, in this order; the first that fails ends it:
+The checks of a request, in this order; the first that fails decides the answer:
 
 1. 400  the request can be read, strictly
 2. 404  the checkpoint's origin is a log that this witness knows
@@ -45,7 +46,7 @@ _OLD = re.compile(r"old (0|[1-9][0-9]{0,18})", re.ASCII)
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: an HTTP status, and the body with its type."""
+    """HTTP answer of a witness: the status, and the body with its type."""
 
     status: int
     content_type: str
@@ -54,7 +55,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """What a log asks: its checkpoint, the note that it stands in, and the proof that it extends the tree of `old`."""
+    """A parsed `add-checkpoint` request: the checkpoint, its note, and the proof that it extends the tree of `old`."""
 
     old: int
     proof: list[bytes]
@@ -63,7 +64,7 @@ class Request:
 
     @classmethod
     def parse(cls, body: bytes) -> Request:
-        """Read a request, and verify nothing.
+        """Read a request, without verifying anything.
 
         Raises:
             Malformed: it is none; the message says where.
@@ -90,7 +91,7 @@ class Request:
 
 
 class LocalWitness:
-    """Whoever cosigns.
+    """A witness that keeps its state in a folder.
 
     Args:
         folder: where the last cosigned checkpoints are kept; nobody else writes there.
@@ -117,7 +118,7 @@ class LocalWitness:
         self._clock, self._patience = clock, patience
 
     def add_checkpoint(self, body: bytes) -> Reply:
-        """Answer a log (`POST <prefix>/add-checkpoint`); whatever is wrong with what it asks is a status.
+        """Answer `POST <prefix>/add-checkpoint`; every defect of the request becomes an HTTP status.
 
         Raises:
             Unavailable, Malformed, Broken: what was cosigned last cannot be read or replaced; nothing is signed.
@@ -145,7 +146,7 @@ class LocalWitness:
             raise Unavailable(f"what this witness saw cannot be kept in {self._folder}: {error.strerror}") from error
 
     def last(self, origin: str) -> Checkpoint:
-        """Give the last checkpoint of a log that was cosigned (size 0 if none was).
+        """Give the last cosigned checkpoint of a log (size 0 if there is none).
 
         Raises:
             Malformed, Broken: the file is not what was written.
@@ -179,7 +180,7 @@ class LocalWitness:
 
 
 def _astray(last: Checkpoint, asked: Checkpoint, proof: Sequence[bytes]) -> str:
-    """Say why the proof does not lead from one tree to the other; nothing if it does, or if the sizes are the same."""
+    """Say why the proof does not lead from one tree to the other; empty if it does, or if the sizes are equal."""
     if last.size in {0, asked.size}:
         return f"from size {last.size} to {asked.size} a proof is empty; this one is not" if proof else ""
     try:
@@ -190,7 +191,7 @@ def _astray(last: Checkpoint, asked: Checkpoint, proof: Sequence[bytes]) -> str:
 
 
 def _without_strangers(note: str, keys: Sequence[Key]) -> str:
-    """Drop the signature lines of other keys: whoever asks does not decide how long a file of ours is."""
+    """Drop the signature lines of unknown keys, so that a requester does not decide how long a file of ours is."""
     text, lines = take_apart(note)
     known = {(key.name, key.key_id) for key in keys}
     return "\n".join([text, *(line for line in lines if read_line(line)[:2] in known), ""])

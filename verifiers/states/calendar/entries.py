@@ -1,6 +1,6 @@
-"""The items of the calendars that Radicale keeps, and where it keeps them.
+"""Normal form of the calendars that Radicale keeps.
 
-Normal form: `{"items": [[calendar, kind, uid, summary, start, end, location, description, status, repeats,
+It is `{"items": [[calendar, kind, uid, summary, start, end, location, description, status, repeats,
 attendees]]}`, as in `Item`.
 """
 
@@ -19,17 +19,17 @@ PROPERTIES = ".Radicale.props"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item of a calendar, which is named as in its address."""
+    """An item with the name of its calendar, as in its address."""
 
     calendar: str
     item: Item
 
 
 def open_calendars(context: Context) -> tuple[Entry, ...]:
-    """Give every item of every calendar, once an evaluation.
+    """Give every item of every calendar, parsed once for each evaluation.
 
     Raises:
-        Spoiled: a file is no calendar's.
+        Spoiled: a file is not a calendar item.
         Unreadable: there is no state.
     """
     return context.once("calendar", lambda: entries_from(context.state("calendar").document))
@@ -41,7 +41,7 @@ def document_of(entries: Iterable[Entry]) -> dict[str, Any]:
 
 
 def entries_from(document: dict[str, Any]) -> tuple[Entry, ...]:
-    """Make the items that a normal form tells of."""
+    """Build the items from a normal form."""
     return tuple(Entry(calendar, _item(plain)) for calendar, *plain in document["items"])
 
 

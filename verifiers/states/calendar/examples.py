@@ -1,4 +1,4 @@
-"""Small calendars, on which the catalogue's examples are shown and run."""
+"""Example calendars for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verifiers.tree import Tree, Views, tree_of
 
 
 def calendars(items: Mapping[str, Sequence[Item]]) -> Views:
-    """Give the views of a world whose calendar server left these events and tasks."""
+    """Give the views of a world whose calendar server holds these events and tasks."""
     return Views({"calendar": calendar_tree(dict.fromkeys(items, ""), items)})
 
 

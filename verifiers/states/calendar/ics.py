@@ -1,9 +1,9 @@
-"""Reads the part of iCalendar (RFC 5545) that a calendar's files hold: events and tasks.
+"""Parser of the events and tasks in iCalendar files (RFC 5545).
 
 A file has one VCALENDAR with a VEVENT or a VTODO in it; what changes single occurrences of a series, time zones'
 tables and alarms are not looked at. Moments are texts: `2026-01-05` for a whole day, `2026-01-05T10:00:00Z` for an
-instant, whatever zone it was written in. A file is capped in bytes and lines; one that is not written as RFC 5545 says
-counts against whoever left it. The machine's time zones are loaded when this module is, so that reading opens no file.
+instant, whatever zone it was written in. A file is capped in bytes and lines; one that violates RFC 5545 counts against
+the agent. The machine's time zones are loaded on import, so that reading opens no file.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _ZONES: Mapping[str, datetime.tzinfo] = {name: ZoneInfo(name) for name in sorted
 
 
 def read_item(data: bytes, budget: Budget | None = None) -> Item:
-    """Read a file.
+    """Read a calendar file.
 
     Raises:
-        Spoiled: it is none that holds an event or a task, or it costs more than the budget has.
+        Spoiled: it holds no event or task, or it costs more than the budget has.
     """
     budget = budget or Budget()
     budget.parse(len(data))
@@ -82,7 +82,7 @@ def _line(line: str) -> tuple[str, Mapping[str, str], str]:
 
 
 def _item(kind: Kind, said: list[tuple[str, Mapping[str, str], str]]) -> Item | None:
-    """Make an item; what changes one occurrence of a series is none of its own."""
+    """Build an item; overrides of single occurrences are not items of their own."""
     single = {name: (options, value) for name, options, value in said}
     if "RECURRENCE-ID" in single:
         return None

@@ -1,4 +1,4 @@
-"""An event or a task of a calendar, and how its moments are written."""
+"""Calendar item (an event or a task), and the text format of its moments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Item:
     """An event or a task.
 
     Attributes:
-        kind: which of the two.
-        uid: its identity; its file is called so.
+        kind: `event` or `todo` (a task).
+        uid: its UID, which is also the name of its file.
         summary: its title.
         start: when it begins, or "".
         end: when an event ends, or a task is due, or "". The end of an event of whole days is the day after its last.
@@ -40,15 +40,15 @@ class Item:
 
 
 def instant(moment: datetime.datetime) -> str:
-    """Write an instant as its text."""
+    """Format an instant as text."""
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
 
 
 def normal(text: str) -> str:
-    """Give a day or an instant with an offset (`2026-01-05T11:00:00+01:00`) as we write it.
+    """Normalize a day, or an instant with an offset (`2026-01-05T11:00:00+01:00`), to our text format.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is neither a day nor an instant.
     """
     if "T" not in text:
         return datetime.date.fromisoformat(text).isoformat()
@@ -59,7 +59,7 @@ def normal(text: str) -> str:
 
 
 def later(text: str, by: datetime.timedelta) -> str:
-    """Give the moment that is so much later."""
+    """Add a duration to a moment."""
     if "T" not in text:
         return (datetime.date.fromisoformat(text) + by).isoformat()
     return instant(datetime.datetime.fromisoformat(text) + by)

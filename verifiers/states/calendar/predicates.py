@@ -344,14 +344,14 @@ def _span(item: Item) -> Span:
 
 
 def _overlap(left: Span, right: Span) -> bool:
-    """Say whether two spans have a time in common; one that has no length is a moment."""
+    """Say whether two time spans overlap; a span without length is a moment."""
     return max(left[0], right[0]) < min(left[1], right[1]) or any(
         one[0] == one[1] and other[0] <= one[0] < other[1] for one, other in ((left, right), (right, left))
     )
 
 
 def _clashes(spans: Sequence[Span], budget: Budget) -> int:
-    """Count the pairs of spans that overlap.
+    """Count the pairs of overlapping spans.
 
     Raises:
         Spoiled: too many begin before others end to look at each pair, or the budget ends.

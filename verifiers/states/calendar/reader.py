@@ -1,4 +1,4 @@
-"""Reads the calendars that Radicale keeps: `collection-root/agent/<calendar>/<uid>.ics`. Hidden files are its own."""
+"""Reader of the calendars that Radicale keeps: `collection-root/agent/<calendar>/<uid>.ics`, without hidden files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_ITEMS = 5000
 
 
 def read_calendars(tree: Tree, budget: Budget) -> NormalState:
-    """Read every item.
+    """Read every calendar item into the normal form.
 
     Raises:
         Spoiled: see `entries_of`.

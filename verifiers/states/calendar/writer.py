@@ -1,4 +1,4 @@
-"""Writes the file of an event or a task (RFC 5545): the same item gives the same bytes."""
+"""Writer of the iCalendar file of an event or a task (RFC 5545); the same item gives the same bytes."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def _dated(name: str, moment: str) -> list[str]:
 
 
 def _folded(line: str) -> str:
-    """Break a line that is long (3.1); 24 characters of UTF-8 are never more than a line takes."""
+    """Fold a long line (3.1); 24 UTF-8 characters always fit on one line."""
     parts = [line[at : at + 18] for at in range(0, len(line), 18)] if len(line.encode()) > 75 else [line]  # noqa: PLR2004
     return "\r\n ".join(parts)

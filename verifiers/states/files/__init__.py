@@ -1,1 +1,1 @@
-"""Files and folders."""
+"""State kind: files and folders."""

@@ -1,4 +1,4 @@
-"""The files of a normal form: `{"entries": [[path, kind, mode, blob or link target]]}`."""
+"""Normal form of files and folders: `{"entries": [[path, kind, mode, blob or link target]]}`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verifiers.tree import Node, Tree
 
 
 def open_files(context: Context, namespace: str = "filesystem") -> Tree:
-    """Give the files of a state, once an evaluation.
+    """Give the files of a state, built once for each evaluation.
 
     Raises:
         Spoiled: nobody can read them.
@@ -18,7 +18,7 @@ def open_files(context: Context, namespace: str = "filesystem") -> Tree:
 
 
 def tree_from(state: NormalState) -> Tree:
-    """Make the tree that a normal form tells of."""
+    """Build the file tree from a normal form."""
     nodes = {}
     for path, kind, mode, held in state.document["entries"]:
         data, target = (state.blobs[held], "") if kind == "file" else (b"", held)

@@ -1,4 +1,4 @@
-"""Small folders, on which the catalogue's examples of files are shown and run."""
+"""Example folders for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from verifiers.tree import Views, tree_of
 
 
 def files(content: Mapping[str, str]) -> Views:
-    """Give the views of a world whose filesystem server left these files."""
+    """Give the views of a world whose filesystem server holds these files."""
     return Views({"filesystem": tree_of(content)})

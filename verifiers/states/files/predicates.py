@@ -27,7 +27,7 @@ POINTER = {"type": "string", "pattern": "^(/[^~/]*(~[01][^~/]*)*)*$", "descripti
 
 
 def _what(tree: Tree, path: str) -> str:
-    """Say what is at a path."""
+    """Describe the entry at a path."""
     node = tree.get(path)
     if node is None:
         return f"{quoted(path)} is a folder" if _is_folder(tree, path) else f"there is nothing at {quoted(path)}"

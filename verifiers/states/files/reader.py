@@ -1,4 +1,4 @@
-"""Reads the files that the filesystem server left: what is there, without opening any of it."""
+"""Reader of the filesystem server's files: lists every entry without parsing any content."""
 
 from __future__ import annotations
 

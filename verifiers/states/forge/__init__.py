@@ -1,1 +1,1 @@
-"""A forge: issues, pull requests, and the repositories behind them."""
+"""State kind: a Git forge with issues, pull requests, and the repositories behind them."""

@@ -1,4 +1,4 @@
-"""A small forge, written out by hand, on which the catalogue's examples of github are shown and run."""
+"""Example forge, written out by hand, for the catalogue's examples of `github` predicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicates over the issues of a forge; a part of `verifiers.github`."""
+"""Predicates over the issues of a forge, in the namespace `github`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the predicates of github share: their arguments' schemas, and how they look at a forge and at its git."""
+"""Shared parts of the `github` predicates: argument schemas, and lookups in a forge and its git repositories."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ SITE = {"repository": "acme/site"}
 
 
 def some(every: Sequence[Record], holds: Callable[[Record], bool], shown: Callable[[Record], str]) -> Finding:
-    """Say whether one of them holds, and what they are."""
+    """Say whether any of these parts matches, and list them."""
     found = "; ".join(f"#{one['number']} is {shown(one)}" for one in every[:4])
     return Finding(any(map(holds, every)), found)
 
 
 def is_as_given(text: str, equals: str | None, contains: str | None) -> bool:
-    """Say whether a text is this one, white space at its ends aside, or contains that one."""
+    """Compare a text with `equals`, white space at its ends aside, or else say whether it contains `contains`."""
     return text.strip() == equals.strip() if equals is not None else (contains or "") in text
 
 
@@ -64,7 +64,7 @@ def git_of(context: Context, repository: str) -> Repository:
 
     Raises:
         Lacking: there is none.
-        Spoiled: its git part is gone.
+        Spoiled: its git repository is missing.
     """
     name = open_forge(context).name(repository)
     return context.once(
@@ -73,7 +73,7 @@ def git_of(context: Context, repository: str) -> Repository:
 
 
 def tip_of(repo: Repository, branch: str) -> str:
-    """Give the commit that a branch means.
+    """Give the commit at the tip of a branch.
 
     Raises:
         Lacking: there is no such branch.
@@ -85,7 +85,7 @@ def tip_of(repo: Repository, branch: str) -> str:
 
 
 def has(repo: Repository, branch: str, commit: str | None) -> bool:
-    """Say whether a branch's history has a commit.
+    """Say whether a branch's history contains a commit.
 
     Raises:
         Lacking: the branch is gone.

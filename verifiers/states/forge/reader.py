@@ -1,6 +1,6 @@
-"""Reads the state file that the GitHub twin left, and the repositories behind it.
+"""Reader of the state file of the GitHub twin, and of the repositories behind it.
 
-The twin writes the file whole or not at all, so one that does not have its shape is wreckage (`Spoiled`).
+The twin writes the file atomically, so a file of another shape counts as corrupted (`Spoiled`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _REPOSITORY = record(
 
 
 def _nothing(value: Any, budget: Budget) -> dict[str, Any]:  # noqa: ARG001 - as every shape
-    """Keep nothing of an object that no predicate asks about."""
+    """Drop an object that no predicate reads."""
     if not isinstance(value, dict):
         raise TypeError
     return {}
@@ -63,7 +63,7 @@ _FORGE = record(schema=one_of(SCHEMA), viewer=text, users=_nothing, repositories
 
 
 def read_forge(tree: Tree, budget: Budget) -> NormalState:
-    """Read everything.
+    """Read the forge into the normal form.
 
     Raises:
         Spoiled: the file is not there or not what the twin writes, or it all costs more than the budget has.

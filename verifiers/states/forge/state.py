@@ -1,4 +1,4 @@
-"""The state of a forge: its repositories with their issues and pull requests.
+"""Normal form of a forge, and lookups in its repositories, issues and pull requests.
 
 What a task asks about and is not in it is `Lacking`. Accounts, repositories and labels are found whatever their case,
 as on GitHub. Normal form: `{"forge": what the twin writes, as far as predicates ask for it, "repositories": {path:
@@ -26,7 +26,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Forge:
-    """The state file."""
+    """The parsed state of a forge."""
 
     data: Record = field(repr=False)
     budget: Budget = field(repr=False)
@@ -94,7 +94,7 @@ class Forge:
 
 
 def parts_of(one: Record, name: str, budget: Budget) -> Sequence[Any]:
-    """Give the labels, comments or other parts of an issue, and count that they are all looked at."""
+    """Give the labels, comments or other parts of an issue; each one counts against the budget."""
     parts: Sequence[Any] = one[name]
     budget.step(A_PART * len(parts))
     return parts
@@ -109,7 +109,7 @@ def _comes_from(head: Record, named: int | str, repository: str) -> bool:
 
 
 def open_forge(context: Context) -> Forge:
-    """Give the forge of a state, once an evaluation.
+    """Give the forge of a state, built once for each evaluation.
 
     Raises:
         Spoiled: it is not there, or not what the twin writes.

@@ -1,1 +1,1 @@
-"""Git repositories."""
+"""State kind: git repositories."""

@@ -1,4 +1,4 @@
-"""What a commit's own files are, whichever server the repository belongs to."""
+"""Checks of the files in a commit, shared by the `git` and `github` predicates."""
 
 from __future__ import annotations
 

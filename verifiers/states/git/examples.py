@@ -1,4 +1,4 @@
-"""Small repositories as exact bytes: loose objects that are written without git, with fixed dates."""
+"""Example repositories for the catalogue, as exact bytes: loose objects written without git, with fixed dates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A git repository as predicates look at it: refs, commits, what is in them, the index, and the work tree.
+"""Normal form of git repositories, and lookups in their refs, commits, files, index and work tree.
 
 Normal form of a namespace: `{"repositories": {path: repository}}`, where a repository is `{"spoiled": sentence}` or
 
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 @dataclass
 class Repository:
-    """A repository. Everything that was asked once is remembered."""
+    """A git repository, with cached lookups."""
 
     name: str
     document: Mapping[str, Any] = field(repr=False)
@@ -56,7 +56,7 @@ class Repository:
         """Map each ref's full name to the object that it leads to, with annotated tags peeled.
 
         Raises:
-            Spoiled: nobody can say which there are.
+            Spoiled: the refs are corrupt.
         """
         refs: Mapping[str, str] = self.document["refs"]
         if "spoiled" in refs:
@@ -197,7 +197,7 @@ class Repository:
 
 
 def open_repository(context: Context, name: str) -> Repository:
-    """Give the repository at this path of the git server's state, once an evaluation.
+    """Give the repository at this path of the git server's state, built once for each evaluation.
 
     Raises:
         Spoiled: there is none, or nobody can read it.
@@ -207,7 +207,7 @@ def open_repository(context: Context, name: str) -> Repository:
 
 
 def repository_in(state: NormalState, name: str, budget: Budget) -> Repository:
-    """Give one of the repositories that a normal form tells of.
+    """Give one of the repositories in a normal form.
 
     Raises:
         Spoiled: there is none, or nobody can read it.

@@ -1,8 +1,8 @@
-"""Reads the objects of a git repository from its loose files and its packs, in memory and within a budget.
+"""Reader of git objects from loose files and packs, in memory and within a budget.
 
-A loose object is one zlib stream (gitformat-loose); a pack is a row of zlib streams, some of which say what to change
-in another object (gitformat-pack). Every object is hashed here, so one that is not what it is called is not there at
-all. A pack's index is not looked at: what it says follows from the pack.
+A loose object is one zlib stream (gitformat-loose); a pack is a sequence of zlib streams, some of which are deltas
+against another object (gitformat-pack). Every object is hashed here, so an object that does not match its name counts
+as absent. A pack's index is not read: its content follows from the pack.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _OFFSET_DELTA, _NAMED_DELTA = 6, 7
 
 
 class GitObject(NamedTuple):
-    """An object: `commit`, `tree`, `blob` or `tag`, and its content."""
+    """A git object: its kind (`commit`, `tree`, `blob` or `tag`) and its content."""
 
     kind: str
     data: bytes
 
 
 class _Delta(NamedTuple):
-    """What changes another object: the offset or the name of that one, and the changes."""
+    """A delta: the offset or the name of its base object, and the changes."""
 
     base: int | str
     data: bytes
 
 
 class _Broken(Exception):
-    """These bytes are no object; nobody else is told why."""
+    """These bytes are not a valid object; internal to this module."""
 
 
 class ObjectStore:
-    """The objects of a repository, by name; a loose one is read when it is asked for, packs at the first that is not.
+    """The objects of a repository by name; loose ones are read on demand, packs at the first name that is not loose.
 
     Args:
         files: the repository's files (`.git`), by path.
@@ -62,7 +62,7 @@ class ObjectStore:
         self._read: dict[str, GitObject | None] = {}
 
     def get(self, name: str) -> GitObject | None:
-        """Give an object, or None where there is none that is what its name says.
+        """Give an object, or None where no object matches this name.
 
         Raises:
             Spoiled: it costs more than the budget has.
@@ -211,7 +211,7 @@ def applied(base: bytes, delta: bytes, budget: Budget) -> bytes:
 
 
 def _instruction(base: bytes, delta: bytes, at: int) -> tuple[bytes, int]:
-    """Follow one instruction: copy a part of the other object, or put some bytes of its own."""
+    """Follow one delta instruction: copy a part of the base object, or insert literal bytes."""
     order, at = delta[at], at + 1
     if not order & 0x80:
         if not order or at + order > len(delta):

@@ -1,11 +1,11 @@
-"""Reads git repositories that somebody hostile may have written, in memory and without git.
+"""Reader of hostile git repositories, in memory and without running git.
 
-1. Only what holds history is looked at: `HEAD`, `packed-refs`, `refs/**`, loose objects, packs, and `index`. No
-   configuration, hook, alternate, graft or replacement has a say, and nothing is run.
-2. Every object is hashed, so one that is not what it is called is not there. What a ref leads to is read with all that
-   can be reached from it; objects that nothing leads to are not.
-3. What is missing or broken spoils what asks for it and nothing else, except for refs: where one of them leads to
-   nothing, or two cannot both be files, nobody can say which branches there are.
+1. Only what holds history is read: `HEAD`, `packed-refs`, `refs/**`, loose objects, packs, and `index`. Configuration,
+   hooks, alternates, grafts and replacements are ignored, and nothing is run.
+2. Every object is hashed, so an object that does not match its name counts as absent. Objects are read as far as a ref
+   reaches them; unreachable objects are not read.
+3. A missing or broken part corrupts only the queries that need it, except for refs: where a ref leads to nothing, or
+   two refs cannot both be files, all refs count as corrupted.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ def read_repository(tree: Mapping[str, Node], budget: Budget, blobs: list[bytes]
 
 
 class _BrokenRefs(Exception):
-    """Nobody can say which refs there are."""
+    """The refs are corrupt."""
 
 
 def _places(paths: list[str]) -> Iterator[str]:
-    """Give the paths at which there may be a repository: with a `.git` in it, or with a HEAD of its own."""
+    """List the paths that may be repositories: with a `.git` in them, or with a HEAD of their own."""
     for path in paths:
         folder, _, name = path.rpartition("/")
         if name == "HEAD" and folder:
@@ -108,7 +108,7 @@ def _has(paths: list[str], path: str) -> bool:
 
 
 def below(tree: Tree, paths: list[str], place: str) -> dict[str, Node]:
-    """Give what lies below a path; in sorted order that is one stretch."""
+    """Give the entries below a path; in sorted order they are contiguous."""
     start, end = bisect_left(paths, f"{place}/"), bisect_left(paths, f"{place}0")  # 0 comes right behind the slash
     return {path[len(place) + 1 :]: tree[path] for path in paths[start:end]}
 
@@ -183,7 +183,7 @@ def _peeled(name: str, store: ObjectStore, budget: Budget) -> str:
 
 
 def _history(tips: list[str], store: ObjectStore, budget: Budget, blobs: list[bytes]) -> dict[str, Any]:
-    """Read what can be reached from some commits; what is missing or broken is left out."""
+    """Read everything reachable from some commits; missing or broken objects are left out."""
     made: dict[str, Any] = {"commits": {}, "trees": {}, "blobs": {}}
     waiting, seen = list(tips), set()
     while waiting:
@@ -236,7 +236,7 @@ def _keep_tree(name: str, found: GitObject, made: dict[str, Any], budget: Budget
 
 
 def _canonical(mode: int) -> str:
-    """Give the mode that git makes of one in a tree: a file's (two kinds), a link's, a folder's, or a repository's."""
+    """Normalize a tree entry's mode as git does: a file's (two kinds), a link's, a folder's, or a repository's."""
     match mode >> 12:
         case 0o10:
             return "100755" if mode & 0o100 else "100644"

@@ -1,4 +1,4 @@
-"""Reads the index of a git repository (gitformat-index, versions 2 to 4)."""
+"""Reader of the index of a git repository (gitformat-index, versions 2 to 4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0xFFF
 
 
 class UnfinishedMerge(Spoiled):
-    """The index is in the middle of a merge."""
+    """The index has an unfinished merge."""
 
 
 def index_of(data: bytes, budget: Budget) -> list[list[str]]:
@@ -63,7 +63,7 @@ def _entries(data: bytes, budget: Budget) -> list[list[str]]:
 
 
 def _check_extensions(data: bytes, at: int, budget: Budget) -> None:
-    """Go through what follows the entries; one whose name does not begin with a capital may not be left aside."""
+    """Walk the extensions after the entries; one whose name does not begin with a capital may not be ignored."""
     while at < len(data) - _HASH:
         budget.step()
         if not b"A" <= data[at : at + 1] <= b"Z":

@@ -1,1 +1,1 @@
-"""Knowledge graphs (JSON lines)."""
+"""State kind: knowledge graphs (JSON lines)."""

@@ -1,6 +1,6 @@
-"""The entities and relations of a knowledge graph.
+"""Normal form of a knowledge graph: its entities and relations.
 
-Normal form: `{"entities": [[name, type, [observation]]], "relations": [[from, type, to]]}`.
+It is `{"entities": [[name, type, [observation]]], "relations": [[from, type, to]]}`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FILE = "memory.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A node, with what is known of it."""
+    """An entity of the graph, with its type and observations."""
 
     name: str
     type: str
@@ -37,7 +37,7 @@ class Graph:
 
 
 def open_graph(context: Context) -> Graph:
-    """Give the graph of a state, once an evaluation.
+    """Give the graph of a state, built once for each evaluation.
 
     Raises:
         Spoiled: the file is no graph.
@@ -53,6 +53,6 @@ def document_of(graph: Graph) -> dict[str, Any]:
 
 
 def graph_from(document: dict[str, Any]) -> Graph:
-    """Make the graph that a normal form tells of."""
+    """Build the graph from a normal form."""
     entities = tuple(Entity(name, kind, tuple(known)) for name, kind, known in document["entities"])
     return Graph(entities, tuple((source, kind, target) for source, kind, target in document["relations"]))

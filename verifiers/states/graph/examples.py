@@ -1,4 +1,4 @@
-"""Small knowledge graphs, on which the catalogue's examples are shown and run."""
+"""Example knowledge graphs for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifiers.tree import Views, tree_of
 def memory_graph(
     entities: Sequence[tuple[str, str, Sequence[str]]], relations: Sequence[tuple[str, str, str]]
 ) -> Views:
-    """Give the views of a world whose memory server left this graph.
+    """Give the views of a world whose memory server holds this graph.
 
     Args:
         entities: name, type and observations of each.

@@ -152,7 +152,7 @@ def entities_equal(context: Context, names: Sequence[str], entityType: str | Non
 
 
 def _graph(context: Context) -> Graph:
-    """Give the graph, and count that all of it is looked at."""
+    """Give the graph, and charge the budget for reading all of it."""
     graph = open_graph(context)
     context.budget.step(A_THING * (len(graph.entities) + len(graph.relations)))
     return graph

@@ -1,7 +1,7 @@
-"""Reads the knowledge graph that the memory server keeps: one JSON object a line, an entity or a relation.
+"""Reader of the memory server's knowledge graph: one JSON object a line, an entity or a relation.
 
-The server writes nothing else, so a line that is neither was not written by it: such a file is wreckage. An entity may
-be there twice, if it was created twice in one call; then nothing can be said of the one that has its name.
+The server writes nothing else, so a line that is neither was not written by it: such a file counts as corrupted. An
+entity may be there twice, if it was created twice in one call; then queries for its name are ambiguous.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verifiers.tree import Tree
 
 
 def read_graph(tree: Tree, budget: Budget) -> NormalState:
-    """Read the file.
+    """Read the file into the normal form.
 
     Raises:
         Spoiled: see `graph_of`.

@@ -1,1 +1,1 @@
-"""Mail (Maildir)."""
+"""State kind: mail (Maildir)."""

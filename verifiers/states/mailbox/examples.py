@@ -1,4 +1,4 @@
-"""Small mailboxes, on which the catalogue's examples are shown and run."""
+"""Example mailboxes for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from verifiers.tree import Views
 
 
 def mailbox(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()) -> Views:
-    """Give the views of a world whose email server left these messages, and sent those."""
+    """Give the views of a world whose email server holds and sent these messages."""
     return Views({"email": maildir(folders, sent)})

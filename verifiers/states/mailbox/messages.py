@@ -1,6 +1,6 @@
-"""The messages and folders that a mailbox comes to, and where they lie.
+"""Normal form of mail: folders, kept messages and sent messages.
 
-Normal form: `{"folders": [name], "kept": [message], "sent": [message]}`, where a message is the list of what `Message`
+It is `{"folders": [name], "kept": [message], "sent": [message]}`, where a message is the list of what `Message`
 has, its flags as one text, and its attachments as `[name, blob]`.
 """
 
@@ -17,7 +17,7 @@ BOX, OUTBOX, INBOX = "Maildir", "outbox", "INBOX"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message.
+    """A parsed mail message.
 
     Attributes:
         path: its file.
@@ -48,7 +48,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """Everything: the folders that there are, what is in them, and what was sent, in that order."""
+    """All mail of a state: the folders, the messages in them, and the sent messages."""
 
     folders: tuple[str, ...]
     kept: tuple[Message, ...]
@@ -56,10 +56,10 @@ class Mail:
 
 
 def open_mail(context: Context) -> Mail:
-    """Give the mail of a state, once an evaluation.
+    """Give the mail of a state, built once for each evaluation.
 
     Raises:
-        Spoiled: there is more than anybody keeps, or a message that is none.
+        Spoiled: there is more than the caps allow, or an invalid message.
         Unreadable: there is no state.
     """
     return context.once("email", lambda: mail_from(context.state("email")))
@@ -83,7 +83,7 @@ def state_of(mail: Mail) -> NormalState:
 
 
 def mail_from(state: NormalState) -> Mail:
-    """Make the mail that a normal form tells of."""
+    """Build the mail from a normal form."""
 
     def message(plain: list[Any]) -> Message:
         values = [tuple(value) if isinstance(value, list) else value for value in plain]

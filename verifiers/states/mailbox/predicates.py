@@ -250,7 +250,7 @@ def body_contains(context: Context, message: str, text: str) -> Finding:
 
 
 def _mail(context: Context) -> Mail:
-    """Give the mail, and count that every message is looked at, and any text in it may be."""
+    """Give the mail, and charge the budget for reading every message and its text."""
     mail = open_mail(context)
     letters = context.once("email letters", lambda: sum(map(_letters, (*mail.kept, *mail.sent))))
     context.budget.step(A_MESSAGE * (len(mail.kept) + len(mail.sent)) + letters // LETTERS)
@@ -291,7 +291,7 @@ def _sent_like(
     contains: str | None = None,
     attachment: str | None = None,
 ) -> list[Message]:
-    """Give those messages that are all that is asked for."""
+    """Give the sent messages that match all the given arguments."""
     return [
         one
         for one in messages

@@ -1,12 +1,12 @@
-"""Reads the mail that a world was left with: what Dovecot keeps in its Maildir, and what was sent.
+"""Reader of mail: the Maildir that Dovecot keeps, and the outbox of sent messages.
 
     Maildir/{cur,new}, Maildir/.Work.Sub/{cur,new}   the folders INBOX and Work/Sub
     outbox/new                                       what was sent, each below its envelope
 
-Messages are parsed with the standard library's `email`. Whatever takes it longer than its text is long is capped before
-it sees the text: headers, parts within parts, lines below each boundary, comments in addresses; and a text is decoded
-only from the character sets that mail is written in. Nothing in a message is fetched or run. One that cannot be parsed
-counts against whoever left it.
+Messages are parsed with the standard library's `email`. Input that it would parse in more than linear time is capped
+first: headers, parts within parts, lines below each boundary, comments in addresses; and a text is decoded only from
+the character sets that mail is written in. Nothing in a message is fetched or run. A message that cannot be parsed
+counts against the agent.
 Flags are the letters of a Maildir's file names (`S` read, `F` flagged, `R` answered, `D` draft, `T` deleted).
 """
 
@@ -68,7 +68,7 @@ _CHARSETS = _MODULES | {alias for alias, module in aliases.items() if module in 
 
 
 def read_mail(tree: Tree, budget: Budget) -> NormalState:
-    """Read everything.
+    """Read all mail into the normal form.
 
     Raises:
         Spoiled: see `mail_of`.
@@ -77,10 +77,10 @@ def read_mail(tree: Tree, budget: Budget) -> NormalState:
 
 
 def mail_of(tree: Tree, budget: Budget | None = None) -> Mail:
-    """Read a folder.
+    """Read a mail folder tree.
 
     Raises:
-        Spoiled: there is more than anybody keeps or the budget has, or a message that is none.
+        Spoiled: there is more than the caps or the budget allow, or an invalid message.
     """
     budget = budget or Budget()
     budget.step(len(tree))
@@ -146,7 +146,7 @@ def _message(path: str, folder: str, data: bytes, budget: Budget) -> Message:
 
 
 def _must_be_bounded(data: bytes, budget: Budget) -> None:
-    """Count what parsing a message costs, and refuse what would cost more than its length.
+    """Charge the budget for parsing a message, and refuse one that would cost more than linear time.
 
     Raises:
         Spoiled: it is more than a message has, or than the budget.
@@ -165,7 +165,7 @@ def _must_be_bounded(data: bytes, budget: Budget) -> None:
 
 
 def _parts(message: email.message.Message) -> Iterator[email.message.Message]:
-    """Give the parts that have content; what is in an attached message is part of that one."""
+    """List the parts that have content; those of an attached message belong to that message."""
     waiting = [message]
     for _ in range(MAX_PARTS):
         if not waiting:
@@ -203,7 +203,7 @@ def _said(texts: Sequence[email.message.Message]) -> str:
 
 
 def _decoded(data: bytes, charset: str) -> str:
-    """Decode a text; what is in no character set that mail is written in is taken for UTF-8."""
+    """Decode a text; an unknown character set is read as UTF-8."""
     return data.decode(charset if _is_known(charset) else "utf-8", "replace")
 
 

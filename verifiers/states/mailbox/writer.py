@@ -1,4 +1,4 @@
-"""Writes messages and Maildirs: the same mail gives the same bytes, and `verifiers.mail` reads it back."""
+"""Writer of messages and Maildirs, which the mail reader reads back; the same mail gives the same bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOUNDARY = "=_part"
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message to be written.
+    """Content of a message to write.
 
     Attributes:
         id: its Message-ID without brackets.
@@ -43,7 +43,7 @@ class Letter:
 
 
 def written(letter: Letter) -> bytes:
-    """Write a message.
+    """Encode a message.
 
     Raises:
         ValueError: a header has a line break in it, or a text is half of a surrogate pair.
@@ -67,7 +67,7 @@ def written(letter: Letter) -> bytes:
 
 
 def maildir(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()) -> Tree:
-    """Give the folder of the mail servers: each folder with its messages, in their order, and what was sent."""
+    """Give the folder of the mail server: each mail folder with its messages, in order, and the sent messages."""
     files: dict[str, str | bytes] = {}
     made = {folder: place_of(folder) for folder in (INBOX, *folders)}
     empty = [f"{place}/{part}" for place in (*made.values(), OUTBOX) for part in ("cur", "new", "tmp")]
@@ -93,13 +93,13 @@ def place_of(folder: str) -> str:
 
 
 def _uids(names: Sequence[str]) -> str:
-    """Write which UID each message has, as Dovecot keeps it."""
+    """Write the UID list of a folder in the format of Dovecot."""
     lines = "".join(f"{uid} :{name}\n" for uid, name in enumerate(names, 1))
     return f"3 V{VALIDITY} N{len(names) + 1} G{VALIDITY:032x}\n{lines}"
 
 
 def envelope(letter: Letter) -> bytes:
-    """Write what the sink puts above a message: from whom and for whom it was handed over."""
+    """Write the envelope that the SMTP sink puts above a message: sender and recipients."""
     sender = email.utils.parseaddr(letter.sender)[1]
     recipients = email.utils.getaddresses([*letter.to, *letter.cc, *letter.bcc])
     return "".join([f"Return-Path: <{sender}>\n", *(f"Delivered-To: {one}\n" for _, one in recipients)]).encode()

@@ -1,1 +1,1 @@
-"""PostgreSQL databases, as their reader wrote them down."""
+"""State kind: PostgreSQL databases, as a snapshot document."""

@@ -1,4 +1,4 @@
-"""What PostgreSQL makes of a column's declaration, for the types that a task is likely to use.
+"""Column declarations of PostgreSQL: normalizes the types that a task is likely to use.
 
 The spellings and their meaning are from PostgreSQL's manual, chapter 8 ("Data Types"), table 8.1.
 """
@@ -30,7 +30,7 @@ class Declared(NamedTuple):
 
 
 class Spellings:
-    """The names that PostgreSQL prints for the names that people write."""
+    """Map from the type names that people write to those that PostgreSQL prints."""
 
     known: Mapping[str, str] = {
         "int": "integer",
@@ -53,7 +53,7 @@ class Spellings:
     }
 
     def of(self, spelling: str) -> str:
-        """Give a type as PostgreSQL prints it; what is not known stays as it is."""
+        """Give a type as PostgreSQL prints it; an unknown type stays as it is."""
         text = _squeezed(spelling)
         match = _TYPE.fullmatch(text)
         if match is None:
@@ -76,7 +76,7 @@ SPELLINGS = Spellings()
 
 
 def declared(name: str, declaration: str) -> Declared | None:
-    """Give the column that a declaration makes, or None where it has no type that can be understood."""
+    """Parse a column declaration, or give None where it has no recognizable type."""
     text = " " + _squeezed(declaration)
     end = _END.search(text)
     spelled, rest = (text[: end.start()], text[end.start() :]) if end else (text, "")
@@ -95,6 +95,6 @@ def declared(name: str, declaration: str) -> Declared | None:
 
 
 def _squeezed(text: str) -> str:
-    """Write it in small letters, with one blank between words and none inside brackets."""
+    """Normalize a declaration: lower case, one blank between words and none inside brackets."""
     squeezed = _WORDS.sub(" ", text.strip().lower())
     return re.sub(r" ?([(,]) ?", r"\1", squeezed).replace(" )", ")").replace(" [", "[")

@@ -1,4 +1,4 @@
-"""Small databases as PostgreSQL's own reader writes them down, for the catalogue's examples."""
+"""Example PostgreSQL snapshots for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def postgres_database(
     indexes: Mapping[str, Sequence[Sequence[str]]] | None = None,
     schemas: Sequence[str] = ("public",),
 ) -> Views:
-    """Give the views of a world whose PostgreSQL server left these tables in the schema public.
+    """Give the views of a world whose PostgreSQL server holds these tables in the schema public.
 
     Args:
         tables: table to its columns, each a name and a declaration.

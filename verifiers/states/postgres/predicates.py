@@ -351,7 +351,7 @@ def _select(context: Context, table: Table, columns: Sequence[str], where: Where
 
 
 def _cells(context: Context, table: Table, name: str) -> list[Cell]:
-    """Give the cells of a column, once an evaluation."""
+    """Give the cells of a column, parsed once for each evaluation."""
     return context.once(("postgres", table.schema, table.name, name), lambda: table.cells(name, context.budget))
 
 

@@ -1,4 +1,4 @@
-"""Reads a PostgreSQL database, from the document that its own reader wrote."""
+"""Reader of a PostgreSQL snapshot document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ A_TABLE, AN_ENTRY, A_ROW = 25, 12, 4  # steps
 
 
 def read_tables(tree: Tree, budget: Budget) -> NormalState:
-    """Read every table.
+    """Read every table into the normal form.
 
     Raises:
         Spoiled: the document tells of no database, or costs more than the budget has.

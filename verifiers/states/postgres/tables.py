@@ -1,4 +1,4 @@
-"""A PostgreSQL database as its reader wrote it down, which is the normal form too, and what its cells stand for.
+"""Normal form of a PostgreSQL database, which is its snapshot document, and parsing of its cells.
 
     {"schemas": [name], "tables": [{"schema", "name", "rows": [[text or null]],
       "columns": [{"name", "type", "base", "not_null", "default", "identity", "computed", "readable"}],
@@ -45,7 +45,7 @@ A_DIGIT = 8
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, as the catalogue has it."""
+    """A column, as the system catalogue describes it."""
 
     name: str
     type: str
@@ -72,7 +72,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index; an expression in it has no column's name."""
+    """An index; an expression in it has no column name."""
 
     name: str
     unique: bool
@@ -122,7 +122,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Database:
-    """What there is in a database."""
+    """The schemas and tables of a database."""
 
     schemas: Sequence[str]
     tables: Sequence[Table]
@@ -134,7 +134,7 @@ class Database:
 
 
 def open_database(context: Context) -> Database:
-    """Give the database of a state, once an evaluation.
+    """Give the database of a state, built once for each evaluation.
 
     Raises:
         Spoiled: it cannot be read.
@@ -144,7 +144,7 @@ def open_database(context: Context) -> Database:
 
 
 def database_of(document: dict[str, Any]) -> Database:
-    """Give the database that a document tells of.
+    """Build the database from a document.
 
     Raises:
         Spoiled: it tells of none.
@@ -156,7 +156,7 @@ def database_of(document: dict[str, Any]) -> Database:
 
 
 def cell_of(text: str | None, base: str) -> Cell:
-    """Give what a cell's text stands for: a number, a truth value, or the text itself."""
+    """Parse a cell's text: a number, a boolean, or the text itself."""
     if text is None:
         return None
     if base in INTEGERS and _INTEGER.fullmatch(text):
@@ -191,7 +191,7 @@ def same(cell: Cell, value: Any, column: Column) -> bool:
 
 
 def shown(cell: Cell | Fraction) -> Any:
-    """Give a cell for a sentence."""
+    """Format a cell for evidence."""
     number = Fraction(cell) if isinstance(cell, Decimal) else cell
     return number.numerator if isinstance(number, Fraction) and number.denominator == 1 else number
 

@@ -1,1 +1,1 @@
-"""Redis keys, as their reader wrote them down."""
+"""State kind: Redis keys, as a snapshot document."""

@@ -1,4 +1,4 @@
-"""Keys as Redis's own reader writes them down, for the catalogue's examples."""
+"""Example Redis snapshots for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verifiers.tree import Views
 
 
 def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] | None = None) -> Views:
-    """Give the views of a world whose Redis server left these keys.
+    """Give the views of a world whose Redis server holds these keys.
 
     Args:
         keys: key to its type and its value, as Redis's reader writes them (`verifiers.redis_state`).

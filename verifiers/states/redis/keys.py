@@ -1,4 +1,4 @@
-"""What Redis held, as its reader wrote it down, which is the normal form too.
+"""Normal form of Redis keys, which is their snapshot document.
 
     {"keys": {"name": {"type": "string", "value": …, "left": milliseconds or null}}}
 
@@ -24,7 +24,7 @@ _SHAPES: Mapping[str, type] = {"string": str, "list": list, "set": list, "hash":
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key: its type, what it holds, and the milliseconds that were left to it when it was read, if it runs out."""
+    """A Redis key: its type, its value, and its remaining time to live in milliseconds, if it has one."""
 
     type: str
     value: Any = field(repr=False)
@@ -32,7 +32,7 @@ class Entry:
 
 
 def open_keys(context: Context) -> Mapping[str, Entry]:
-    """Give the keys of a state, once an evaluation.
+    """Give the keys of a state, built once for each evaluation.
 
     Raises:
         Spoiled: it cannot be read.
@@ -42,7 +42,7 @@ def open_keys(context: Context) -> Mapping[str, Entry]:
 
 
 def keys_of(document: Mapping[str, Any]) -> Mapping[str, Entry]:
-    """Give the keys that a document tells of.
+    """Build the keys from a document.
 
     Raises:
         Spoiled: it tells of none.

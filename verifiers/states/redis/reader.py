@@ -1,4 +1,4 @@
-"""Reads what Redis held, from the document that its own reader wrote."""
+"""Reader of a Redis snapshot document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ A_KEY = 4  # steps
 
 
 def read_keys(tree: Tree, budget: Budget) -> NormalState:
-    """Read every key.
+    """Read every key into the normal form.
 
     Raises:
         Spoiled: the document tells of no keys, or costs more than the budget has.

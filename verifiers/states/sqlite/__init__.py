@@ -1,1 +1,1 @@
-"""SQLite database files."""
+"""State kind: SQLite database files."""

@@ -1,4 +1,4 @@
-"""Small databases, on which the catalogue's examples of SQLite are shown and run."""
+"""Example SQLite databases for the predicate catalogue's examples."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Reads an SQLite database that somebody hostile may have written, in memory.
+"""Reader of hostile SQLite databases, in memory.
 
-1. What a write-ahead log or a rollback journal beside it says is brought in first (`recovery`); then the file is loaded
-   into a database in memory. No file is opened.
+1. A write-ahead log or a rollback journal beside it is applied first (`recovery`); then the file is loaded into a
+   database in memory. No file is opened.
 2. An authorizer allows reading tables and nothing else: nothing can be attached or written. The schema is not trusted.
 3. Only stored columns of base tables are read, through names that the schema really has: never a view, a virtual table
    or a column that is computed when it is read, so that no expression of the agent's runs. They are read from the
    table's own pages and never from an index, which a schema that was tampered with could pass off for them.
 4. A cap on the virtual machine's steps, not on the clock, ends a query that goes on forever: the same bytes come to
-   the same verdict on a slow machine too. What cannot be read is wreckage (`Spoiled`); a table that is spoils itself
-   and no other.
+   the same verdict on a slow machine too. What cannot be read counts as corrupted (`Spoiled`); a corrupt table does
+   not affect the others.
 
 See SQLite's "Defense Against The Dark Arts" (sqlite.org/security.html).
 """
@@ -48,7 +48,7 @@ _PRAGMAS = {"table_xinfo"}
 
 
 def read_database(tree: Tree, budget: Budget) -> NormalState:
-    """Read every base table.
+    """Read every base table into the normal form.
 
     Raises:
         Spoiled: it is missing or no database, or costs more than the budget has.

@@ -1,7 +1,7 @@
-"""Brings an SQLite file up to what its log or its journal says, in memory, as SQLite does when it opens the file.
+"""Recovery of a SQLite file in memory: applies its write-ahead log or rollback journal, as SQLite does on opening.
 
-The write-ahead log counts as far as it is whole, from its beginning to its last commit (walformat). A rollback journal
-that is hot takes an unfinished transaction back (fileformat2, chapter 3). Both are read with their checksums.
+The write-ahead log is applied as far as it is valid, from its beginning to its last commit (walformat). A hot rollback
+journal undoes an unfinished transaction (fileformat2, chapter 3). The checksums of both are verified.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAMPLED = 200  # every so manieth byte of a page is in a journal's checksum
 
 
 def recovered(data: bytes, journal: bytes, log: bytes, budget: Budget) -> bytes:
-    """Give the file as SQLite would see it.
+    """Give the database file as SQLite would see it.
 
     Args:
         data: the database file.
@@ -50,7 +50,7 @@ def recovered(data: bytes, journal: bytes, log: bytes, budget: Budget) -> bytes:
 
 
 def schema_size(data: bytes, budget: Budget) -> tuple[int, int]:
-    """Give the rows of the schema's table, and the bytes that they say they have; each page counts once (fileformat2).
+    """Give the number of rows in the schema table and their stated size in bytes; each page counts once (fileformat2).
 
     SQLite parses all of them before it answers anything, so it has to be known before SQLite is asked.
     """

@@ -1,6 +1,6 @@
-"""An SQLite database as predicates look at it: its base tables, with their stored columns and rows.
+"""Normal form of a SQLite database: its base tables, with their stored columns and rows.
 
-Normal form: `{"tables": [table]}`, where a table is `{"name", "spoiled": sentence}` or
+It is `{"tables": [table]}`, where a table is `{"name", "spoiled": sentence}` or
 
     {"name", "columns": [[name, type, not null, default, key, hidden]], "rows": [[cell of each stored column]]}
 
@@ -26,7 +26,7 @@ _COMPUTED = 2  # in the column `hidden` of table_xinfo
 
 
 class Column(NamedTuple):
-    """What the schema says of one column: all of `PRAGMA table_xinfo` but its place."""
+    """A column as the schema describes it: all of `PRAGMA table_xinfo` but its position."""
 
     name: str
     type: str
@@ -37,13 +37,13 @@ class Column(NamedTuple):
 
     @property
     def computed(self) -> bool:
-        """Say whether its cells are not stored."""
+        """Whether its cells are computed and not stored."""
         return self.hidden == _COMPUTED
 
 
 @dataclass
 class Database:
-    """The base tables; `Spoiled` wherever one of them is corrupt."""
+    """The base tables of a database; access to a corrupt one raises `Spoiled`."""
 
     state: NormalState = field(repr=False)
 
@@ -98,10 +98,10 @@ def fold(name: str) -> str:
 
 
 def open_database(context: Context) -> Database:
-    """Give the SQLite server's database, once an evaluation.
+    """Give the SQLite server's database, built once for each evaluation.
 
     Raises:
-        Spoiled: it is missing or no database.
+        Spoiled: it is missing or not a database.
         Unreadable: there is no state.
     """
     return context.once("sqlite", lambda: Database(context.state("sqlite")))
@@ -119,5 +119,5 @@ def declared(columns: Sequence[tuple[str, str]]) -> list[Column] | None:
 
 
 def quoted_name(name: str) -> str:
-    """Give a name as SQL takes it, whatever is in it."""
+    """Quote a name for SQL, whatever it contains."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,1 +1,1 @@
-"""Workbooks (.xlsx)."""
+"""State kind: workbooks (.xlsx)."""

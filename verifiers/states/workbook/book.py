@@ -1,4 +1,4 @@
-"""A workbook as predicates look at it: every cell with its value, whether the file remembered it or it was calculated.
+"""Normal form of workbooks: every cell with its stored or calculated value.
 
 Normal form of a namespace: `{"paths": [[path, kind]], "books": {path: book}}`, where a book is `{"spoiled": sentence}`
 for a file that is no workbook, or
@@ -23,7 +23,7 @@ _SQUEEZED = re.compile(r'("(?:[^"]|"")*")|[\s$]+')
 
 
 class Unclear:
-    """What stands for the value of a formula that we cannot calculate."""
+    """Placeholder for the value of a formula that cannot be calculated."""
 
     def __repr__(self) -> str:
         return "a value that only a spreadsheet knows"
@@ -33,11 +33,11 @@ UNCLEAR = Unclear()
 
 
 class Book:
-    """A workbook whose cells can be asked for their values.
+    """A workbook with a lookup of cell values.
 
     Args:
         workbook: its cells have the values of their formulas.
-        unclear: sheet and place of those formulas that have none here.
+        unclear: sheet and place of the formulas whose value is not known.
     """
 
     def __init__(self, workbook: Workbook, unclear: Collection[tuple[str, Place]] = ()) -> None:
@@ -46,7 +46,7 @@ class Book:
         self._unclear = frozenset(unclear)
 
     def value(self, sheet: str, place: Place) -> Value | Unclear:
-        """Give a cell's value, as far as it can be said."""
+        """Give a cell's value, or `UNCLEAR`."""
         if (sheet, place) in self._unclear:
             return UNCLEAR
         cell = self.sheets[sheet].cells.get(place)
@@ -64,7 +64,7 @@ def open_paths(context: Context) -> dict[str, str]:
 
 
 def open_book(context: Context, path: str) -> Book:
-    """Give the workbook at a path, once an evaluation.
+    """Give the workbook at a path, built once for each evaluation.
 
     Raises:
         Lacking: there is no file.
@@ -79,7 +79,7 @@ def open_book(context: Context, path: str) -> Book:
 
 
 def book_from(document: dict[str, Any]) -> Book:
-    """Make the workbook that a normal form tells of.
+    """Build the workbook from a normal form.
 
     Raises:
         Spoiled: it is none.

@@ -1,4 +1,4 @@
-"""Small workbooks, on which the catalogue's examples are shown and run."""
+"""Example workbooks for the predicate catalogue's examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def workbook(
     table: str | None = None,
     merged: str | None = None,
 ) -> Views:
-    """Give the views of a world whose spreadsheet server left one workbook.
+    """Give the views of a world whose spreadsheet server holds one workbook.
 
     Args:
         path: where it is.
@@ -47,7 +47,7 @@ def _sheet(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
 
 
 def cell_of(value: Value) -> Cell:
-    """Give the cell that a value stands for; a text that begins with `=` is a formula."""
+    """Give the cell for a value; a text that begins with `=` is a formula."""
     if isinstance(value, str) and value.startswith("="):
         return Cell(None, value[1:])
     return Cell(value)

@@ -1,8 +1,8 @@
-"""What the formulas of a workbook come to, where the file does not remember it.
+"""Calculator of workbook formulas, for cells whose file stores no value.
 
-The usual arithmetic, comparisons and texts, areas, other sheets and names, and the functions in `functions`.
-Anything else (another function, a table's name, an array, a circle) has no value here: a predicate about such a cell is
-false, and a task asks for a value or for one of these. Errors (`#DIV/0!`) are texts, as the file would hold them.
+It supports the usual arithmetic, comparisons and texts, areas, other sheets and names, and the functions in
+`functions`. Anything else (another function, a table's name, an array, a circular reference) has no value here: a
+predicate about such a cell is false, so tasks use only what is supported. Errors (`#DIV/0!`) are texts, as in the file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _TOKEN = re.compile(
 
 
 class Calculator:
-    """Calculates the formulas of a workbook, in the order in which they are asked for.
+    """Calculates the formulas of a workbook on demand.
 
     Args:
         workbook: its cells have the values that the file remembers.
@@ -78,7 +78,7 @@ class Calculator:
             return UNCLEAR
 
     def known(self, sheet: str, place: Place) -> Value:
-        """Give a cell's value.
+        """Give a cell's value if it is known.
 
         Raises:
             Unknown: nobody can say.
@@ -101,7 +101,7 @@ class Calculator:
         return self._known[key]
 
     def deeper(self, frames: int) -> None:
-        """Count how deep we are, in calls, so that no state ends us at a depth that depends on who called.
+        """Count the nesting of calls, so that the depth limit does not depend on the caller's stack.
 
         Raises:
             Unknown: it is deeper than we go.
@@ -111,7 +111,7 @@ class Calculator:
             raise Unknown
 
     def step(self, number: int = 1) -> None:
-        """Count what is looked at.
+        """Charge one step to the budget.
 
         Raises:
             Unknown: it is more than we look at in one workbook.
@@ -143,7 +143,7 @@ class Calculator:
 
 
 class _Formula:
-    """One formula, read and calculated at once, by the strength of its operators."""
+    """Precedence-climbing parser that calculates one formula as it reads."""
 
     def __init__(self, book: Calculator, sheet: str, text: str) -> None:
         self.book, self.sheet, self.depth, self.at = book, sheet, 0, 0
@@ -190,7 +190,7 @@ class _Formula:
         return left
 
     def made(self, value: Operand) -> Operand:
-        """Count a value that was made, and hold it within what a cell may have."""
+        """Charge the budget for a new value, and limit it to what a cell may hold."""
         self.book.step(1 + (len(value) // A_STEP if isinstance(value, str) else 0))
         return held(value)
 

@@ -1,4 +1,4 @@
-"""The functions that a formula may call."""
+"""Spreadsheet functions that formulas may call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cost(name: str, given: Sequence[Any]) -> int:
 
 
 def _criterion(criterion: Operand) -> Callable[[Value], bool]:
-    """Give the test of a criterion as COUNTIF takes it: a value, or a text as `>=5`, `<>x` or `te*`."""
+    """Compile a criterion of COUNTIF: a value, or a text such as `>=5`, `<>x` or `te*`."""
     wanted = single(criterion)
     if not isinstance(wanted, str):
         return lambda value: value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
@@ -64,7 +64,7 @@ def _criterion(criterion: Operand) -> Callable[[Value], bool]:
 
 
 def _chosen(of: Operand, *criteria: Operand) -> list[Value]:
-    """Give those values of an area that stand where all the other areas meet their criteria."""
+    """Give the values of an area at the positions where all other areas meet their criteria."""
     values = list(flat(of))
     chosen = [True] * len(values)
     for area, criterion in zip(criteria[::2], criteria[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""A workbook as plain values: sheets, cells, tables, and the names of places.
+"""Workbook data model: sheets, cells, tables, and defined names.
 
 A cell's value is a text, a number, a boolean or nothing; a date is its text.
 """
@@ -23,7 +23,7 @@ _PLACE = re.compile(r"\$?([A-Za-z]{1,3})\$?([1-9][0-9]{0,6})")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is in a cell: its value, and the text of its formula with no `=` before it."""
+    """A cell: its value, and the text of its formula without the leading `=`."""
 
     value: Value = field(repr=False)
     formula: str | None = field(default=None, repr=False)
@@ -40,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A worksheet: its cells that are not empty, its tables and its merged areas."""
+    """A worksheet: its non-empty cells, its tables and its merged areas."""
 
     name: str
     cells: Mapping[Place, Cell] = field(repr=False)
@@ -51,7 +51,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """A workbook: its worksheets in their order, and its names with what each refers to."""
+    """A workbook: its worksheets in order, and its defined names with what each refers to."""
 
     sheets: tuple[Sheet, ...]
     names: Mapping[str, str] = field(default_factory=dict, repr=False)

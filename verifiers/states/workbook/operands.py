@@ -1,4 +1,4 @@
-"""What operators do with values, as a spreadsheet does: blanks, texts that are numbers, areas, and its own errors."""
+"""Value conversions of spreadsheet operators: blanks, numeric texts, areas, and error values."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ MAX_EXACT = 2**53
 
 
 class Unknown(Exception):
-    """We cannot say what it comes to."""
+    """The value cannot be determined."""
 
 
 class Fault(Exception):
-    """It comes to one of a spreadsheet's own errors."""
+    """The value is one of a spreadsheet's own errors."""
 
 
 def held(value: Operand) -> Operand:
-    """Hold a value within what a cell may have: a text has an end, and a number is a double.
+    """Limit a value to what a cell may hold: a text has a maximum length, and a number is a double.
 
     Raises:
         Fault: a text is longer than a cell takes.
@@ -84,7 +84,7 @@ def as_number(value: Operand) -> Any:
 
 
 def refuse() -> NoReturn:
-    """Say that a value is of the wrong kind.
+    """Raise the error for a value of the wrong type.
 
     Raises:
         Fault: always.
@@ -106,7 +106,7 @@ def as_truth(value: Operand) -> bool:
 
 
 def flat(*values: Operand) -> Iterator[Value]:
-    """Give every value, areas cell by cell."""
+    """List every value, areas cell by cell."""
     for value in values:
         if isinstance(value, list):
             for row in value:

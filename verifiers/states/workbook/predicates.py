@@ -338,7 +338,7 @@ def _cells(area: str) -> Iterator[list[Place]]:
 def _compared(
     book: Book, sheet: str, there: Sequence[Sequence[Place]], rows: Sequence[Sequence[Value]], tolerance: Number
 ) -> Finding:
-    """Compare cells with values; both are rows."""
+    """Compare rows of cells with rows of values."""
     shape = [len(row) for row in there]
     if shape != [len(row) for row in rows]:
         return Finding(holds=False, found=f"the area has {len(shape)} rows of {max(shape, default=0)} cells")
@@ -354,7 +354,7 @@ def _compared(
 def _rows(
     context: Context, path: str, sheet: str, columns: Mapping[str, Value]
 ) -> Iterator[dict[str, Value | Unclear]]:
-    """Give the rows of a sheet, by the names of the columns in its first row."""
+    """Give the rows of a sheet as values by column name, as named in its first row."""
     book, found = _sheet(context, path, sheet)
     context.budget.step(A_CELL * len(found.cells))
     lines = sorted({row for row, _ in found.cells})

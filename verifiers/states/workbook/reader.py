@@ -1,4 +1,4 @@
-"""Reads an .xlsx file that somebody hostile may have made (ECMA-376, part 1) into plain values.
+"""Reader of hostile .xlsx files (ECMA-376, part 1) into plain values.
 
 - The zip is capped: entries, bytes of a part and of all parts, and how far a part may swell. Only stored and deflated
   parts are read, nothing is written anywhere, and no link, image or macro in it is looked at.
@@ -63,7 +63,7 @@ codecs.lookup("cp437")  # in which a zip names its parts; now, because reading o
 
 
 def read_workbooks(tree: Tree, budget: Budget) -> NormalState:
-    """Read every file as a workbook, and calculate what its formulas come to.
+    """Read every file as a workbook, and calculate its formulas.
 
     Raises:
         Spoiled: there is more than the budget allows; a file that is no workbook says so in its own place.
@@ -98,14 +98,14 @@ def _book(workbook: Workbook, budget: Budget) -> dict[str, Any]:
 
 
 class WorkbookSpoiled(Spoiled):
-    """One file is no workbook that we read; the others may be."""
+    """This file is not a readable workbook; others may be."""
 
 
 def read_workbook(data: bytes, budget: Budget | None = None) -> Workbook:
-    """Read a file.
+    """Read one workbook file.
 
     Raises:
-        WorkbookSpoiled: it is no workbook that we read.
+        WorkbookSpoiled: it is not a workbook that this reader supports.
         Spoiled: it costs more than the budget has.
     """
     if data.count(b"PK\x01\x02") > 2 * MAX_PARTS:  # each entry of a zip begins so, and zipfile reads them all
@@ -280,7 +280,7 @@ def _number(text: str) -> int | float:
 
 
 def _text(entry: Element) -> str:
-    """Give the text of a string item, of all its runs, without what tells how to read it aloud."""
+    """Give the text of a string item with all its runs, without phonetic hints."""
     runs = entry.findall(f"{_MAIN}r")
     parts = [part.text or "" for owner in (entry, *runs) for part in owner.findall(f"{_MAIN}t")]
     return _unescaped("".join(parts))
@@ -291,7 +291,7 @@ def _unescaped(text: str) -> str:
 
 
 def _must_have_short_namespaces(data: bytes, budget: Budget) -> None:
-    """Refuse a part that gives a namespace a long name: the parser copies it for every element that is in it."""
+    """Refuse a part with long namespace names: the parser copies them for every element."""
     at = data.find(b"xmlns")
     while at >= 0:
         budget.step()
@@ -302,7 +302,7 @@ def _must_have_short_namespaces(data: bytes, budget: Budget) -> None:
 
 
 def _dates(root: Element) -> Iterator[int]:
-    """Give the numbers of the cell formats that show a date."""
+    """Give the numbers of the cell formats that display dates."""
     shown = set(_DATES)
     for entry in root.iterfind(f"{_MAIN}numFmts/{_MAIN}numFmt"):
         code = entry.get("formatCode", "")

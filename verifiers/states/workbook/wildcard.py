@@ -1,22 +1,22 @@
-"""Matches a text with a pattern of `*` (any letters) and `?` (one letter), in time that grows with the text alone.
+"""Wildcard matching with `*` (any characters) and `?` (one character), in time linear in the text.
 
-Between two stars stands a piece without one. The first piece has to begin the text and the last one to end it; each
-piece between them is best taken where it first occurs, so nothing is ever tried again. A piece with `?` in it is looked
-for by the bits of a number, one for each of its letters (Baeza-Yates and Gonnet, 1992, "A new approach to text
-searching"); any other by Python's own search.
+The stars split a pattern into pieces. The first piece has to begin the text and the last one to end it; each piece
+between them is matched at its first occurrence, so there is no backtracking. A piece with `?` in it is searched with
+the bit-parallel algorithm of Baeza-Yates and Gonnet (1992, "A new approach to text searching"); any other piece with
+Python's own search.
 """
 
 from __future__ import annotations
 
 
 class Wildcard:
-    """A pattern; upper and lower case are the same."""
+    """A case-insensitive wildcard pattern."""
 
     def __init__(self, pattern: str) -> None:
         self._first, *self._rest = pattern.lower().split("*")
 
     def matches(self, text: str) -> bool:
-        """Say whether the whole text is as the pattern."""
+        """Say whether the whole text matches the pattern."""
         text = text.lower()
         if not self._rest:
             return len(text) == len(self._first) and _is_at(self._first, text, 0)
@@ -37,7 +37,7 @@ def _is_at(piece: str, text: str, at: int) -> bool:
 
 
 def _behind(piece: str, text: str, start: int, end: int) -> int:
-    """Give the place behind the first occurrence of a piece in `text[start:end]`, or -1."""
+    """Give the end of the first occurrence of a piece in `text[start:end]`, or -1."""
     if "?" not in piece:
         found = text.find(piece, start, end)
         return found + len(piece) if found >= 0 else -1

@@ -1,4 +1,4 @@
-"""Writes an .xlsx file: the same workbook gives the same bytes, and `verifiers.workbook` reads it back.
+"""Writer of .xlsx files, which the workbook reader reads back; the same workbook gives the same bytes.
 
 Only what `Workbook` holds is written. A text that is the date of a cell is written as a date where it is in `dates`.
 """
@@ -38,7 +38,7 @@ _EPOCH = datetime.datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet has no time z
 
 
 def write_workbook(workbook: Workbook, dates: Collection[tuple[str, Place]] = ()) -> bytes:
-    """Write a file.
+    """Write a workbook as the bytes of an .xlsx file.
 
     Args:
         workbook: what to write; its sheets have different names.
@@ -151,7 +151,7 @@ def _shown(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write a text as a workbook can hold it: what XML cannot is `_x000D_`, and so is what looks like that."""
+    """Escape a text for a workbook: what XML forbids becomes `_x000D_`, and so does text that looks like that."""
     return _CONTROL.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
 
 

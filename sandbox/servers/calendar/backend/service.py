@@ -1,7 +1,7 @@
-"""The CalDAV server of one world: Radicale on the world's loopback, over the current folder.
+"""CalDAV server of one world: Radicale on the world's loopback, over the current folder.
 
-It keeps everything in files and writes each change at once, so there is nothing to write down at the end. Whoever
-reaches it is believed to be who they say, and sees only their own calendars; nobody but the MCP server reaches it.
+Radicale keeps everything in files and writes each change at once, so nothing has to be flushed at the end. Clients
+are not authenticated and see only their own calendars; only the MCP server can reach it.
 """
 
 from __future__ import annotations

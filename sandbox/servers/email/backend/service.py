@@ -1,11 +1,11 @@
-"""The mail servers of one world, on its loopback: Dovecot for what is received, and a sink of ours for what is sent.
+"""Mail servers of one world, on its loopback: Dovecot for received mail, and an SMTP sink for sent mail.
 
 The current folder holds `Maildir`, which Dovecot serves over IMAP, and `outbox`, a Maildir that only the sink writes
 to: each message as it was handed over, below its envelope (`Return-Path`, and a `Delivered-To` for each recipient).
-What is sent goes nowhere else. Everything is a file at once, so there is nothing to write down at the end.
+Sent mail goes nowhere else. Everything is a file at once, so nothing has to be flushed at the end.
 
-Dovecot runs as whoever runs us: every user of its own is that one, nothing is chrooted, and no password is asked for,
-because nobody but the MCP server reaches it. A seeded message was received when its name says.
+Dovecot runs as the user of this program: all its internal users are that one, nothing is chrooted, and no password is
+needed, because only the MCP server reaches it. A seeded message was received at the time in its name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bare repository, through git's plumbing. No hook, no configuration but ours, no network.
+"""Bare repository, accessed through git's plumbing. No hook, no configuration but ours, no network.
 
 A name from outside never reaches git as an option or a revision expression: a branch is asked for by its full ref, an
 object by its hexadecimal name.

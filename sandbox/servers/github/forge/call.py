@@ -1,4 +1,4 @@
-"""One call of the API, as its handler sees it: who calls, what for, and with which arguments."""
+"""Context of one API call, as its handler sees it: caller, path variables and arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates that come from the state and never from the machine: a clock that moves by a second with every write."""
+"""Clock of the forge: dates come from the state, never from the machine, and advance a second with every write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that close an issue: `Fixes #3` in a commit on the default branch, or in what is merged into it."""
+"""Closing keywords: `Fixes #3` in a commit on the default branch, or in what is merged into it, closes an issue."""
 
 from __future__ import annotations
 

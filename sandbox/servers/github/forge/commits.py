@@ -1,4 +1,4 @@
-"""Commits: listed, read, and made out of trees."""
+"""Commits: list, read, and create from trees."""
 
 from __future__ import annotations
 

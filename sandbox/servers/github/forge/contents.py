@@ -1,4 +1,4 @@
-"""Files and folders of a commit, read and written one at a time."""
+"""Contents API: files and folders of a commit, read and written one at a time."""
 
 from __future__ import annotations
 

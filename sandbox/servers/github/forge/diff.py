@@ -1,4 +1,4 @@
-"""What two commits differ in, file by file, and where a line of a file is in its patch."""
+"""Differences of two commits, file by file, and the position of a line in a file's patch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The errors of the API, with the words that GitHub has for them.
+"""Errors of the API, with GitHub's wording.
 
-An error is raised by whoever finds it; the dispatcher turns it into an answer and knows which page of the
-documentation to name.
+Whoever finds an error raises it; the dispatcher turns it into an answer and adds the page of the documentation.
 """
 
 from __future__ import annotations

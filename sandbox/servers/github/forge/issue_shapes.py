@@ -1,4 +1,4 @@
-"""Issues, labels, milestones and comments, as the API shows them."""
+"""Rendering of issues, labels, milestones and comments, as the API shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a list, with the Link header (RFC 8288) that leads from one to the next."""
+"""Pagination of lists, with the Link header (RFC 8288)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GitHub's search language: words, "quoted phrases", `qualifier:value`, and a minus before what must not be.
+"""Parser of GitHub's search language: words, "quoted phrases", `qualifier:value`, and a minus for negation.
 
 Left out: AND, OR, parentheses, and wildcards. What looks like a qualifier but is none is searched for as a word.
 """

@@ -1,4 +1,4 @@
-"""The shape of `state.json`: how each of its records begins. The seed of a world and the twin both make them here.
+"""Records of `state.json`: a constructor for each. The seed of a world and the emulator both use them.
 
 Whole: `{"schema", "clock", "last_id", "viewer", "token", "rate_limit", "users": {login: …}, "repositories":
 {"owner/name": …}}`. A repository holds its issues by number; a pull request is an issue with a `pull`, as on GitHub.

@@ -1,4 +1,4 @@
-"""Repositories: shown, made and forked."""
+"""Repositories: show, create and fork."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews of pull requests, and the comments on lines that come with them."""
+"""Reviews of pull requests, with their line comments."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Which call is answered by what; who calls; and what every answer has in common.
+"""Router of the API: maps each call to its handler, identifies the caller, and applies the rules common to all.
 
-1. The token is looked at: none is nobody, a wrong one is refused (401).
+1. The token is checked: no token means an anonymous caller, a wrong one is refused (401).
 2. The request counts against the hour's limit (403 past it). The forge's clock moves only with writes, so an hour ends
    with the world.
 3. The body is read (400 where it is no JSON object).
-4. A write lets a second pass, and what it changed is saved only where it succeeded.
+4. A write advances the clock by a second, and its changes are saved only where it succeeded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Search over repositories, code and users; every result is one that the caller may see.
+"""Search over repositories, code and users; only results that the caller may see are returned.
 
 Results come by name where no sort is asked for. Searching issues is in search_issues.py.
 """

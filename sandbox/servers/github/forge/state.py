@@ -1,4 +1,4 @@
-"""The forge's memory: `state.json` and the repositories beside it, in one folder.
+"""Storage of the forge: `state.json` and the repositories beside it, in one folder.
 
 Every change is made on a copy in memory and reaches the disk in one step, after the request that made it succeeded; a
 request that fails leaves nothing in the document, and in git at most objects that nobody names. Names of accounts and

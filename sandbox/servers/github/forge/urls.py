@@ -1,4 +1,4 @@
-"""The addresses in GitHub's answers, and its opaque names."""
+"""URLs in GitHub's answers, and its opaque node ids."""
 
 from __future__ import annotations
 

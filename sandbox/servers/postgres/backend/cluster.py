@@ -1,4 +1,4 @@
-"""The PostgreSQL cluster of one world: `cluster.py keep`, `cluster.py read` or `cluster.py template FILE`.
+"""PostgreSQL cluster of one world: `cluster.py keep`, `cluster.py read` or `cluster.py template FILE`.
 
 Standard library only. `keep` and `read` work in the current folder, which holds either `seed.sql` alone (nobody has
 asked for a database yet) or the folder `cluster`.
@@ -6,14 +6,14 @@ asked for a database yet) or the folder `cluster`.
 - `keep` copies the template, loads the seed as the role `agent`, removes it, writes `ready` and keeps the server up
   until SIGTERM, when it is shut down with a checkpoint. A cluster beside a seed is one that was never ready.
 - `read` starts a server on the cluster, or on a copy of the template with the seed, and writes the database as one JSON
-  document (`verifiers.postgres_state`). The cluster may be hostile, so what was in its own configuration is not
-  obeyed: the files beside this one are, and the command line is above both. It is looked at as the role `reader`, who
-  may read everything and owns nothing, and nothing of the agent's is run: rows of base tables come from COPY of the
+  document (`verifiers.postgres_state`). The cluster may be hostile, so its own configuration is ignored: the
+  files beside this one are used, and the command line overrides both. It is read as the role `reader`, who may read
+  everything and owns nothing, and nothing of the agent's is run: rows of base tables come from COPY of the
   table, which knows no rule, policy, planner, operator or cast, and columns of a type that is not PostgreSQL's own are
   left out by name. Every name that is looked up is a name of `pg_catalog`.
 - `template` makes the template once, as a tar, when a world's programs are installed.
 
-An exit status other than 0 means that there was nothing to say, for whatever reason.
+An exit status other than 0 means that there is no result, for whatever reason.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ wrote down, `dump.rdb`.
 - `read` starts Redis on a unix socket on what was written down, or with the seed, and writes every key as one JSON
   document (`verifiers.redis_state`). What was written down may be hostile; no configuration of it is read.
 
-An exit status other than 0 means that there was nothing to say, for whatever reason.
+An exit status other than 0 means that there is no result, for whatever reason.
 """
 
 from __future__ import annotations

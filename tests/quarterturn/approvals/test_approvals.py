@@ -1,0 +1,480 @@
+"""What takes two maintainers: one of them is never enough, a signature is good for one thing once, and rules hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from sqlmodel import select
+
+from quarterturn import settings
+from quarterturn.approvals import approvals, signatures
+from quarterturn.approvals.signatures import NAMESPACE
+from quarterturn.approvals.tables import ApprovalRow
+from quarterturn.cli.setup import doctor_checks
+from quarterturn.clock import now
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
+from quarterturn.month import alarm_clock, monthly_turn
+from quarterturn.settings import Approvals, Ledger
+from quarterturn.tasks import review
+from rotation.calendar import Month
+from rotation.month.sets import DEMO
+from vault.database import transaction
+from vault.ledger.signatures import sshsig
+from vault.task.lifecycle import State
+
+from ..children import Child, Gate
+
+KEYS = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob", "cyd")}
+STRANGER = Ed25519PrivateKey.from_private_bytes(b"test-eve".ljust(32))
+ACTIONS = ("activate", "export", "policy", "withdraw")
+FIRST = Month.parse("2026-11")
+START = datetime(2026, 12, 1, 9, tzinfo=UTC)
+EXPORT = ("export", "task t-x", {"state": "live"})
+
+
+class Time:
+    """A present moment that stands where it is put."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def lines(*names: str) -> dict[str, str]:
+    return {name: f"{sshsig.public_line(KEYS[name].public_key().public_bytes_raw())} {name}@test" for name in names}
+
+
+def write(home: Path, **sections: object) -> None:
+    file = home / "quarterturn.toml"
+    file.write_text(settings.dump(settings.load(file).model_copy(update=sections)))
+
+
+def guard(home: Path, *names: str, actions: tuple[str, ...] = ACTIONS) -> Path:
+    """Put rules for two into a home's settings."""
+    write(home, approvals=Approvals.model_validate({"actions": actions, "maintainers": lines(*names)}))
+    return home
+
+
+@pytest.fixture
+def opened():
+    """Open a home, as another process would, at a moment that the test moves."""
+    houses = []
+
+    def give(home: Path, time: Callable[[], datetime] | None = None) -> House:
+        houses.append(House(home, None, time or Time(START)))
+        return houses[-1]
+
+    yield give
+    for house in houses:
+        house.close()
+
+
+@pytest.fixture
+def house(home, opened):
+    return opened(guard(home, "ada", "bob", "cyd"))
+
+
+def asked(house: House, *what: object) -> signatures.Request:
+    """Ask for what nobody has signed for, and give the request that this made."""
+    with pytest.raises(Unapproved, match="takes 2 maintainers") as error:
+        approvals.require(house, *(what or EXPORT), who="ada")
+    return signatures.request(house, re.findall(r"request (\S+)", str(error.value))[0])
+
+
+def sign(house: House, one: signatures.Request, *names: str) -> None:
+    for name in names:
+        signatures.keep(house, one.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
+
+
+# -- two sign, and once -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.both_databases
+def test_two_sign_and_then_it_is_done_once(house):
+    one = asked(house)
+    sign(house, one, "ada")
+    assert asked(house).id == one.id, "whoever asked and signed is one, and one is not enough"
+    sign(house, one, "bob")
+    approvals.require(house, *EXPORT, who="ada")
+    assert asked(house).id != one.id, "it was used up"
+    said = [(entry.who, entry.why) for entry in house.vault.access_log() if entry.what == f"approval/{one.id}"]
+    words = "show in plain text: task t-x"
+    assert said == [
+        ("ada", f"ask: {words}"),
+        ("ada", f"sign: {words}"),
+        ("bob", f"sign: {words}"),
+        ("ada", f"signed by ada, bob: {words}"),
+    ]
+
+
+def test_one_maintainer_who_asks_under_another_name_is_still_one(house):
+    one = asked(house)
+    sign(house, one, "bob")
+    with pytest.raises(Refused, match=r"bob has signed request .* already; it takes 2 different maintainers"):
+        sign(house, one, "bob")
+    with pytest.raises(Unapproved, match="signed by bob"):
+        approvals.require(house, *EXPORT, who="somebody else")
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        ("export", "task t-y", EXPORT[2]),
+        ("withdraw", *EXPORT[1:]),
+        (*EXPORT[:2], {"state": "reviewed"}),
+        (*EXPORT[:2], EXPORT[2] | {"more": 1}),
+    ],
+)
+def test_what_was_signed_for_one_thing_is_worth_nothing_for_another(house, what):
+    one = asked(house)
+    sign(house, one, "ada", "bob")
+    other = asked(house, *what)
+    assert (other.id, other.signed_by) != (one.id, one.signed_by)
+    for name in ("ada", "bob"):
+        with pytest.raises(NotAllowed, match="no signature of a maintainer"):
+            signatures.keep(house, other.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
+
+
+@pytest.mark.parametrize("how", ["namespace", "stranger", "bytes", "armour"])
+def test_a_signature_that_says_something_else_is_not_kept(house, how):
+    one = asked(house)
+    wrong = {
+        "namespace": sshsig.sign(one.body, "file", KEYS["ada"]),
+        "stranger": sshsig.sign(one.body, NAMESPACE, STRANGER),
+        "bytes": sshsig.sign(one.body + b"\n", NAMESPACE, KEYS["ada"]),
+        "armour": "ssh-ed25519 AAAA",
+    }
+    with pytest.raises(NotAllowed, match="nothing was kept"):
+        signatures.keep(house, one.id, wrong[how])
+    assert signatures.request(house, one.id).signed_by == ()
+
+
+def test_a_row_that_was_changed_has_no_signatures(house):
+    one = asked(house)
+    sign(house, one, "ada", "bob")
+    with transaction(house.engine) as session:
+        session.exec(select(ApprovalRow)).one().asked_by = "bob"
+    assert signatures.request(house, one.id).signed_by == ()
+    with pytest.raises(Unapproved):
+        approvals.require(house, *EXPORT)
+
+
+def test_a_signed_request_cannot_be_made_to_stand_for_something_else(house):
+    one = asked(house)
+    other = asked(house, *EXPORT[:2], {"state": "reviewed"})
+    sign(house, one, "ada", "bob")
+    with transaction(house.engine) as session:
+        rows = {row.id: row for row in session.exec(select(ApprovalRow)).all()}
+        rows[one.id].digest, rows[other.id].digest = rows[other.id].digest, rows[one.id].digest
+    assert asked(house, *EXPORT[:2], {"state": "reviewed"}).signed_by == ()
+
+
+def test_a_request_expires(home, opened):
+    time = Time(START)
+    house = opened(guard(home, "ada", "bob"), time)
+    one = asked(house)
+    sign(house, one, "ada", "bob")
+    time.now += approvals.STANDS
+    with pytest.raises(NotAllowed, match="is expired: whoever needs it asks again"):
+        sign(house, one, "ada")
+    assert asked(house).id != one.id
+
+
+@pytest.mark.slow
+def test_two_processes_use_one_approval_once(home, opened):
+    house = opened(guard(home, "ada", "bob"), now)
+    sign(house, asked(house), "ada", "bob")
+    house.engine.dispose()
+    with Gate() as ready, Gate() as begin:
+
+        def use() -> None:
+            own = House(home, None)
+            assert own.ring
+            assert own.engine
+            ready.open()
+            begin.wait()
+            approvals.require(own, *EXPORT)
+
+        both = [Child(use) for _ in range(2)]
+        for _ in both:
+            ready.wait()
+        begin.open(2)
+        said = [one() for one in both]
+    assert sorted(one.code for one in said) == [0, 99]
+    assert sum("Unapproved" in one.text for one in said) == 1
+
+
+def test_what_takes_nobody_else_leaves_no_trace(home, opened):
+    house = opened(home)
+    approvals.require(house, *EXPORT)
+    assert house.vault.access_log() == []
+    assert doctor_checks.machine(home).data["approvals"] == {
+        "ok": True,
+        "detail": "nothing takes two maintainers: one person may do everything",
+    }
+
+
+# -- the verbs --------------------------------------------------------------------------------------------------------
+
+
+def key_file(folder: Path, name: str) -> Path:
+    file = folder / name
+    file.write_bytes(KEYS[name].private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.slow
+def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked, say, tmp_path):
+    pair = tmp_path / "dan"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "dan", "-f", pair], check=True)
+    named = lines("ada", "bob") | {"dan": pair.with_suffix(".pub").read_text().strip()}
+    write(stocked, approvals=Approvals.model_validate({"actions": ACTIONS, "maintainers": named}))
+    task = say("task", "list", "--home", stocked, "--json").data[0]["id"]
+    show = ("task", "show", task, "--as", "dan", "--home", stocked)
+    refused = say(*show)
+    assert (refused.code, refused.out) == (4, "")
+    assert "approval sign a-" in refused.sentence
+
+    (request,) = say("approval", "list", "--home", stocked, "--json").data["requests"]
+    told = say("approval", "show", request["id"], "--out", tmp_path / "asked", "--home", stocked).out
+    assert f"Show in plain text: task {task}" in told
+    assert "by dan" in told
+    assert json.loads((tmp_path / "asked").read_bytes())["detail"] == request["detail"]
+    command = ["ssh-keygen", "-q", "-Y", "sign", "-n", NAMESPACE, "-f", pair, tmp_path / "asked"]
+    subprocess.run(command, check=True)
+    signed = ("approval", "sign", request["id"], "--home", stocked)
+    assert say(*signed, "--signature", tmp_path / "asked.sig").out.endswith("signed by dan\n")
+    assert say(*signed, "--key", key_file(tmp_path, "bob")).out.endswith("signed by bob, dan\n")
+
+    assert say(*show).code == 0
+    assert say(*show).code == 4, "each time takes its own signatures"
+    assert len(say("approval", "list", "--all", "--home", stocked, "--json").data["requests"]) == 2
+
+
+@pytest.mark.slow
+def test_mistakes_of_whoever_signs_are_named(house, say, tmp_path):
+    one = asked(house)
+    sign = ("approval", "sign", one.id, "--home", house.home)
+    assert "give your --key, or a --signature" in say(*sign).sentence
+    locked = tmp_path / "locked"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "test-secret", "-f", locked], check=True)
+    assert (said := say(*sign, "--key", locked)).code == 2
+    assert f"ssh-keygen -Y sign -n {NAMESPACE}" in said.sentence
+    assert say(*sign, "--key", tmp_path / "none").code == 7
+    (tmp_path / "noise").write_bytes(os.urandom(64))
+    assert say(*sign, "--signature", tmp_path / "noise").code in {2, 4}
+    assert say("approval", "show", "a-none", "--home", house.home).code == 3
+    with pytest.raises(NotFound, match="approval list"):
+        signatures.keep(house, "a-none", "")
+    with pytest.raises(Malformed, match="no canonical form"):
+        approvals.require(house, "export", "x", {"at": START})
+
+
+def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
+    guard(stocked, "ada", "bob")
+    house = House(stocked, None)
+    task = house.vault.records(State.REVIEWED)[0].id
+    with pytest.raises(Unapproved):
+        review.shown(house, [task], "grace")
+    house.close()
+    assert say("task", "review", task, "--as", "grace", "--home", stocked).code == 4
+    assert [entry.what for entry in house.vault.access_log() if entry.what.startswith("task/")] == []
+
+
+# -- the turn ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
+    house = opened(guard(stocked, "ada", "bob"), now)
+    assert "It takes 2 maintainers to begin the turn; they are asked then." in monthly_turn.coming(house).notes
+    assert (said := say("turn", "run", "--home", stocked)).code == 4
+    assert "begin the turn: turn 2026-11" in said.sentence
+    assert house.months.turns() == []
+    (one,) = signatures.requests(house)
+    assert one.detail["retires"] is None
+    assert {item["count"] for item in one.detail["enters"]} == {sum(DEMO.per_cohort.values())}
+    sign(house, one, "ada")
+    assert any("is signed by ada" in line for line in monthly_turn.plan(house).lines)
+    sign(house, one, "bob")
+    assert house.rotation.run(FIRST).finished
+    says = house.ledger.leaf(house.ledger.find("set/2026-12"))
+    assert all(item["root"].encode() in says for item in one.detail["enters"]), "what was signed is what is promised"
+
+
+def test_a_turn_that_was_broken_off_goes_on_under_what_was_signed(stocked, opened, monkeypatch):
+    time = Time(START)
+    house = opened(guard(stocked, "ada", "bob"), time)
+    with pytest.raises(Unapproved):
+        house.rotation.run(FIRST)
+    sign(house, signatures.requests(house)[0], "ada", "bob")
+    monkeypatch.setattr(house.months, "begin_turn", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        house.rotation.run(FIRST)  # killed between the use and the act
+    time.now += 2 * approvals.STANDS
+    again = opened(stocked, time)
+    assert again.rotation.run(FIRST).finished
+    assert len(signatures.requests(again)) == 1
+
+
+@pytest.mark.slow
+def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, stock):
+    house = opened(guard(stocked, "ada", "bob"))
+    with pytest.raises(Unapproved):
+        house.rotation.run(FIRST)
+    sign(house, signatures.requests(house)[0], "ada", "bob")
+
+    def more(step: str) -> None:
+        if step == "publish":
+            stock(opened(stocked), 3, first=50)
+
+    with pytest.raises(Unapproved):
+        house.rotation.run(FIRST, more)
+    assert house.months.turn(FIRST).done == ("stop", "close", "check", "retire", "publish")
+    assert house.months.cohorts() == []
+    first, second = sorted(signatures.requests(house), key=lambda one: one.used_at is None)
+    assert first.detail["enters"] != second.detail["enters"]
+    sign(house, second, "ada", "bob")
+    assert house.rotation.run(FIRST).finished
+
+
+@pytest.mark.slow
+def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
+    house = opened(guard(stocked, "ada", "bob"), Time(START))
+    alarm_clock.Clock(house).look()
+    (notice,) = alarm_clock.outbox(house).posted()
+    (one,) = signatures.requests(house)
+    assert notice.key.startswith("turn.overdue/2026-11/")
+    with transaction(house.engine) as session:
+        told = str(session.connection().exec_driver_sql("SELECT content FROM hall_notice").all())
+    assert one.id in told
+    assert one.id in doctor_checks.machine(stocked).data["clock"]["detail"]
+    sign(house, one, "ada", "bob")
+    alarm_clock.Clock(house).look()
+    assert house.months.turn(FIRST).finished
+
+
+# -- the rules --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.both_databases
+def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opened, say):
+    house = opened(guard(stocked, "ada", "bob"))
+    asked(house)
+    guard(stocked, "cyd", "ada", actions=("export", "policy"))
+    changed = opened(stocked)
+    for refused in (lambda: changed.ledger, lambda: approvals.require(changed, *EXPORT)):
+        with pytest.raises(Unapproved, match="change the rules for two"):
+            refused()
+    for refused in (("turn", "plan"), ("serve", "--port", "0"), ("worker",)):
+        assert say(*refused, "--home", stocked).code == 4
+    assert "say something else" in doctor_checks.machine(stocked).data["approvals"]["detail"]
+    listed = say("approval", "list", "--home", stocked)
+    assert "2 of ada, bob sign for: activate, export, policy, withdraw" in listed.out
+    (one,) = [one for one in signatures.requests(changed) if one.action == "policy"]
+    assert one.detail["after"]["actions"] == ["export", "policy"]
+    with pytest.raises(NotAllowed):
+        sign(changed, one, "cyd")
+    sign(changed, one, "ada", "bob")
+    assert changed.ledger.size == 0
+    assert approvals.told(changed).data["actions"] == ["export", "policy"]
+    wish = asked(house)
+    assert wish.rules == 2, "who was open before follows, too"
+    with pytest.raises(NotAllowed):
+        sign(changed, wish, "bob")
+    sign(changed, wish, "ada", "cyd")
+    approvals.require(changed, *EXPORT)
+    guard(stocked, "ada", "bob")
+    assert asked(opened(stocked), *EXPORT).action == "policy", "back is a change, too"
+
+
+def test_rules_cannot_be_taken_out_of_the_settings(home, opened):
+    house = opened(guard(home, "ada", "bob"))
+    asked(house)
+    write(home, approvals=Approvals())
+    bare = opened(home)
+    with pytest.raises(Unapproved, match="change the rules for two"):
+        approvals.require(bare, *EXPORT)
+    (one,) = [one for one in signatures.requests(bare) if one.action == "policy"]
+    sign(bare, one, "ada", "bob")
+    approvals.require(bare, *EXPORT)
+    assert approvals.told(bare).lines == ["nothing takes two maintainers: one person may do everything"]
+    guard(home, "cyd", "bob")
+    assert not approvals.told(bare).ok
+    one = asked(bare)
+    assert (one.action, one.rules) == ("export", 3), "where nothing takes two, nobody is asked for new rules"
+
+
+def test_the_witnesses_policy_is_one_of_the_rules(home, opened):
+    (home / "policy").write_text("quorum none\n")
+    write(home, ledger=Ledger(policy="policy"))
+    house = opened(guard(home, "ada", "bob"))
+    assert house.ledger.size == 0
+    (home / "policy").write_text("# nobody\nquorum none\n")
+    with pytest.raises(Unapproved):
+        _ = opened(home).ledger
+    (home / "policy").write_text("quorum none\n")
+    assert opened(home).ledger.size == 0
+
+
+def test_rules_that_were_written_into_the_database_are_refused(house):
+    asked(house)
+    with transaction(house.engine) as session:
+        session.connection().exec_driver_sql("UPDATE hall_rules SET body = CAST(replace(body, 'ada', 'eve') AS BLOB)")
+    with pytest.raises(Refused, match="rules 1 in the database were changed there"):
+        approvals.require(house, *EXPORT)
+
+
+def test_rules_that_were_taken_out_of_the_database_are_missed(home, opened):
+    house = opened(guard(home, "ada", "bob"))
+    asked(house)
+    with transaction(house.engine) as session:
+        for table in ("hall_approval", "hall_rules"):
+            session.connection().exec_driver_sql(f"DELETE FROM {table}")
+    guard(home, "cyd", "bob")
+    with pytest.raises(Refused, match="rules 1 were in force by the access log"):
+        approvals.require(opened(home), *EXPORT)
+
+
+def test_what_is_asked_under_old_rules_is_void_under_new_ones(home, opened):
+    house = opened(guard(home, "ada", "bob"))
+    old = asked(house)
+    sign(house, old, "ada", "bob")
+    guard(home, "ada", "bob", "cyd")
+    changed = opened(home)
+    sign(changed, asked(changed), "ada", "bob")
+    assert asked(changed).id != old.id
+    with pytest.raises(NotAllowed, match="was asked under other rules"):
+        sign(changed, old, "ada")
+    assert signatures.request(changed, old.id).signed_by == ("ada", "bob"), "who had signed is still seen"
+
+
+@pytest.mark.parametrize(
+    ("actions", "named", "sentence"),
+    [
+        (["export"], lines("ada", "bob"), "policy belongs to the actions"),
+        (["policy"], lines("ada"), "name two at least"),
+        (["policy"], {"ada": lines("ada")["ada"], "bob": lines("ada")["ada"]}, "two maintainers have one key"),
+        (["policy"], {"ada": "ssh-rsa AAAA"}, "is no key"),
+        (["policy"], {"a b": lines("ada")["ada"]}, "approvals.maintainers"),
+        (["exprot", "policy"], lines("ada", "bob"), "approvals.actions"),
+    ],
+)
+def test_rules_that_one_person_could_meet_are_no_rules(actions, named, sentence):
+    document = {"benchmark": {"first_month": "2026-12"}, "approvals": {"actions": actions, "maintainers": named}}
+    with pytest.raises(Malformed, match=sentence):
+        settings.parse(document, "test")

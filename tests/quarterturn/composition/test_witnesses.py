@@ -1,0 +1,288 @@
+"""A home with witnesses: real servers on the loopback, and nothing goes live that too few of them have cosigned."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import httpx2
+import pytest
+import uvicorn
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from starlette.testclient import TestClient
+
+from quarterturn.composition.wiring import House
+from quarterturn.composition.witnesses import MAX_ANSWER, Asker
+from quarterturn.errors import Malformed, NotFound
+from quarterturn.home import policies
+from quarterturn.http.answers.listening import Listening
+from quarterturn.http.routes.witness import create
+from quarterturn.settings import Ledger, dump, load
+from rotation.calendar import Month
+from sandbox.boxes.box import Program
+from sandbox.runs.submission import Submission
+from vault.errors import Locked, Refused, Unavailable
+from vault.errors import Malformed as NoKey
+from vault.keys import witness_keys
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Signer, Verifier
+from vault.ledger.signatures.policy import Policy
+from vault.ledger.statements.leaf import Statement
+from vault.ledger.write.cosigning import Witnesses
+from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness
+
+from ...patience import PATIENCE
+
+LOG = Signer("test.example/log", Ed25519PrivateKey.from_private_bytes(bytes(32)))
+KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
+
+
+@pytest.fixture(autouse=True)
+def _patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for whoever is there, however slow; who is stopped says so at once."""
+    monkeypatch.setattr("quarterturn.composition.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
+    monkeypatch.setattr("quarterturn.composition.witnesses.TIMEOUT", httpx2.Timeout(300.0))
+
+
+class Served:
+    """A witness on the loopback, which can be stopped and started again where it was."""
+
+    def __init__(self, folder: Path, name: str, log: Verifier) -> None:
+        self.cosigner = witness_keys.create(folder / f"{name}.key", f"{name}.example/witness", KINDS[name])
+        self.local = LocalWitness(folder / name, [log], [self.cosigner], lambda: int(time.time()))
+        self._place = kept_place()
+        self.port = self._place.getsockname()[1]
+        self.start()
+
+    def start(self) -> None:
+        up, app = threading.Event(), create(self.local)
+        config = uvicorn.Config(app, port=self.port, ws="none", lifespan="off", log_config=None)
+        self.server = Listening(config, lambda _url: up.set())
+        self.thread = threading.Thread(target=self.server.run)
+        self.thread.start()
+        assert up.wait(PATIENCE)
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(PATIENCE)
+
+    def end(self) -> None:
+        self.stop()
+        self._place.close()
+
+
+def kept_place() -> socket.socket:
+    """Take a port of the loopback where nobody listens: it is kept for whoever listens there now and then."""
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", 0))
+    return place
+
+
+@pytest.fixture
+def witnessed(stocked: Path) -> Iterator[tuple[Path, dict[str, Served]]]:
+    """A home whose settings name two of three witnesses, and these."""
+    log = Verifier.parse((stocked / "public" / "log.vkey").read_text())
+    served = {name: Served(stocked.parent / "witnesses", name, log) for name in KINDS}
+    lines = [f"witness {n} {one.cosigner.witness.vkey} http://127.0.0.1:{one.port}/" for n, one in served.items()]
+    (stocked / "policy").write_text("\n".join([*lines, "group any-two 2 ada bob cyd", "quorum any-two", ""]))
+    settings = load(stocked / "quarterturn.toml").model_copy(update={"ledger": Ledger(policy="policy")})
+    (stocked / "quarterturn.toml").write_text(dump(settings))
+    yield stocked, served
+    for one in served.values():
+        one.end()
+
+
+def opened(home: Path) -> tuple[Policy, bytes]:
+    policy = policies.of(House(home, None).places, "policy")
+    assert policy
+    return policy, (home / "public" / "log" / "checkpoint").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witnessed: tuple) -> None:
+    home, served = witnessed
+    forked = Path(shutil.copytree(home, home.parent / "forked"))
+
+    served["ada"].stop()
+    served["cyd"].stop()
+    waits = say("turn", "run", "--home", home)
+    assert waits.code == 6
+    assert "too few witnesses have cosigned it for the quorum 'any-two'" in waits.sentence
+    assert "ada does not answer (ConnectError)" in waits.sentence
+    assert "cyd does not answer (ConnectError)" in waits.sentence
+    assert "bob" not in waits.sentence
+    house = House(home, None)
+    assert not house.vault.records("live")
+    assert house.ledger.published.size == 0 < house.writer.size
+    assert "--  witnesses   the log's head waits for the quorum 'any-two'" in say("doctor", "--home", home).out
+
+    served["ada"].start()
+    assert say("turn", "run", "--home", home).code == 0
+    assert len(house.vault.records("live")) == 24
+    policy, note = opened(home)
+    assert set(policy.open(note).witnesses) == {"ada", "bob"}
+    assert "witnesses   the log's head is cosigned by ada, bob" in say("doctor", "--home", home).out
+    assert say("log", "proof", "0", "--home", home).out.splitlines()[-1].startswith("Cosigned by ada, bob: ")
+    assert say("log", "proof", "0", "--home", home, "--json").data["witnesses"] == ["ada", "bob"]
+
+    served["cyd"].start()
+    turned = say("turn", "run", "--home", home)
+    assert turned.code == 0
+    assert set(policy.open(opened(home)[1]).witnesses) == set(KINDS)
+    release, key = home / "public" / "releases" / "Historical-2026-12", home / "public" / "log.vkey"
+    audited = say("audit", release, "--key", key, "--policy", home / "policy")
+    assert audited.code == 0
+    assert "these witnesses together: ada, bob, cyd" in audited.out
+    (home / "strict").write_text((home / "policy").read_text().replace("2 ada", "3 ada"))
+    checkpoint = release / "log" / "checkpoint"
+    checkpoint.write_text("".join(ln for ln in checkpoint.read_text().splitlines(keepends=True) if "bob" not in ln))
+    refused = say("audit", release, "--key", key, "--policy", home / "strict")
+    assert refused.code == 1
+    assert "cosigned by ada, cyd; the quorum 'any-two' needs more" in refused.out
+
+    other = say("turn", "run", "--home", forked)  # the same key over another history
+    assert other.code == 6
+    for name in KINDS:
+        assert f"{name} has cosigned" in other.sentence or f"{name} has seen another" in other.sentence
+    assert not House(forked, None).vault.records("live")
+
+
+class Docker:
+    name, official = "docker", True
+
+
+@pytest.mark.slow
+def test_a_run_is_opened_and_closed_under_cosigned_heads_only(witnessed: tuple) -> None:
+    home, served = witnessed
+    house = House(home, None)
+    house.rotation.run(Month.parse("2026-11"))
+    submitted = Submission("image", "one", "one", Program(image="one"), "sha256:" + "0" * 64)
+    served["ada"].stop()
+    served["bob"].stop()
+    before = house.writer.size
+    house.ledger.record("test/one", b"one")
+    with pytest.raises(Unavailable, match="ada does not answer"):
+        house.official.open(submitted, Docker())
+    assert not house.runs.list()
+    assert house.ledger.published.size == before
+    served["bob"].start()
+    run = house.official.open(submitted, Docker())
+    statement = Statement.parse(house.ledger.leaf(house.ledger.find(f"run-open/{run.record.number}") or 0), "it")
+    size = statement.predicate["checkpoint"]["size"]
+    policy, _ = opened(home)
+    assert set(policy.open((home / f"public/log/checkpoints/{size}").read_bytes()).witnesses) == {"bob", "cyd"}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> TestClient:
+    key = witness_keys.create(tmp_path / "key", "w.example", "ed25519")
+    return TestClient(create(LocalWitness(tmp_path / "state", [LOG.verifier], [key], lambda: 1)))
+
+
+def test_a_witness_answers_one_call(client: TestClient) -> None:
+    empty = f"old 0\n\n{Checkpoint.empty(LOG.name).sign(LOG)}"
+    reply = client.post("/add-checkpoint", content=empty)
+    assert (reply.status_code, reply.text.startswith("\u2014 w.example ")) == (200, True)
+    assert client.post("/add-checkpoint", content=b"nothing").status_code == 400
+    assert client.post("/add-checkpoint", content=b"x" * (MAX_BODY + 1)).status_code == 400
+    assert client.get("/add-checkpoint").status_code == 405
+    assert [client.get(path).status_code for path in ("/", "/docs", "/openapi.json", "/checkpoint")] == [404] * 4
+    one = Checkpoint(LOG.name, 1, bytes(32)).sign(LOG)
+    assert client.post("/add-checkpoint", content=f"old 0\n\n{one}").status_code == 200
+    conflict = client.post("/add-checkpoint", content=f"old 0\n\n{one}")
+    assert (conflict.status_code, conflict.headers["content-type"], conflict.text) == (409, SIZE, "1\n")
+
+
+def test_a_witness_that_cannot_keep_what_it_saw_signs_nothing(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("in the way")
+    reply = client.post("/add-checkpoint", content=f"old 0\n\n{Checkpoint.empty(LOG.name).sign(LOG)}")
+    assert reply.status_code == 503
+    assert str(tmp_path) not in reply.text
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ml-dsa-44"])
+def test_a_witness_key_is_a_file_for_nobody_else(say: Callable, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "w.key"
+    made = say("log", "witness-key", "w.example/w", "--out", path, "--type", kind)
+    assert made.code == 0
+    assert witness_keys.read(path).witness.vkey == made.out.strip()
+    assert path.stat().st_mode & 0o777 == 0o600
+    again = say("log", "witness-key", "w.example/w", "--out", path)
+    assert (again.code, "There is a witness key" in again.sentence) == (8, True)
+    path.chmod(0o644)
+    with pytest.raises(Locked, match=r"open to others \(mode 0644\): chmod 600"):
+        witness_keys.read(path)
+
+
+def test_what_is_no_witness_key(say: Callable, tmp_path: Path) -> None:
+    assert say("log", "witness-key", "a name", "--out", tmp_path / "k").code == 2
+    assert not (tmp_path / "k").exists()
+    with pytest.raises(Refused, match="already"):
+        witness_keys.create(tmp_path, "w.example", "ed25519")
+    good = '{"format": "quarterturn/witness-key/v1", "name": "w", "type": "ed25519", "key": "AAAA"}'
+    for text, says in (
+        ("{}", "does not say quarterturn/witness-key/v1"),
+        (good, "holds 3 bytes"),
+        (good.replace("ed25519", "rsa"), "of no type that we know"),
+        (good.replace("AAAA", "A"), "base64"),
+        ("[", "JSON|not"),
+    ):
+        (tmp_path / "bad").write_text(text)
+        (tmp_path / "bad").chmod(0o600)
+        with pytest.raises(NoKey, match=says):
+            witness_keys.read(tmp_path / "bad")
+
+
+def test_a_witness_is_told_what_it_lacks(say: Callable, tmp_path: Path) -> None:
+    key, state = tmp_path / "w.key", tmp_path / "state"
+    say("log", "witness-key", "w.example", "--out", key)
+    words = ["log", "witness", "--key", key, "--state", state]
+    assert say(*words, "--log", "nonsense").code == 2
+    assert say(*words, "--log", LOG.verifier.vkey, "--listen", "here").code == 2
+    assert say("log", "witness", "--key", state, "--state", state, "--log", LOG.verifier.vkey).code == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("quorum", "line 1 of the policy|newline"),
+        ("witness W {} http://w.example/\nquorum W\n", "the URL of witness W is neither https nor on the loopback"),
+        ("witness W {}\nquorum W\n", "too few witnesses have a URL for the quorum 'W'"),
+    ],
+)
+def test_a_policy_that_can_never_be_met_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    vkey = witness_keys.create(tmp_path / "key", "w.example", "ed25519").witness.vkey
+    (tmp_path / "policy").write_text(text.format(vkey))
+    with pytest.raises(Malformed, match=says):
+        policies.read(tmp_path / "policy")
+    with pytest.raises(NotFound, match="no policy at"):
+        policies.read(tmp_path / "nothing")
+
+
+@pytest.mark.slow
+def test_an_answer_without_an_end_is_cut_off() -> None:
+    async def endless(scope: dict, receive: Callable, send: Callable) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(9):
+            await send({"type": "http.response.body", "body": b"x" * (MAX_ANSWER // 4), "more_body": True})
+
+    up, found = threading.Event(), []
+    config = uvicorn.Config(endless, port=0, ws="none", lifespan="off", log_config=None)
+    server = Listening(config, lambda url: (found.append(url), up.set()))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert up.wait(PATIENCE)
+        with pytest.raises(Unavailable, match="without an end"):
+            Asker()(found[0], b"")
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+    with pytest.raises(Unavailable, match="does not answer"):
+        Asker()(found[0], b"")

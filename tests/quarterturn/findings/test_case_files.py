@@ -1,0 +1,146 @@
+"""Case files go in, one line per test comes out; nothing where a case is broken."""
+
+import json
+import os
+import random
+import shlex
+from pathlib import Path
+
+import pytest
+
+from quarterturn.cli import run
+from quarterturn.findings import case_files
+
+pytestmark = pytest.mark.slow
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "detection.md"
+
+
+def case(path: Path, seed: int, last: int = 2) -> Path:
+    rows = [
+        {
+            "rotation": rotation,
+            "submission": f"run{who}",
+            "submitter": f"who{who}",
+            "task_id": f"t{task:02d}",
+            "server": "git",
+            "family": f"f{task % 4}",
+            "first_active_rotation": task // 10,
+            "passed": (task * 7 + who * 3 + rotation + seed) % 5 > 1,
+            "tool_calls": 1 + (task * who + rotation + seed) % 6,
+            "max_steps": 9,
+            "errors": 0,
+            "duration_s": 2,
+        }
+        for rotation in range(1, last + 1)
+        for who in range(6)
+        for task in range(10 * rotation + 10)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_every_case_is_scanned_twice_to_the_same_bytes(tmp_path: Path) -> None:
+    cases = [str(case(tmp_path / f"{name}.jsonl", seed)) for seed, name in enumerate(("one", "two"))]
+    for out in ("flags", "again"):
+        assert run(["watch", "scan", *cases, "--out", str(tmp_path / out)]) == 0
+    assert (tmp_path / "flags").read_bytes() == (tmp_path / "again").read_bytes()
+    lines = [json.loads(line) for line in (tmp_path / "flags").read_text().splitlines()]
+    assert {line["case"] for line in lines} == {"one", "two"}
+    assert {line["rotation"] for line in lines} == {2}
+    assert {line["kind"] for line in lines} >= {"leak", "copy", "family"}
+    assert set(lines[0]) == {"case", "rotation", "kind", "subject", "p_value", "p_adj"}
+
+
+@pytest.mark.parametrize("passed", ["all", "none", "some"])
+@pytest.mark.parametrize("tasks", [1, 5])
+@pytest.mark.parametrize("submitters", [1, 2, 6])
+def test_a_case_in_which_there_is_next_to_nothing_is_scanned_like_any_other(
+    tmp_path: Path, submitters: int, tasks: int, passed: str
+) -> None:
+    path = tmp_path / "small.jsonl"
+    rows = [json.loads(line) for line in case(tmp_path / "case", seed=1, last=3).read_text().splitlines()]
+    few = [row for row in rows if int(row["submitter"][3:]) < submitters and int(row["task_id"][1:]) < tasks]
+    changed = {"all": {"passed": True}, "none": {"passed": False}, "some": {}}[passed]
+    path.write_text("".join(json.dumps(row | changed | {"tool_calls": 3}) + "\n" for row in few))
+    case_files.scan([path], tmp_path / "flags")  # a warning of numpy's would fail this test
+    lines = [json.loads(line) for line in (tmp_path / "flags").read_text().splitlines()]
+    assert all(0 <= line["p_value"] <= line["p_adj"] <= 1 for line in lines)
+
+
+def test_the_page_on_detection_shows_a_command_and_a_line_that_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = PAGE.read_text().splitlines()
+    (command,) = (line for line in page if line.startswith("quarterturn watch scan "))
+    (line,) = (line for line in page if line.startswith('{"rotation":'))
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "spring.jsonl").write_text(line + "\n")
+    case(tmp_path / "cases" / "autumn.jsonl", seed=0)
+    monkeypatch.chdir(tmp_path)
+    assert run(shlex.split(command)[1:]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "flags.jsonl").read_text().splitlines()]
+    assert {line["case"] for line in lines} == {"autumn"}, "one run of one task says nothing"
+
+
+def test_a_broken_case_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = case(tmp_path / "good.jsonl", 1), tmp_path / "bad.jsonl"
+    bad.write_text("{}\n")
+    assert run(["watch", "scan", str(good), str(bad), "--out", str(tmp_path / "flags")]) == 2
+    assert "bad.jsonl, line 1" in capsys.readouterr().err
+    assert not (tmp_path / "flags").exists()
+
+
+@pytest.mark.parametrize("missing", ["gone.jsonl", "gone", "good.jsonl/x"])
+def test_a_file_that_is_not_there_is_named_and_leaves_no_file(
+    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = case(tmp_path / "good.jsonl", 1)
+    assert run(["watch", "scan", str(good), str(tmp_path / missing), "--out", str(tmp_path / "flags")]) == 2
+    assert f"{tmp_path / missing}: cannot be read" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["good.jsonl"]
+
+
+def test_the_order_of_lines_and_what_comes_later_change_no_line(tmp_path: Path) -> None:
+    whole = case(tmp_path / "whole.jsonl", 3, last=4)
+    lines = whole.read_text().splitlines(keepends=True)
+    for folder in ("mixed", "cut"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "mixed" / "whole.jsonl").write_text("".join(random.Random(1).sample(lines, len(lines))))
+    kept = [line for line in lines if json.loads(line)["rotation"] <= 3]
+    (tmp_path / "cut" / "whole.jsonl").write_text("".join(kept))
+    flags = []
+    for path in (whole, tmp_path / "mixed", tmp_path / "cut"):
+        assert run(["watch", "scan", str(path), "--out", str(tmp_path / "flags")]) == 0
+        flags.append((tmp_path / "flags").read_text().splitlines())
+    assert flags[0] == flags[1]
+    assert flags[2] == [line for line in flags[0] if json.loads(line)["rotation"] <= 3]
+    assert len(flags[0]) > len(flags[2]) > 0
+
+
+@pytest.mark.slow
+def test_processes_give_the_bytes_that_one_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [str(case(tmp_path / f"{name}.jsonl", seed)) for seed, name in enumerate("cab")]
+    found = []
+    for much in (0, 10**9):
+        monkeypatch.setattr(case_files, "MUCH", much)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+        assert run(["watch", "scan", *cases, "--out", str(tmp_path / "flags")]) == 0
+        found.append((tmp_path / "flags").read_bytes())
+    assert found[0] == found[1]
+
+
+def test_the_flags_are_never_written_over_a_case_or_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = case(tmp_path / "one.jsonl", 1)
+    before = one.read_bytes()
+    assert run(["watch", "scan", str(one), "--out", str(one)]) == 2
+    assert one.read_bytes() == before
+    assert run(["watch", "scan", str(one), "--out", str(tmp_path)]) == 2
+    assert "name a file with --out" in capsys.readouterr().err
+
+
+def test_two_cases_of_one_name_are_refused(tmp_path: Path) -> None:
+    one = str(case(tmp_path / "one.jsonl", 1))
+    assert run(["watch", "scan", one, one, "--out", str(tmp_path / "flags")]) == 2

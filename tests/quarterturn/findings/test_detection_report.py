@@ -1,0 +1,193 @@
+"""The report and the linked board of a home in which two months were played, through the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from quarterturn.composition.wiring import House
+from quarterturn.findings import detection
+from rotation.calendar import Month
+from sandbox.boxes.box import Program
+from sandbox.results.outcome import TaskRun
+from sandbox.runs.submission import Submission
+from sandbox.transcript import CallRecord, Transcript
+from verifiers.language.verdict import Evidence, Verdict
+
+from ...serving import serve
+from ..conftest import MONTH, make, stocked_up
+from ..guides import Desk, commands
+
+pytestmark = pytest.mark.slow
+
+BOX = SimpleNamespace(name="docker", official=True)
+GUIDE = "read-the-watch.md"
+PEERS = ("ada", "bob", "carol", "dan", "mallory")
+
+
+def play(house: House, name: str, passes: slice, step: int = 1) -> None:
+    """Open, fill and close a run that passes a part of its tasks, the next cohort to retire first."""
+    submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
+    opened = house.official.open(submission, BOX)  # type: ignore[arg-type]
+    serve(house.official, opened)
+    live = [task for cohort in house.months.cohorts("live") for task in cohort.tasks]
+    passed = set(live[passes])
+    for place, task in enumerate(live):
+        verdict = Verdict.TRUE if task in passed else Verdict.FALSE
+        call = CallRecord("filesystem.x", {}, listed=True, error=False, injected=False, result="", seconds=0.1)
+        transcript = Transcript((call,) * (1 + (place * step) % 5), "done", "answered")
+        category = house.vault.record(task).category
+        evidence = Evidence("filesystem.fileExists", verdict)
+        house.official.record(opened, TaskRun(task, category, 8, verdict, evidence, transcript))
+    house.official.close(opened)
+    detection.after(house, f"results of run {opened.record.number}")
+
+
+def played(folder: Path, peers: tuple[str, ...]) -> Path:
+    make(folder, tasks=5, live=True, template="t{number}")
+    house = House(folder, None)
+    for step, name in enumerate(peers, 1):
+        play(house, name, slice(step, None, 2), step)
+    stocked_up(house, 1, 5, template="t{number}")
+    house.rotation.run(Month.parse(MONTH))
+    for step, name in enumerate(peers, 1):
+        play(house, name, slice(0, 18) if name == "mallory" else slice(step % 3, None, 2), step)
+    house.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_months(memory: Path) -> Path:
+    """Five submitters; in the second month one of them passes all that is old and nothing that is new."""
+    return played(memory / "watch", PEERS)
+
+
+@pytest.fixture
+def months(two_months: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(two_months, tmp_path / "home"))
+
+
+def test_looks_come_by_themselves_and_their_findings_are_rows(say, months):
+    """Nobody asked for a look: they came after each run."""
+    data = say("watch", "list", "--all", "--home", months, "--json").data
+    assert [(one["month"], one["runs"], one["submitters"]) for one in data["looks"]] == [
+        ("2026-12", 5, 5),
+        ("2027-01", 5, 5),
+    ]
+    assert {one["kind"] for one in data["findings"]} >= {"leak", "copy"}
+    assert {one["month"] for one in data["findings"] if one["p_value"] is not None} == {"2027-01"}
+    assert {one["subject"] for one in data["findings"] if one["kind"] == "leak"} == set(PEERS)
+
+
+def test_the_report_is_one_file_and_its_figures_another(say, months, tmp_path):
+    html, figures = tmp_path / "out" / "january.html", tmp_path / "january.json"
+    words = ("watch", "report", "--month", "2027-01", "--html", html, "--figures", figures, "--home", months)
+    said = say(*words, "--json")
+    assert said.code == 0, said.err
+    page, document = html.read_text(encoding="utf-8"), json.loads(figures.read_bytes())
+    assert hashlib.sha256(figures.read_bytes()).hexdigest() in page
+    assert document == {name: said.data[name] for name in document}
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["home", "january.json", "out"]
+    assert [file.name for file in html.parent.iterdir()] == ["january.html"]
+    assert all(name in page for name in PEERS)
+    kept = {(one["kind"], one["subject"]) for one in say("watch", "list", "--home", months, "--json").data["findings"]}
+    assert {(one["kind"], one["subject"]) for one in document["findings"]} == kept
+    assert all(one["number"] for one in document["findings"]), "the last look found the same"
+
+
+def test_no_words_of_a_task_are_in_it(say, months, tmp_path):
+    html, figures = tmp_path / "r.html", tmp_path / "r.json"
+    say("watch", "report", "--month", "2027-01", "--html", html, "--figures", figures, "--home", months)
+    for text in (html.read_text(encoding="utf-8"), figures.read_text(encoding="utf-8")):
+        assert "Make the folder" not in text
+        assert "number-" not in text
+        assert "success_predicate" not in text
+
+
+def test_a_file_that_is_there_is_not_written_over(say, months, tmp_path):
+    html, figures = tmp_path / "r.html", tmp_path / "r.json"
+    figures.write_text("mine")
+    words = ("watch", "report", "--month", "2027-01", "--html", html, "--figures", figures, "--home", months)
+    said = say(*words)
+    assert said.code == 8, said.err
+    assert "is there already" in said.sentence
+    assert figures.read_text() == "mine"
+    assert not html.exists()
+
+
+def test_page_and_figures_cannot_be_one_file(say, months, tmp_path):
+    html = tmp_path / "r.html"
+    said = say("watch", "report", "--month", "2027-01", "--html", html, "--figures", html, "--home", months)
+    assert said.code == 2
+    assert not html.exists()
+
+
+@pytest.mark.parametrize(("month", "code"), [("january", 2), ("2027-13", 2), ("2027-05", 3), ("2020-01", 3)])
+def test_a_month_that_is_none_or_has_no_run_is_said(say, months, tmp_path, month, code):
+    said = say("watch", "report", "--month", month, "--html", tmp_path / "r.html", "--home", months)
+    assert said.code == code
+    assert month in said.sentence
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_report_changes_nothing_but_the_access_log(say, months, tmp_path):
+    before = say("watch", "list", "--all", "--home", months, "--json").data
+    say("watch", "report", "--month", "2027-01", "--html", tmp_path / "r.html", "--home", months)
+    assert say("watch", "list", "--all", "--home", months, "--json").data == before
+    assert "report on 2027-01" in say("access", "log", "--home", months).out
+
+
+def test_the_first_month_has_a_report_without_tests(say, months, tmp_path):
+    said = say("watch", "report", "--month", "2026-12", "--html", tmp_path / "r.html", "--home", months, "--json")
+    assert said.code == 0, said.err
+    assert (said.data["report"]["first"], said.data["report"]["tests"]) == (True, [])
+    assert "The first month." in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_linked_scores_stand_beside_the_raw_ones(say, months):
+    words = ("board", "--month", "2027-01", "--home", months)
+    plain, linked = say(*words, "--json").data, say(*words, "--linked", "--json").data
+    assert [{name: value for name, value in one.items() if name != "compared"} for one in linked] == plain
+    for one in linked:
+        compared = one["compared"]
+        assert compared["raw"]["value"] == one["whole"]["success_rate"]["value"]
+        assert 0 <= compared["linked"]["low"] <= compared["linked"]["value"] <= compared["linked"]["high"] <= 1
+        assert (compared["linked"]["value"] * 200).is_integer(), "live figures are rounded to half a point"
+    text = say(*words, "--linked").out
+    assert "linked" in text
+    assert "linked" not in say(*words).out
+
+
+def test_a_later_month_moves_no_linked_score_of_an_earlier_board(say, months):
+    words = ("board", "--month", "2026-12", "--home", months, "--linked", "--json")
+    before = say(*words).data
+    house = House(months, None)
+    play(house, "ada", slice(None, None, 3))
+    house.close()
+    assert say(*words).data == before
+
+
+def test_few_peers_are_told_the_smallest_leak_that_could_be_seen(say, tmp_path):
+    home = played(tmp_path / "home", PEERS[:3])
+    look = say("watch", "list", "--month", "2027-01", "--home", home, "--json").data["looks"][0]
+    assert look["too_few_peers"]
+    text = say("watch", "list", "--home", home).out
+    assert "too few peers" in text
+    if look["smallest"] is not None:
+        assert f"{look['smallest']:.0%} of the exposed tasks could have been seen" in text
+    html = tmp_path / "r.html"
+    assert say("watch", "report", "--month", "2027-01", "--html", html, "--home", home).code == 0
+    assert "Too few peers." in html.read_text(encoding="utf-8")
+
+
+def test_the_guide_to_the_watch_works_line_by_line(say, months, monkeypatch):
+    desk = Desk(months.parent, say, monkeypatch)
+    assert len(commands(GUIDE)) == 5
+    for command in commands(GUIDE):
+        desk.type(command)
+    assert (months.parent / "january.html").stat().st_size > 10_000

@@ -1,0 +1,51 @@
+"""A maintainer who signs in elsewhere, at the service."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterturn.accounts.oidc import Provider
+
+from ..accounts.test_oidc import Issuer, chosen, token
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def issuer():
+    issuer = Issuer()
+    yield issuer
+    issuer.close()
+
+
+@pytest.fixture
+def ask(site, issuer):
+    """Ask with a token of the provider's."""
+    site.house.oidc = Provider(chosen(issuer), site.house.now)
+
+    def asked(method, path, **claims):
+        body = claims.pop("json", None)
+        site.tokens["grace"] = token(issuer, **claims)
+        return site.ask(method, path, "grace", json=body)
+
+    return asked
+
+
+def test_whoever_has_a_role_does_what_it_may(site, ask, problem):
+    assert ask("GET", "/admin/turn").json() == site.get("/admin/turn", "maintainer").json()
+    assert ask("GET", "/admin/findings", groups="watch").status_code == 200
+    assert problem(ask("GET", "/admin/turn", groups="watch")) == "forbidden"
+    assert problem(ask("GET", "/admin/turn", groups="others")) == "unauthenticated"
+    assert problem(ask("GET", "/admin/turn", aud="another-client")) == "unauthenticated"
+
+
+def test_they_submit_nothing_and_ours_are_good_beside(site, ask, problem):
+    assert problem(ask("POST", "/submissions", json={"image": "a:1"})) == "forbidden"
+    assert site.get("/quota", site.account("ada")).status_code == 200
+
+
+def test_where_no_provider_is_named_none_is_believed(site, issuer, problem):
+    assert site.house.oidc is None
+    site.tokens["grace"] = token(issuer)
+    assert problem(site.get("/admin/turn", "grace")) == "unauthenticated"
+    assert issuer.asked == []

@@ -1,0 +1,147 @@
+"""What is told of a private run: rounded, once, and nothing new where there is nothing new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from sqlmodel import Session
+
+from quarterturn.composition.wiring import House
+from quarterturn.leaderboard import disclosure, standings
+from quarterturn.leaderboard.tables import ToldRow
+from sandbox.results.outcome import TaskRun
+from sandbox.results.score import Figure, score
+from sandbox.runs import submission as submissions
+from sandbox.transcript import Transcript
+from verifiers.language.verdict import Evidence, Verdict
+
+from ...serving import serve
+
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+
+
+def figure(value, low, high, n=20):
+    return Figure(value, n, low, high)
+
+
+def whole(value, error):
+    return replace(score([]), success_rate=figure(value, value - 1.96 * error, value + 1.96 * error))
+
+
+def told_of(value, error, earlier=None):
+    return disclosure.ladder(earlier, {"whole": whole(value, error), "sealed": whole(value, error)})
+
+
+def test_the_first_figure_is_told_to_half_a_point():
+    first = told_of(0.5138, 0.05)
+    assert first["whole"]["success_rate"]["value"] == 0.515
+    assert first["sealed"]["success_rate"]["low"] == round((0.5138 - 0.098) * 200) / 200
+
+
+def test_a_later_figure_replaces_it_only_beyond_its_standard_error():
+    first = told_of(0.50, 0.05)
+    assert told_of(0.54, 0.05, first)["whole"] == first["whole"]
+    assert told_of(0.46, 0.05, first)["whole"] == first["whole"]
+    assert told_of(0.56, 0.05, first)["whole"]["success_rate"]["value"] == 0.56
+
+
+def test_small_steps_do_not_add_up_to_an_answer():
+    """Each try differs a little from the one before; all of them are told the first."""
+    said = [told_of(0.50, 0.05)]
+    for step in range(1, 10):
+        said.append(told_of(0.50 + step * 0.005, 0.05, said[-1]))
+    assert {one["whole"]["success_rate"]["value"] for one in said} == {0.5}
+
+
+def test_what_has_no_value_yet_is_told_when_it_has():
+    none = disclosure.ladder(None, {"whole": score([]), "sealed": score([])})
+    assert none["whole"]["success_rate"]["value"] is None
+    assert told_of(0.3, 0.1, none)["whole"]["success_rate"]["value"] == 0.3
+
+
+class Box:
+    name, official = "docker", True
+
+    def fits(self, program):
+        pass
+
+
+def outcome(task_id, *, passed):
+    verdict = Verdict.TRUE if passed else Verdict.FALSE
+    made = Transcript(calls=(), answer=None, ended="answered")
+    return TaskRun(task_id, "composition", 8, verdict, Evidence("leaf", verdict), made)
+
+
+@pytest.fixture
+def house(live):
+    house = House(live, None, lambda: NOW)
+    house.accounts.create("ada", "submitter")
+    yield house
+    house.close()
+
+
+def played(house, passes, submitter="ada"):
+    """Open a run in the ledger, record that so many of its tasks were passed, and close it."""
+    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
+    opened = house.official.open(submitted, Box())
+    for place, task in enumerate(serve(house.official, opened)):
+        house.official.record(opened, outcome(task.id, passed=place < passes))
+    house.official.close(opened)
+    return opened.record.number
+
+
+@pytest.mark.slow
+@pytest.mark.both_databases
+def test_runs_are_told_in_their_order_and_once(house):
+    first, second = played(house, 12), played(house, 13)
+    later = disclosure.figures(house, second)
+    assert later == disclosure.figures(house, first), "one task more is within the noise"
+    opened = len(house.vault.access_log())
+    assert disclosure.figures(house, second) == later
+    assert len(house.vault.access_log()) == opened, "what was told is a row; nothing is opened for it again"
+    with Session(house.engine) as session:
+        assert session.get(ToldRow, first).figures["whole"]["attempted"] == 24
+
+
+@pytest.mark.slow
+def test_a_run_that_is_not_scored_is_told_nothing(house):
+    submitted = submissions.Submission("image", "agent", "ada", submissions.Program(), "sha256:" + "0" * 64)
+    opened = house.official.open(submitted, Box())
+    assert disclosure.figures(house, opened.record.number) is None
+
+
+@pytest.mark.slow
+def test_the_board_has_one_line_a_submitter_and_says_how_many_runs_they_made(house):
+    first, second = played(house, 3), played(house, 20)
+    other = played(house, 10, "bob")
+    lines = standings.of_month(house, house.official.month())
+    assert {line.run: line.runs for line in lines} == {first: 2, other: 1}
+    assert second not in {line.run for line in lines}
+
+
+@pytest.mark.slow
+def test_a_board_and_what_is_told_open_each_new_run_once_and_none_again(house):
+    played(house, 3), played(house, 10, "bob")
+    before = len(house.vault.access_log())
+    first = standings.of_month(house, house.official.month())
+    assert len(house.vault.access_log()) == before + 2
+    third = played(house, 20, "eve")
+    disclosure.figures(house, third)
+    before = len(house.vault.access_log())
+    later = standings.of_month(house, house.official.month())
+    assert len(house.vault.access_log()) == before
+    assert [line for line in later if line.run != third] == [replace(line, rank=2) for line in first]
+
+
+@pytest.mark.slow
+def test_what_a_score_is_bound_to_gives_the_same_figures_in_one_opening(house):
+    record = house.runs.get(played(house, 7))
+    before = len(house.vault.access_log())
+    bound = house.official.closed(record, why="test")
+    assert len(house.vault.access_log()) == before + 1
+    played_out = house.runs.results(record.number, who="test", why="test")
+    assert {(one.task, one.passed, one.calls) for one in bound} == {
+        (one.task_id, one.passed, one.calls) for one in played_out
+    }

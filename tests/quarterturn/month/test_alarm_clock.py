@@ -1,0 +1,352 @@
+"""The month turns by itself: once, in order, whoever else turns; and what it lacks is told, not thrown."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+from sqlmodel import Session, select
+
+from quarterturn.cli.setup import doctor_checks
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Unavailable
+from quarterturn.home.home import create
+from quarterturn.month import alarm_clock, monthly_turn
+from quarterturn.month.alarm_clock import Clock, outbox
+from quarterturn.notices.outbox import WAITS
+from quarterturn.notices.tables import NoticeRow
+from quarterturn.settings import Benchmark, Settings
+from rotation.calendar import Month
+from rotation.turn.alarm import Alarm
+from rotation.turn.turn import STEPS
+from sandbox.runs.submission import Program, Submission
+from vault.ledger.statements.statement import Statement
+
+from ...patience import PATIENCE, until
+from ..children import Child, Gate
+
+pytestmark = pytest.mark.slow
+
+DUE = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+class Time:
+    """A present moment that stands where it is put."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def at(live):
+    """Open the home at a moment; more than once, as several processes would."""
+    houses = []
+
+    def opened(now: datetime) -> tuple[House, Time]:
+        present = Time(now)
+        houses.append(House(live, None, present))
+        return houses[-1], present
+
+    yield opened
+    for house in houses:
+        house.close()
+
+
+def told(house: House) -> list[str]:
+    return [one.key for one in outbox(house).posted()]
+
+
+def months(house: House) -> list[tuple[str, bool]]:
+    return [(str(turn.month), turn.finished) for turn in house.months.turns()]
+
+
+def leaves(house: House) -> Counter[str]:
+    return Counter(Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size))
+
+
+def words(house: House, key: str) -> str:
+    with Session(house.engine) as session:
+        return json.dumps(session.exec(select(NoticeRow.content).where(NoticeRow.key == key)).one())
+
+
+def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
+    house, present = at(DUE - timedelta(days=8))
+    Clock(house).look()
+    assert told(house) == []
+    present.now = DUE - timedelta(days=7)
+    Clock(house).look()
+    assert told(house) == ["turn.coming/2026-12"]
+    assert "Nothing is missing for it." in words(house, "turn.coming/2026-12")
+    present.now = DUE - timedelta(seconds=1)
+    Clock(house).look()
+    assert months(house) == [("2026-11", True)]
+    present.now = DUE
+    Clock(house).look()
+    Clock(house).look()
+    assert months(house) == [("2026-11", True), ("2026-12", True)]
+    assert told(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
+    assert leaves(house)["retire"] == 1
+
+
+def test_when_it_is_due_is_a_setting_and_the_public_is_told_the_same(at):
+    house, present = at(DUE)
+    house.settings = house.settings.model_copy(
+        update={"clock": house.settings.clock.model_copy(update={"day": 3, "hour": 6})}
+    )
+    Clock(house).look()
+    assert len(months(house)) == 1
+    present.now = DUE + timedelta(days=2, hours=6)
+    Clock(house).look()
+    assert len(months(house)) == 2
+    view = json.loads((house.places.view / "rotations.json").read_text())
+    assert view["next"] == {"turn": "2027-01", "due": "2027-02-03T06:00:00Z"}
+
+
+def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks(at):
+    house, _ = at(DUE + timedelta(days=75))  # three turns are due, and there are tasks for one
+    Clock(house).look()
+    assert months(house) == [("2026-11", True), ("2026-12", True)]
+    assert told(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
+    said = words(house, "turn.overdue/2027-01/2027-03-17")
+    assert "Too few reviewed tasks of unseen skeletons: filesystem/single-tool/easy lacks 1; " in said
+    everything = " ".join(words(house, key) for key in told(house))
+    for record in house.vault.records():
+        task = house.vault.open(record.id, who="tester", why="secrecy").task
+        assert not [
+            word for word in (task.id, task.goal, record.skeleton_tag, record.template_tag) if word in everything
+        ]
+
+
+def test_tasks_without_a_reviewer_are_told_each_day_and_turned_once_they_have_one(at, stock, monkeypatch):
+    house, present = at(DUE)
+    Clock(house).look()
+    present.now = datetime(2027, 2, 1, tzinfo=UTC)
+    with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
+        patch.setattr("quarterturn.tasks.review.decide", lambda *_: None)
+        stock(house, 1, first=5)
+    Clock(house).look()
+    present.now += timedelta(hours=30)
+    Clock(house).look()
+    assert [key for key in told(house) if "overdue" in key] == [
+        "turn.overdue/2027-01/2027-02-01",
+        "turn.overdue/2027-01/2027-02-02",
+    ]
+    assert "6 admitted tasks wait for a reviewer" in words(house, "turn.overdue/2027-01/2027-02-01")
+    stock(house, 1, first=6)
+    Clock(house).look()
+    assert months(house)[-1] == ("2027-01", True)
+
+
+def test_runs_that_are_open_are_told_before_and_ended_by_the_turn(at):
+    house, present = at(DUE - timedelta(days=1))
+    submitted = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
+
+    class Box:
+        name, official = "docker", True
+
+    number = house.official.open(submitted, Box()).record.number
+    Clock(house).look()
+    assert "1 runs are open" in words(house, "turn.coming/2026-12")
+    present.now = DUE
+    Clock(house).look()
+    assert house.runs.get(number).code == "turn"
+
+
+def test_a_key_ring_that_went_missing_is_told_and_crashes_nothing(at, live):
+    house, _ = at(DUE)
+    ring = live / "keys" / "ring.json"
+    ring.rename(ring.with_suffix(".away"))
+    Clock(house).look()
+    assert told(house) == ["turn.overdue/2026-12/2027-01-01"]
+    assert "The key ring or a signing key cannot be used" in words(house, "turn.overdue/2026-12/2027-01-01")
+    ring.with_suffix(".away").rename(ring)
+    Clock(house).look()
+    assert months(house)[-1] == ("2026-12", True)
+
+
+def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with(at, monkeypatch, caplog):
+    house, _ = at(DUE)
+    with monkeypatch.context() as patch:
+        patch.setattr(house.rotation, "_commit", lambda turn: {}["a word of a task"])
+        Clock(house).look()
+    assert months(house)[-1] == ("2026-12", False)
+    said = words(house, "turn.overdue/2026-12/2027-01-01")
+    assert "It broke off (KeyError)" in said
+    assert "KeyError in <lambda> (test_monthly.py" in caplog.text
+    assert "a word of a task" not in said + caplog.text
+    Clock(house).look()
+    assert months(house)[-1] == ("2026-12", True)
+    assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
+
+
+@pytest.mark.both_databases
+def test_of_clocks_that_look_at_once_one_turns(at):
+    houses = [at(DUE)[0] for _ in range(3)]
+    gate = threading.Barrier(3)
+
+    def look(house: House) -> None:
+        gate.wait()
+        Clock(house).look()
+
+    threads = [threading.Thread(target=look, args=(house,)) for house in houses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    Clock(houses[0]).look()
+    assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
+    assert houses[0].months.turns()[-1].done == STEPS
+    assert leaves(houses[0]) == {"commit": 30, "set": 2, "retire": 1}
+    assert told(houses[0]) == ["turn.done/2026-12"]
+
+
+@pytest.mark.slow
+def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, live):
+    def look(before: Callable[[str], None]) -> None:
+        step = alarm_clock.Clock._step
+        alarm_clock.Clock._step = lambda self, name: (before(name), step(self, name))[1]
+        ready.open()
+        begin.wait()
+        Clock(House(live, None, lambda: DUE)).look()
+
+    def stop_at(name: str) -> None:
+        if name == "retire":
+            reached.open()
+            signal.pause()
+
+    with Gate() as ready, Gate() as begin, Gate() as reached:
+        for before in (stop_at, lambda _: None):
+            looking = [Child(partial(look, before)) for _ in range(2)]
+            for _ in looking:
+                ready.wait()
+            begin.open(2)
+            if before is stop_at:
+                reached.wait()
+                assert [one.kill().code for one in looking].count(-signal.SIGKILL) >= 1
+            else:
+                assert [one().code for one in looking] == [0, 0]
+    house, _ = at(DUE)
+    assert months(house) == [("2026-11", True), ("2026-12", True)]
+    assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
+    assert house.writer.fsck() == []
+
+
+def test_who_has_no_lock_is_told_that_somebody_turns(at, say, live):
+    house, _ = at(DUE)
+    other, _ = at(DUE)
+    with monthly_turn.alone(house):
+        Clock(other).look()
+        assert (len(months(house)), told(house)) == (1, [])
+        with pytest.raises(Unavailable, match="another process turns this home"), monthly_turn.alone(other):
+            pass
+        assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
+
+
+@pytest.mark.both_databases
+def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
+    """Where there is no common lock the rows decide: whoever comes second changes nothing."""
+    house, _ = at(DUE)
+    other, _ = at(DUE)
+    month, retired = Month.parse("2026-12"), Counter()
+
+    def overtaken(step: str) -> None:
+        if step == "close" and not retired:
+            retired.update(other.rotation.run(month).done)
+
+    with pytest.raises(Exception, match=r"retire|already|not live|cannot"):
+        house.rotation.run(month, overtaken)
+    assert house.months.turns()[-1].done == STEPS
+    assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
+
+
+def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_ends_it(at, monkeypatch):
+    house, _ = at(DUE)
+    clock, reached = Clock(house, seconds=0.01), threading.Event()
+    stop = alarm_clock.Clock._step
+
+    def step(self: Clock, name: str) -> None:
+        if name == "retire":
+            reached.set()
+            self._stopping.wait(PATIENCE)
+        stop(self, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(alarm_clock.Clock, "_step", step)
+        clock.start()
+        assert reached.wait(PATIENCE)
+        clock.stop()
+    assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
+    assert not [key for key in told(house) if "overdue" in key]
+    Clock(house).look()
+    assert months(house)[-1] == ("2026-12", True)
+
+
+def test_an_alarm_asks_again_and_again_and_never_twice_at_once(caplog):
+    caplog.set_level("WARNING", "apscheduler")  # which says when it would have asked beside itself
+    asked, inside, most, threads = threading.Semaphore(0), [], [], threading.active_count()
+
+    def ask() -> None:
+        inside.append(1)
+        most.append(len(inside))
+        until(lambda: "maximum number of running instances reached" in caplog.text, "its next moment")
+        inside.pop()
+        asked.release()
+
+    alarm = Alarm(ask, seconds=0.01)
+    alarm.start()
+    for _ in range(3):
+        assert asked.acquire(timeout=PATIENCE)
+    alarm.stop()
+    assert threading.active_count() == threads, "it is quiet once it was stopped"
+    assert max(most) == 1
+    alarm.stop()
+
+
+def test_the_waits_grow_and_end():
+    assert list(WAITS) == sorted(WAITS)
+    assert timedelta(days=2) < sum(WAITS, timedelta()) < timedelta(days=4)
+
+
+# -- what doctor says of it ------------------------------------------------------------------------------
+
+
+def test_doctor_says_when_the_next_turn_is_due_and_that_nothing_is_missing(at):
+    house, _ = at(DUE - timedelta(days=20))
+    assert doctor_checks._clock(house) == (
+        True,
+        "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC. Nothing is missing for it",
+    )
+
+
+def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(at, live, monkeypatch):
+    settings = live / "quarterturn.toml"
+    settings.write_text(settings.read_text().replace('webhook = ""', 'webhook = "http://127.0.0.1:9/"'))
+    settings.write_text(settings.read_text().replace('webhook_secret_file = ""', 'webhook_secret_file = "none"'))
+    house, present = at(DUE)
+    ok, said = doctor_checks._clock(house)
+    assert (ok, "is overdue since 2027-01-01" in said, "Does a `quarterturn serve` run" in said) == (False, True, True)
+    Clock(house).look()
+    present.now = datetime(2027, 1, 28, tzinfo=UTC)
+    ok, said = doctor_checks._clock(house)
+    assert not ok
+    assert "the turn of 2027-01 is due on 2027-02-01 at 00:00 UTC. Too few reviewed tasks" in said
+    assert (
+        "turn.done/2026-12 was not told by webhook (its secret's file cannot be used: none); it is tried again" in said
+    )
+
+
+def test_doctor_without_the_passphrase_says_so(tmp_path):
+    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), b"test-phrase")
+    found = doctor_checks.machine(tmp_path / "home").data["clock"]["detail"]
+    assert found.startswith("the turn of 2026-11 is ")
+    assert "The key ring or a signing key cannot be used" in found
+    assert "clock" not in doctor_checks.machine(tmp_path / "nothing").data

@@ -1,0 +1,137 @@
+"""The turn at the command line: what it would do, that it is done once, and that no kill can change that."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from quarterturn.composition.wiring import House
+from rotation.calendar import Month
+from rotation.turn.turn import STEPS
+from sandbox.boxes.box import Program
+from sandbox.runs.store import RunState
+from sandbox.runs.submission import Submission
+from vault.database import transaction
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements.leaf import Statement
+
+from ..children import Child, die
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass(frozen=True)
+class NamedBox:
+    """Stands for a box where nothing is run."""
+
+    name: str = "docker"
+    official: bool = True
+
+
+def test_the_first_turn_is_planned_run_and_told(say, stocked):
+    plan = say("turn", "plan", "--home", stocked, "--json").data
+    assert (plan["month"], plan["retire"]) == ("2026-11", None)
+    assert plan["enter"] == {"2026-12": 6, "2027-01": 6, "2027-02": 6, "2027-03": 6}
+    assert say("turn", "status", "--home", stocked).out.startswith("no turn was made yet")
+    turned = say("turn", "run", "--home", stocked, "--json").data
+    assert turned == {"month": "2026-11", "steps": list(STEPS), "live": 24}
+    status = say("turn", "status", "--home", stocked, "--json").data
+    assert [turn["finished"] for turn in status["turns"]] == [True]
+    assert [cohort["id"][-7:] for cohort in status["cohorts"]] == list(plan["enter"])
+
+
+def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live):
+    house = House(live, None)
+    with transaction(house.engine) as session:
+        for run, submitter in ((1, "shaky"), (2, "steady"), (3, "shaky")):
+            house.months.unsettle(session, run, submitter, "unknown")
+    house.close()
+    status = say("turn", "status", "--home", live, "--json").data
+    assert status["reviews"] == [{"submitter": "shaky", "kind": "unknown", "runs": [1, 3]}]
+    assert "review: shaky has runs with a verdict left unknown: 1, 3" in say("turn", "status", "--home", live).out
+
+
+def test_the_second_turn_retires_a_quarter_and_publishes_it(say, live):
+    assert say("turn", "plan", "--home", live).out.startswith("The turn of 2026-12: cohort-2026-12 retires (6 tasks)")
+    turned = say("turn", "run", "--month", "2026-12", "--home", live, "--json").data
+    release = live / "public" / "releases" / "Historical-2026-12"
+    assert turned["live"] == 24
+    assert turned["release"] == str(release)
+    assert say("audit", release, "--key", live / "public" / "log.vkey").code == 0
+    assert say("log", "fsck", "--home", live).code == 0
+    assert say("publish", "2026-12", "--home", live, "--json").data["release"] == str(release)
+    states = Counter(row["state"] for row in say("task", "list", "--home", live, "--json").data)
+    assert states == {"live": 24, "published": 6}
+
+
+def stop_after(step):
+    def on_step(done):
+        if done == step:
+            raise KeyboardInterrupt
+
+    return on_step
+
+
+@pytest.fixture
+def begun(live):
+    """A home whose turn of 2026-12 was interrupted after its third step."""
+    house = House(live, None)
+    with contextlib.suppress(KeyboardInterrupt):
+        house.rotation.run(house.official.month(), stop_after("retire"))
+    house.close()
+    return live
+
+
+def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
+    plan = say("turn", "plan", "--home", begun, "--json").data
+    assert plan["done"] == ["stop", "close", "check", "retire"]
+    assert plan["left"] == ["publish", "commit", "set", "sign", "activate"]
+    run = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", begun)
+    assert (run.code, "is under way" in run.sentence) == (4, True)
+    assert say("turn", "run", "--month", "2027-01", "--home", begun).code == 4
+    assert say("turn", "run", "--home", begun, "--json").data["month"] == "2026-12"
+
+
+def turn_until(home: Path, step: str) -> None:
+    """Turn, and die when a step is done."""
+    House(home, None).rotation.run(Month.parse("2026-12"), lambda done: die() if done == step else None)
+
+
+@pytest.mark.slow
+def test_a_turn_that_is_killed_again_and_again_is_finished_once(live, say):
+    house = House(live, None)
+    submission = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
+    left_open = house.official.open(submission, NamedBox()).record.number
+    promised = {cohort.id: cohort.tasks for cohort in house.months.cohorts("live")}
+    house.close()
+
+    for number, step in enumerate(STEPS, 1):
+        assert Child(partial(turn_until, live, step))().code == -signal.SIGKILL
+        with contextlib.closing(House(live, None)) as house:
+            assert house.months.turns()[-1].done == STEPS[:number], "a step that was done stays done"
+    assert "unfinished" not in say("turn", "status", "--home", live).out
+
+    house = House(live, None)
+    assert [(str(turn.month), turn.finished, turn.done) for turn in house.months.turns()][-1:] == [
+        ("2026-12", True, STEPS)
+    ]
+    kinds = Counter(Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size))
+    assert kinds == {"commit": 30, "set": 2, "run-open": 1, "abort": 1, "retire": 1}
+    assert house.runs.get(left_open).state is RunState.ABORTED
+    assert Counter(record.state.value for record in house.vault.records()) == {"live": 24, "published": 6}
+    assert {c.id: c.tasks for c in house.months.cohorts() if c.id in promised} == promised
+    assert house.writer.fsck() == []
+    house.vault.verify_access_log()
+    release = house.places.releases / "Historical-2026-12"
+    assert [path.name for path in house.places.releases.iterdir()] == [release.name]
+    report = audit(release, [house.places.log_vkey.read_text()])
+    assert report.ok, report.failed
+    house.close()
+
+    assert say("turn", "run", "--month", "2026-12", "--home", live).code == 4

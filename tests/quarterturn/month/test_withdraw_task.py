@@ -1,0 +1,261 @@
+"""Withdrawing at the desk: who may, what everybody is shown of it, and that whoever is killed leaves it to the next."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from quarterturn.approvals import signatures
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Unapproved
+from quarterturn.findings import detection
+from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
+from quarterturn.month import alarm_clock, withdraw_task
+from quarterturn.pages import leaderboard
+from quarterturn.settings import Approvals, dump, load
+from rotation.calendar import Month
+from rotation.errors import Malformed
+from rotation.findings.store import Found, Look
+from rotation.month import sets
+from rotation.runs import withdrawal
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission as submissions
+from sandbox.transcript import Transcript
+from vault.ledger.audit.verify import audit
+from vault.ledger.signatures import sshsig
+from vault.task.lifecycle import State
+from verifiers.language.verdict import Evidence, Verdict
+
+from ...serving import serve
+from ..children import Child, die
+
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+FIRST = Month.parse("2026-12")
+ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs" / "how-to" / "withdraw-a-task.md"
+
+pytestmark = pytest.mark.slow
+
+
+class Box:
+    name, official = "docker", True
+
+    def fits(self, program):
+        pass
+
+
+@pytest.fixture
+def reserved(copy, monkeypatch):
+    """A home with a live set and one spare task of each stratum, and with tasks for the next turn."""
+    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
+    return copy("reserved", tasks=7, live=True)
+
+
+@pytest.fixture
+def house(reserved):
+    house = House(reserved, None, lambda: NOW)
+    house.accounts.create("ada", "submitter")
+    yield house
+    house.close()
+
+
+def outcome(house, task, *, passed):
+    verdict = Verdict.TRUE if passed else Verdict.FALSE
+    category = house.vault.record(task).category
+    made = Transcript(calls=(), answer=None, ended="answered")
+    return TaskRun(task, category, 8, verdict, Evidence("leaf", verdict), made)
+
+
+def played(house, *failed, submitter="ada"):
+    """Play a run that passes all tasks but these."""
+    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
+    opened = house.official.open(submitted, Box())
+    for task in serve(house.official, opened):
+        house.official.record(opened, outcome(house, task.id, passed=task.id not in failed))
+    house.official.close(opened)
+    return house.runs.get(opened.record.number)
+
+
+def of_fresh(house):
+    """A task of the cohort that retires last."""
+    return house.months.cohorts("live")[-1].tasks[0]
+
+
+def gone(house, *tasks, reason="it leaked"):
+    return withdraw_task.withdraw(house, tasks, reason, who="ada")
+
+
+@pytest.mark.both_databases
+def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
+    task = of_fresh(house)
+    run = played(house, task)
+    before = scores.of_run(house, run)["sealed"]
+    assert (before.attempted, before.passed) == (18, 17)
+    first = disclosure.figures(house, run.number)
+    with monkeypatch.context() as patch:
+        patch.setattr(house.ledger, "publish", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            gone(house, task)
+    assert scores.of_run(house, run)["sealed"] == before, "nobody has seen the leaf yet"
+    gone(house, task)
+    after = scores.of_run(house, run)["sealed"]
+    assert (after.attempted, after.passed) == (17, 17)
+    assert scores.of_runs(house, [run])[run.number]["sealed"] == after
+    opened = len(house.vault.access_log())
+    scores.of_run(house, run)
+    assert len(house.vault.access_log()) == opened, "made anew once, and kept"
+    assert disclosure.figures(house, run.number) == first, "what was told was told"
+
+
+def test_the_boards_of_all_months_that_had_the_task_say_so(house):
+    task = of_fresh(house)
+    played(house, task)
+    house.rotation.run(FIRST)
+    january = played(house, task, submitter="bob")
+    public_view.refresh(house)
+    leaf = gone(house, task, reason="its goal <cannot> be met").data[0]["leaf"]
+    for month, attempted in (("2026-12", 23), ("2027-01", 23)):
+        shown = json.loads((house.places.view / "board" / f"{month}.json").read_bytes())
+        assert [line["whole"]["attempted"] for line in shown["lines"]] == [attempted]
+        (row,) = [row for row in shown["changes"] if row["kind"] == "withdraw"]
+        assert (row["leaf"], row["subject"], row["why"]) == (leaf, task, "its goal <cannot> be met")
+    page = leaderboard.page(shown, ["2026-12", "2027-01"], None)
+    assert "A task was withdrawn: it counts in no figure" in page
+    assert f"/log/proof/inclusion?index={leaf}" in page
+    assert january.number in {line["run"] for line in shown["lines"]}
+    assert linked_scores.of_month(house, FIRST.plus(1))
+
+
+def test_the_board_of_a_month_that_never_had_it_does_not(house):
+    house.rotation.run(FIRST)
+    fresh = of_fresh(house)
+    gone(house, fresh)
+    assert [row["kind"] for row in changelog.of_month(house.places.log, FIRST)] == ["set"]
+    assert next(row["kind"] for row in changelog.of_month(house.places.log, FIRST.plus(1))) == "withdraw"
+
+
+def test_maintainers_are_told_once_on_every_channel(house):
+    leaf = gone(house, of_fresh(house)).data[0]["leaf"]
+    clock = alarm_clock.Clock(house)
+    clock.look()
+    clock.look()
+    posted = [one for one in alarm_clock.outbox(house).posted() if one.key.startswith("task.")]
+    assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
+
+
+def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say, monkeypatch):
+    house = House(reserved, None, lambda: NOW)
+    first, second = (cohort.tasks for cohort in house.months.cohorts("live")[:2])
+    house.accounts.create("ada", "submitter")
+    early = played(house, first[0])
+    words = ("task", "withdraw", first[0], second[0], "--as", "ada", "--home", reserved)
+    assert say(*words, "--reason", "").code == 2
+    said = say(*words, "--reason", "a text of it was found on a forum")
+    assert said.code == 0, said.err
+    assert f"{first[0]} was withdrawn from cohort-2026-12 at leaf" in said.out
+    again = say(*words, "--reason", "once more", "--json").data
+    assert {row["reason"] for row in again} == {"a text of it was found on a forum"}
+    assert all(row["replacement"] for row in again[:1])
+    late = played(house, submitter="bob")
+    houses = [house.rotation.run(FIRST), house.rotation.run(FIRST.plus(1))]
+    assert len(houses) == 2
+    for month, task in ((FIRST, first[0]), (FIRST.plus(1), second[0])):
+        folder = house.places.releases / month.release
+        report = audit(folder, [house.places.log_vkey.read_text().strip()])
+        assert report.ok, report.failed
+        assert "were withdrawn: review" in report.steps[7].proved, "one of six is more than 5 %"
+        assert [json.loads(line)["id"] for line in (folder / "withdrawn.jsonl").read_text().splitlines()] == [task]
+        alone = [sys.executable, ROOT / "docs/audit.py", folder, "--key", house.places.log_vkey, "--json"]
+        answer = subprocess.run(alone, capture_output=True, text=True, check=False)
+        assert json.loads(answer.stdout)["ok"], answer.stdout
+    attempted = {run["run"]: run["totals"]["attempted"] for run in json.loads(_aggregate(house, FIRST))["runs"]}
+    assert attempted == {early.number: 5, late.number: 6}
+    entries = [entry for entry in house.vault.access_log() if entry.why.startswith("withdraw: ")]
+    assert [(entry.who, entry.what) for entry in entries] == sorted(
+        ("ada", f"task/{task}") for task in (first[0], second[0])
+    )
+    house.close()
+
+
+def _aggregate(house, month):
+    return (house.places.releases / month.release / "aggregate.json").read_bytes()
+
+
+def withdraw_and_die(home: Path, task: str, step: str) -> None:
+    books = House(home, None).books
+    withdrawal.withdraw(books, [task], "it leaked", who="ada", on_step=lambda done: die() if done == step else None)
+
+
+@pytest.mark.parametrize("step", withdrawal.STEPS)
+def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, step):
+    house = House(reserved, None, lambda: NOW)
+    task = house.months.cohorts("live")[0].tasks[0]
+    house.close()
+    assert Child(lambda: withdraw_and_die(reserved, task, step))().code == -signal.SIGKILL
+    said = say("task", "withdraw", task, "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
+    house = House(reserved, None, lambda: NOW)
+    (row,) = said.data
+    assert row["reason"] == "it leaked"
+    assert house.vault.record(row["replacement"]).state is State.LIVE
+    house.rotation.run(FIRST)
+    assert audit(house.places.releases / FIRST.release, [house.places.log_vkey.read_text().strip()]).ok
+    house.close()
+
+
+def test_the_guide_works_line_by_line(reserved, say):
+    house = House(reserved, None, lambda: NOW)
+    task = of_fresh(house)
+    house.close()
+    shown = [line for line in GUIDE.read_text().splitlines() if line.startswith("quarterturn ")]
+    assert any(line.startswith("quarterturn task withdraw") for line in shown)
+    for line in shown:
+        words = shlex.split(line.replace("t-abcdefghijklmnop", task))[1:]
+        said = say(*(reserved if word == "home" else word for word in words))
+        assert said.code == 0, (line, said.err)
+    assert task in said.out
+
+
+def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved):
+    keys = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob")}
+    names = {name: sshsig.public_line(key.public_key().public_bytes_raw()) for name, key in keys.items()}
+    file = reserved / "quarterturn.toml"
+    rules = Approvals.model_validate({"actions": ["policy", "withdraw"], "maintainers": names})
+    file.write_text(dump(load(file).model_copy(update={"approvals": rules})))
+    house = House(reserved, None, lambda: NOW)
+    task, size = of_fresh(house), house.ledger.size
+    with pytest.raises(Malformed):
+        gone(house, task, reason=" ")
+    for _ in range(2):
+        with pytest.raises(Unapproved, match=f"task/{task}"):
+            gone(house, task)
+    assert (house.vault.record(task).state, house.ledger.size) == (State.LIVE, size)
+    (asked,) = signatures.requests(house)
+    assert asked.detail == {"tasks": [task], "reason": "it leaked"}
+    for key in keys.values():
+        signatures.keep(house, asked.id, sshsig.sign(asked.body, signatures.NAMESPACE, key))
+    with pytest.raises(Unapproved):
+        gone(house, task, reason="another reason than they signed for")
+    assert gone(house, task).data[0]["leaf"] == size
+    assert gone(house, task, reason="whatever").data[0]["leaf"] == size, "what is done needs nobody's word again"
+    house.close()
+
+
+def test_a_proposal_of_the_watch_names_the_verb_and_is_closed_by_it(house):
+    task = of_fresh(house)
+    found = [Found("exposure", task, FIRST, detail="served too often: withdraw it?")]
+    house.books.findings.keep([Look(FIRST, NOW, 1, 1, None)], found, NOW)
+    before = "\n".join(detection.listing(house, None, everything=False).lines)
+    assert f"`quarterturn task withdraw {task} --reason TEXT`" in before
+    leaf = gone(house, task).data[0]["leaf"]
+    after = "\n".join(detection.listing(house, None, everything=False).lines)
+    assert f"confirmed since 2026-12-05, ada: withdrawn at leaf {leaf}" in after
+    assert "task withdraw" not in after

@@ -1,0 +1,184 @@
+"""A hosted endpoint from the command line: the whole way, over HTTPS, in a network that the test made for itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from mcp.client import Client
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Refused
+from quarterturn.home.home import Places, create, endpoint_sender
+from quarterturn.runs.hosted_endpoint import Hosting
+from quarterturn.settings import Benchmark, Settings
+from rotation.calendar import Month
+from vault.errors import VaultError
+from vault.keys import signing
+from vault.ledger.audit.verify import audit
+from vault.ledger.statements.leaf import Statement
+
+from ...sandbox.endpoint.conftest import Authority, serve
+
+URL = "https://203.0.113.10/tasks"
+MONTH = Month.parse("2026-12")
+
+
+class Box:
+    name, official = "bwrap", False
+
+
+class Docker:
+    name, official = "docker", True
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+async def make_folder(task):
+    """Do what the goal says with the official client, if there is a tool for it."""
+    name = re.search(r"number-\d+", task["goal"])
+    tools = {tool["name"] for tool in task["tools"]}
+    if not name or "filesystem__create_directory" not in tools:
+        return
+    async with Client(task["mcp"]) as client:
+        listed = await client.list_tools()
+        assert {tool.name for tool in listed.tools} == tools
+        for _ in range(2):  # an error may be a passing one
+            path = {"path": f"/data/files/{name[0]}"}
+            if not (await client.call_tool("filesystem__create_directory", path)).is_error:
+                return
+
+
+def agent(handler, body):
+    asyncio.run(make_folder(json.loads(body)))
+    handler.send_response(200)
+    handler.end_headers()
+
+
+def words(home, authority, *more):
+    test = ("--test-allow", "203.0.113.0/24", "--test-authority", authority.pem)
+    listen = ("--listen", "203.0.113.1:8701", "--public-url", "http://203.0.113.1:8701")
+    return ("run", "--as", "host", "--endpoint", URL, "--box", "bwrap", "--home", home, *test, *listen, *more, "--json")
+
+
+@pytest.mark.own_network
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say, small, authority):
+    with serve(agent, authority.server("203.0.113.10")) as heard:
+        said = say(*words(small, authority, "--set", "private"))
+    assert said.code == 0, said.err
+    assert (said.data["track"], said.data["rank"], said.data["note"]) == ("endpoint", None, "unofficial")
+    house = House(small, None)
+    sunset = house.months.cohorts("live")[0]
+    passed = said.data["whole"]["success_rate"]["value"]
+    folders = [task for task in sunset.tasks if house.vault.record(task).server == "filesystem"]
+    assert (said.data["whole"]["attempted"], passed) == (
+        len(sunset.tasks),
+        round(len(folders) / len(sunset.tasks) * 200) / 200,
+    )
+    counted = {
+        task: times for task, submitter, channel, times in house.books.exposures.totals() if channel == "endpoint"
+    }
+    assert set(counted) == set(sunset.tasks)
+    assert sum(counted.values()) == len(heard.requests) == len(sunset.tasks), "each is sent once"
+    sent = [json.loads(body) for _, body in heard.requests]
+    assert len({document["url"] for document in sent}) == len(sent)
+    assert len({document["alias"] for document in sent}) == len(sunset.tasks)
+    assert not [task for task in sunset.tasks if task in str(sent)]  # an alias, never the id
+    assert house.months.seen() == {house.vault.record(task).skeleton_tag for task in sunset.tasks}
+    opened = Statement.parse(house.ledger.leaf(house.books.leaf_index("run-open/1")))
+    assert (opened.predicate["track"], opened.predicate["cohorts"]) == ("endpoint", [sunset.id])
+    house.rotation.run(MONTH)
+    report = audit(house.places.releases / MONTH.release, [house.places.log_vkey.read_text().strip()])
+    house.close()
+    assert report.ok, [step for step in report.steps if not step.ok]
+    secrets = [document["url"].rpartition("/")[2] for document in sent]
+    assert not [secret for secret in secrets if secret in said.out + said.err]
+    rows = "".join(sqlite3.connect(f"file:{small}/quarterturn.db?mode=ro", uri=True).iterdump())
+    assert not [secret for secret in secrets if secret in rows]
+
+
+@pytest.mark.own_network
+@pytest.mark.box
+@pytest.mark.slow
+def test_the_dev_set_is_sent_without_a_home_and_gives_everything_back(say, tmp_path, authority):
+    def refuse(handler, _):
+        handler.send_response(418)
+        handler.end_headers()
+        handler.wfile.write(b"not today")
+
+    with serve(refuse, authority.server("203.0.113.10")) as heard:
+        said = say(*words(tmp_path / "none", authority))
+    assert said.code == 0, said.err
+    assert "-----BEGIN PUBLIC KEY-----" in said.err
+    runs = [item["run"] for item in said.data["tasks"]]
+    assert len(runs) == 12 <= len(heard.requests) <= sum(run["attempts"] for run in runs)
+    assert {(run["output"], run["verdict"]) for run in runs} == {("HTTP 418\nnot today", "false")}
+    assert [run["attempts"] for run in runs] == [1 + len(run["earlier"]) for run in runs]
+    assert {one["failure"] for run in runs for one in run["earlier"]} <= {"ours", "unclear"}  # it was our trouble
+
+
+def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():
+    tests = [Hosting(URL, test_allow=("203.0.113.0/24",)), Hosting(URL, test_authority=Path(__file__))]
+    for hosting in tests:
+        for box, of_set in ((Docker(), "demo"), (Docker(), "real"), (Box(), "real")):
+            with pytest.raises(Refused, match="are for tests"):
+                hosting.require_official(box, of_set)
+        hosting.require_official(Box(), "demo")
+    Hosting(URL).require_official(Docker(), "real")
+
+
+@pytest.mark.box
+@pytest.mark.parametrize(
+    ("more", "code", "sentence"),
+    [
+        (("--endpoint", "https://127.0.0.1/"), 8, "public addresses only"),
+        (("--endpoint", "https://[::ffff:10.0.0.1]/"), 8, "public addresses only"),
+        (("--endpoint", "http://93.184.216.34/"), 8, "not https"),
+        (("--endpoint", "https://user@agent.example.org/"), 2, "without user"),
+        (("--endpoint", "https://93.184.216.34:22/"), 8, "another protocol"),
+        (("--endpoint", "https://93.184.216.34/"), 2, "--public-url"),
+        (("--endpoint", "https://93.184.216.34/", "--public-url", "http://93.184.216.35/"), 8, "not https"),
+        (("--endpoint", "https://93.184.216.34/", "--public-url", "https://b.example.org", "--listen", "x"), 2, "PORT"),
+        (("--endpoint", "https://93.184.216.34/", "--listen", "nonsense"), 2, "'nonsense' is no address to listen on"),
+        (("--endpoint", "https://93.184.216.34/", "--test-allow", "nonsense"), 2, "give a range"),
+        (("--endpoint", "https://93.184.216.34/", "--test-authority", "/nowhere"), 3, "is not a file"),
+        (("--endpoint", "https://93.184.216.34/", "--agent", "true"), 2, "name one of"),
+    ],
+)
+def test_what_may_not_be_run_opens_nothing(say, live, more, code, sentence):
+    said = say("run", "--as", "host", "--set", "private", "--box", "bwrap", "--home", live, *more)
+    assert (said.code, sentence in said.sentence) == (code, True), said.sentence
+    house = House(live, None)
+    assert house.runs.list() == ()
+    assert house.books.exposures.totals() == []
+    house.close()
+
+
+def test_a_home_has_one_sender_and_publishes_its_key(tmp_path):
+    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    house, again = House(tmp_path / "home", None), House(tmp_path / "home", None)
+    assert house.sender.public_pem == again.sender.public_pem == house.places.endpoint_pem.read_text()
+    assert b"PRIVATE" not in house.places.endpoint_key.read_bytes()
+    house.places.endpoint_key.unlink()  # a home that was made before there were endpoints
+    made = endpoint_sender(Places(tmp_path / "home"), house.ring)
+    assert made.key_id != again.sender.key_id
+    assert house.places.endpoint_pem.read_text() == made.public_pem
+
+
+def test_the_keys_of_the_log_and_of_endpoints_do_not_stand_for_each_other(tmp_path):
+    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    house = House(tmp_path / "home", None)
+    house.places.log_key.replace(house.places.endpoint_key)
+    with pytest.raises(VaultError):
+        _ = house.sender
+    with pytest.raises(VaultError):
+        signing.load(house.places.log_key, house.ring)

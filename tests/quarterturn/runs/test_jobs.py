@@ -1,0 +1,380 @@
+"""Jobs: played under a claim, gone on with by whoever comes next, and ended once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quarterturn.composition.wiring import House
+from quarterturn.runs import jobs, running, submission_service
+from quarterturn.runs.running import Hold
+from quarterturn.submissions.queue import LEASE, pause
+from quarterturn.submissions.requests import Wish
+from rotation.errors import Refused
+from sandbox.boxes import box
+from sandbox.errors import NotAllowed, Unavailable
+from sandbox.results.failure import Facts, Stage
+from sandbox.results.outcome import TaskRun
+from sandbox.results.remains import Left
+from sandbox.runs import submission as submissions
+from sandbox.runs.store import RunState
+from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
+from vault.errors import Unavailable as NoDatabase
+from vault.ledger.statements.leaf import Statement
+from verifiers.language.verdict import Evidence, Verdict
+
+from ...serving import serve
+
+pytestmark = pytest.mark.slow
+
+AGENT = submissions.command("true", submitter="ada", name="quiet")
+NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+MONTH = "2026-12"
+
+
+class NoWorld:
+    """A box in which no world can be made: every verdict is unknown, and that quickly."""
+
+    name, official = "docker", False
+
+    def check(self):
+        pass
+
+    def fits(self, program):
+        pass
+
+    def digest(self, reference):
+        return "sha256:" + "0" * 64
+
+    def world(self, servers, state, limits):
+        raise Unavailable("no world today")
+
+
+@pytest.fixture
+def house(small, clock, monkeypatch):
+    house = House(small, None, clock)
+    house.accounts.create("ada", "submitter")
+    monkeypatch.setattr(house, "box", lambda *_: NoWorld())
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    yield house
+    house.close()
+
+
+def last(house) -> Statement:
+    return Statement.parse(house.ledger.leaf(house.ledger.size - 1))
+
+
+def kinds(house) -> list[str]:
+    return [Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size)]
+
+
+def submit(house, tasks="private"):
+    return submission_service.submit(house, "ada", Wish(tasks, image="agent:1"), once=None, enqueue=lambda *_: None)[0]
+
+
+class After:
+    """Stands one way at first and another way later."""
+
+    def __init__(self, looks, then):
+        self.looks, self.then = looks, then
+
+    def __call__(self):
+        self.looks -= 1
+        return "held" if self.looks >= 0 else self.then
+
+
+def test_a_run_that_was_lost_is_left_as_it_is_and_gone_on_with(house):
+    numbers = []
+
+    def note(_session, number):
+        numbers.append(number)
+
+    with pytest.raises(NotAllowed):
+        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(None, note, After(0, "lost")))
+    (number,) = numbers
+    assert house.runs.get(number).state is RunState.RUNNING
+    before = house.runs.finished(number)
+    opened, results = running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(number))
+    assert (opened.record.number, opened.attempt, opened.done) == (number, 2, before)
+    assert len(results) == house.spec.size
+    assert house.runs.get(number).state is RunState.DONE
+    assert kinds(house).count("run-open") == 1
+
+
+def outcome(task) -> TaskRun:
+    found = Evidence("all", Verdict.FALSE)
+    return TaskRun(task.id, task.category, task.max_steps, Verdict.FALSE, found, Transcript((), None, "answered"))
+
+
+def test_what_an_earlier_attempt_finished_is_not_served_again(house):
+    opened = house.official.open(AGENT, NoWorld())
+    done, lost, *others = house.official.prepare(opened)
+    house.official.serve(opened, done.id, lost.id)
+    house.official.record(opened, outcome(done))
+    taken = house.official.resume(opened.record.number, AGENT, NoWorld())
+    again = serve(house.official, taken)
+    assert [task.id for task in again] == [task.id for task in others], "what was being played is failed"
+    assert {serving.times for serving in house.books.exposures.servings()} == {1}
+    for task in again:
+        house.official.record(taken, outcome(task))
+    assert len(house.official.close(taken)) == house.spec.size
+
+
+def left_of(task, text=b"first") -> Left:
+    facts = Facts(Stage.FROZEN, ended="answered", world=box.Facts(running=True))
+    return Left(task.id, FrozenState(text), facts, Transcript((), "42", "answered"))
+
+
+def test_what_was_played_and_not_judged_is_sealed_and_not_served_again(house):
+    opened = house.official.open(AGENT, NoWorld())
+    number, tasks = opened.record.number, house.official.prepare(opened)
+    house.official.serve(opened, tasks[0].id, tasks[1].id)
+    house.official.seal(opened, left_of(tasks[0]))
+    house.official.seal(opened, left_of(tasks[0], b"second"))
+    house.official.seal(opened, left_of(tasks[1]))
+    house.official.record(opened, outcome(tasks[1]))
+    taken = house.official.resume(number, AGENT, NoWorld())
+    assert taken.sealed == {tasks[0].id}
+    assert [task.id for task in serve(house.official, taken)] == [task.id for task in (tasks[0], *tasks[2:])]
+    assert {serving.times for serving in house.books.exposures.servings()} == {1}
+    assert {name: left.state.tar for name, left in house.official.sealed(taken).items()} == {tasks[0].id: b"second"}
+    with pytest.raises(NotAllowed, match="attempt"):
+        house.official.seal(opened, left_of(tasks[2]))
+    house.official.record(taken, outcome(tasks[0]))
+    assert not house.runs.left(number), "with its result there, nothing waits to be judged"
+    house.official.seal(taken, left_of(tasks[2]))
+    house.official.end(number, "turn")
+    assert not house.runs.left(number)
+
+
+def test_who_was_thought_dead_writes_nothing_into_the_run(house):
+    opened = house.official.open(AGENT, NoWorld())
+    first = serve(house.official, opened)[0]
+    house.official.resume(opened.record.number, AGENT, NoWorld())
+    with pytest.raises(NotAllowed, match="attempt"):
+        house.official.record(opened, outcome(first))
+    assert not house.runs.held(opened.record.number, opened.attempt)
+
+
+def test_a_run_is_not_gone_on_with_another_submission(house):
+    opened = house.official.open(AGENT, NoWorld())
+    other = submissions.command("false", submitter="ada", name="other")
+    with pytest.raises(Refused, match="another submitter, submission"):
+        house.official.resume(opened.record.number, other, NoWorld())
+
+
+def test_what_its_owner_took_back_is_aborted_in_public(house):
+    with pytest.raises(NotAllowed):
+        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(standing=After(0, "cancelled")))
+    assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
+
+
+@pytest.mark.both_databases
+def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
+    def refuses(_session, _number):
+        raise RuntimeError("lost")
+
+    size = house.ledger.size
+    with pytest.raises(RuntimeError, match="lost"):
+        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(opened=refuses))
+    assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
+    assert house.books.exposures.servings() == []
+
+
+def die(*_args, **_how):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+DYING = {
+    "before the run is committed": lambda house: (house.ledger, "record"),
+    "before its opening is published": lambda house: (house.ledger, "publish"),
+    "before it is started": lambda house: (house.runs, "start"),
+    "before its tasks are opened": lambda house: (house.official, "prepare"),
+    "before it is closed": lambda house: (house.official, "close"),
+    "before its end is written": lambda house: (house.queue, "finish"),
+}
+"""Where a worker is killed: the object and the name of what it never comes back from."""
+OF_ROWS = ("before the run is committed", "before its end is written")
+"""Those after which the other database may have kept something else."""
+
+
+@pytest.mark.parametrize(
+    ("backend", "step"),
+    [*(("sqlite", step) for step in DYING), *(("postgresql", step) for step in OF_ROWS)],
+    indirect=["backend"],
+)
+def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on_with(house, clock, monkeypatch, step):
+    made = submit(house)
+    house.engine.dispose()
+    if (child := os.fork()) == 0:
+        own = House(house.home, None, clock)
+        own.box = house.box
+        claim = own.queue.claim("one")
+        place, name = DYING[step](own)
+        setattr(place, name, die)
+        jobs.work(own, claim, threading.Event())
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    clock.now += LEASE + timedelta(seconds=1)
+    assert house.queue.reap() == 1
+    jobs.work(house, house.queue.claim("two"), threading.Event())
+    ended = house.submissions.get(made.id)
+    (run,) = house.runs.list(month=MONTH)
+    assert (ended.state, ended.run, run.state) == ("done", run.number, RunState.DONE)
+    said = Counter(kinds(house))
+    assert (said["run-open"], said["score"], said["abort"]) == (1, 1, 0)
+    assert house.ledger.published.size == house.ledger.size
+    assert submission_service.shown(house, ended)["figures"]["whole"]["attempted"]
+
+
+@pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
+def test_a_run_that_the_database_failed_is_given_back_and_gone_on_with(house, clock, monkeypatch, place, name):
+    made = submit(house)
+
+    def gone(*_args, **_how):
+        raise NoDatabase("The database does not answer.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(getattr(house, place), name, gone)
+        jobs.work(house, house.queue.claim("one"), threading.Event())
+    waits = house.submissions.get(made.id)
+    assert (waits.state, waits.attempt) == ("queued", 1)
+    clock.now += pause(1)
+    jobs.work(house, house.queue.claim("two"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    (run,) = house.runs.list(month=MONTH)
+    assert run.state is RunState.DONE
+
+
+def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
+    submit(house)
+    beat = jobs.Beat(house, house.queue.claim("w"), threading.Event())
+
+    def gone(*_args):
+        raise NoDatabase("The database does not answer.")
+
+    monkeypatch.setattr(house.submissions, "get", gone)
+    assert beat.standing() == "held"
+
+
+@pytest.mark.both_databases
+def test_a_private_job_is_played_told_and_ended(house):
+    made = submit(house)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.code, ended.charged) == ("done", None, True)
+    assert house.runs.get(ended.run).state is RunState.DONE
+    shown = submission_service.shown(house, ended)
+    assert shown["figures"]["whole"]["attempted"] == house.spec.size
+    assert (house.places.view / "board" / f"{MONTH}.json").exists()
+
+
+def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
+    made, stopping = submit(house), threading.Event()
+    stopping.set()
+    jobs.work(house, house.queue.claim("w"), stopping)
+    waits = house.submissions.get(made.id)
+    assert (waits.state, waits.attempt) == ("queued", 1)
+    assert house.runs.get(waits.run).state is RunState.RUNNING
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.run) == ("done", waits.run)
+    assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
+
+
+def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(house, clock, monkeypatch):
+    made, publish, answers = submit(house), house.ledger.publish, iter([True, True, False])
+
+    def now_and_then():
+        if next(answers, True):
+            return publish()
+        raise NoDatabase("too few witnesses are there")
+
+    monkeypatch.setattr(house.ledger, "publish", now_and_then)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    waits = house.submissions.get(made.id)
+    assert (waits.state, house.runs.get(waits.run).state) == ("queued", RunState.DONE)
+    score = house.ledger.find(f"score/{waits.run}")
+    assert score >= house.ledger.published.size
+    clock.now += pause(1)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert (house.submissions.get(made.id).state, score < house.ledger.published.size) == ("done", True)
+
+
+def test_a_worker_that_comes_back_from_the_dead_ends_nothing(house, clock):
+    made = submit(house)
+    dead = house.queue.claim("one")
+    clock.now += LEASE + timedelta(seconds=1)
+    house.queue.reap()
+    alive = house.queue.claim("two")
+    jobs.work(house, dead, threading.Event())
+    assert house.submissions.get(made.id).state == "running"
+    jobs.work(house, alive, threading.Event())
+    ended = house.submissions.get(made.id)
+    assert ended.state == "done"
+    states = [run.state for run in house.runs.list(month=MONTH)]
+    assert states.count(RunState.DONE) == 1
+
+
+def test_a_turn_before_anything_was_served_is_said_and_refunded(house):
+    made = submit(house)
+    claim = house.queue.claim("w")
+    opened = house.official.open(AGENT, NoWorld())
+    house.queue.opened(claim, opened.record.number)
+    house.official.end(opened.record.number, "turn")
+    jobs.work(house, claim, threading.Event())
+    ended = house.submissions.get(made.id)
+    assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
+
+
+def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_never_a_word(
+    house, clock, monkeypatch, caplog
+):
+    def fails(*_):
+        raise Unavailable("a word of a task")
+
+    monkeypatch.setattr(house, "box", fails)
+    made = submit(house)
+    for attempt in range(1, jobs.PATIENCE):
+        jobs.work(house, house.queue.claim("w"), threading.Event())
+        waits = house.submissions.get(made.id)
+        assert (waits.state, submission_service.waits(house, waits)) == ("queued", "again")
+        clock.now += pause(attempt)
+    assert "word" not in caplog.text
+    assert caplog.text.count(f"{made.id} is set aside") == jobs.PATIENCE - 1
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    shown = submission_service.shown(house, house.submissions.get(made.id))
+    assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)
+    assert "word" not in repr(shown)
+
+
+def test_what_was_cancelled_before_its_run_was_opened_opens_none(house):
+    made = submit(house)
+    claim = house.queue.claim("w")
+    house.submissions.cancel(made.id, "ada")
+    jobs.work(house, claim, threading.Event())
+    assert house.submissions.get(made.id).state == "cancelled"
+    assert house.runs.list(month=MONTH) == ()
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.parametrize(("tasks", "count"), [("check", 1)])
+def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
+    agent = Path(__file__).resolve().parents[3] / "examples" / "agents" / "rulebook" / "agent.py"
+    chosen = running.Choice(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
+    monkeypatch.setattr(jobs, "_choice", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
+    made = submit(house, tasks)
+    jobs.work(house, house.queue.claim("w"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    trace = submission_service.own_run(house, made.id, "ada")["trace"]
+    assert len(trace["tasks"]) == count
+    assert trace["tasks"][0]["task"]["goal"]
+    assert trace["tasks"][0]["run"]["transcript"]

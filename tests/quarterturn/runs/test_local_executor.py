@@ -1,0 +1,167 @@
+"""Executors, the embedded one and the one with bells: each job is taken once, and an error ends no worker."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Protocol
+
+import pytest
+
+from quarterturn.composition.wiring import House
+from quarterturn.runs import postgres_executor, submission_service
+from quarterturn.runs.local_executor import Embedded, Work
+from quarterturn.runs.postgres_executor import Bells
+from quarterturn.settings import Service
+from quarterturn.submissions.queue import Executor
+from quarterturn.submissions.requests import Submissions, Wish
+from vault.errors import Unavailable
+
+from ...patience import PATIENCE, until
+
+pytestmark = [pytest.mark.both_databases, pytest.mark.slow]
+
+WISH = Wish("dev", image="agent:1")
+
+
+class Workers(Protocol):
+    """Makes the executor of the database that is played on."""
+
+    def __call__(self, count: int, work: Work = ...) -> Executor: ...
+
+
+@pytest.fixture
+def house(home):
+    house = House(home, None)
+    house.settings = house.settings.model_copy(
+        update={"service": Service(images=("",), at_once=16, waiting=1000, dev_per_day=1000)}
+    )
+    house.submissions = Submissions(house.engine, house.exposures, house.settings.service, house.now)
+    for name in ("ada", "bob"):
+        house.accounts.create(name, "submitter")
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def workers(house) -> Iterator[Workers]:
+    kind, made = Bells if house.engine.dialect.name == "postgresql" else Embedded, []
+
+    def make(*how):
+        made.append(kind(house, *how))
+        return made[-1]
+
+    yield make
+    for executor in made:
+        executor.stop()
+
+
+def submit(house, executor, account="ada"):
+    return submission_service.submit(house, account, WISH, once=None, enqueue=executor.enqueue)[0]
+
+
+def waits_in(thread: threading.Thread, name: str) -> bool:
+    """Say whether a thread is somewhere in a function of this name."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None and frame.f_code.co_name != name:
+        frame = frame.f_back
+    return frame is not None
+
+
+def test_a_job_is_taken_once_it_is_there(house, workers):
+    done: Counter[int] = Counter()
+
+    def work(house, claim, _stopping):
+        done[claim.number] += 1
+        house.queue.finish(claim, None)
+
+    executor = workers(2, work)
+    executor.start()
+    made = [submit(house, executor).number for _ in range(10)]
+    until(lambda: not house.submissions.unfinished(), "the end of all jobs")
+    executor.stop()
+    assert done == dict.fromkeys(made, 1)
+
+
+def test_a_job_that_fails_ends_no_worker(house, workers, caplog, monkeypatch):
+    monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))
+
+    def work(house, claim, _stopping):
+        if claim.number == 1:
+            raise ValueError("a word of a task")
+        house.queue.finish(claim, None)
+
+    executor = workers(1, work)
+    executor.start()
+    first, second = submit(house, executor), submit(house, executor)
+    until(lambda: house.submissions.get(second.id).state == "done", "the end of the second job")
+    executor.stop()
+    assert house.submissions.get(first.id).state == "running", "its lease will end"
+    assert "ValueError" in caplog.text
+    assert "word" not in caplog.text
+
+
+def test_without_workers_jobs_are_only_taken_in(house, workers):
+    executor = workers(0)
+    executor.start()
+    made = submit(house, executor)
+    executor.stop()
+    assert house.submissions.get(made.id).state == "queued"
+
+
+def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers):
+    begun, released = threading.Event(), threading.Event()
+
+    def work(house, claim, stopping):
+        begun.set()
+        assert stopping.wait(PATIENCE)
+        assert released.wait(PATIENCE)
+        house.queue.give_back(claim)
+
+    executor = workers(1, work)
+    first, second = submit(house, executor), submit(house, executor, "bob")
+    executor.start()
+    assert begun.wait(PATIENCE)
+    stopper = threading.Thread(target=executor.stop)
+    stopper.start()
+    until(lambda: waits_in(stopper, "join") or not stopper.is_alive(), "a stop that waits")
+    assert stopper.is_alive(), "it waits for what is played"
+    released.set()
+    stopper.join(PATIENCE)
+    assert {house.submissions.get(one.id).state for one in (first, second)} == {"queued"}
+
+
+def test_the_database_says_which_executor_a_home_has(house):
+    assert type(postgres_executor.executor(house, 1)) is (
+        Bells if house.engine.dialect.name == "postgresql" else Embedded
+    )
+
+
+def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, caplog):
+    caplog.set_level("INFO")
+    tries = threading.Semaphore(0)
+    claim = house.queue.claim
+    monkeypatch.setattr("quarterturn.retry_loop.LONGEST", 0.01)
+    monkeypatch.setattr("quarterturn.runs.postgres_executor.POLL", 0.02)
+    monkeypatch.setattr("quarterturn.runs.postgres_executor.REAP", 3600.0)  # who reaps meets no trouble, and ends none
+
+    def fails(_worker, _only=None):
+        tries.release()
+        raise Unavailable("The database is away.")
+
+    monkeypatch.setattr(house.queue, "claim", fails)
+    executor = workers(2, lambda house, claim, _: house.queue.finish(claim, None))
+    executor.start()
+    made = submit(house, executor)
+    for _ in range(3):
+        assert tries.acquire(timeout=PATIENCE)
+        submit(house, executor)
+    monkeypatch.setattr(house.queue, "claim", claim)
+    submit(house, executor)
+    until(lambda: house.submissions.get(made.id).state == "done", "the end of the job")
+    executor.stop()
+    said = [record.getMessage() for record in caplog.records if record.name == "quarterturn.worker"]
+    assert said == ["The database is away; trying again.", "It works again."]

@@ -1,0 +1,247 @@
+"""Running submissions: what is checked before, what is said after, and that every run ends in public."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Malformed, Refused
+from quarterturn.runs import running
+from quarterturn.runs.running import Choice
+from sandbox.attacks import Attempt
+from sandbox.errors import NotAllowed, Unavailable
+from sandbox.errors import Refused as NotGiven
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission as submissions
+from sandbox.runs.store import RunState
+from sandbox.transcript import Transcript
+from vault.ledger.statements.leaf import Statement
+from verifiers.language.verdict import Evidence, Verdict
+
+from ...patience import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+AGENT = submissions.command("true", submitter="me", name="quiet")
+
+
+class NoWorld:
+    """A box in which no world can be made; `stop` is raised instead after so many tries."""
+
+    name, official = "bwrap", False
+
+    def __init__(self, stop=None, after=0):
+        self.stop, self.tries = stop, after
+
+    def check(self):
+        pass
+
+    def fits(self, program):
+        pass
+
+    def world(self, servers, state, limits):
+        if self.stop and self.tries <= 0:
+            raise self.stop
+        self.tries -= 1
+        raise Unavailable("no world today")
+
+
+class Quiet:
+    """Hears progress and says nothing."""
+
+    def __init__(self):
+        self.steps = 0
+
+    @contextmanager
+    def progress(self, what, total):
+        yield self.advance
+
+    def advance(self, steps):
+        self.steps += steps
+
+
+@pytest.fixture
+def house(small):
+    house = House(small, None)
+    yield house
+    house.close()
+
+
+def kinds(house) -> list[str]:
+    return [Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size)]
+
+
+def last(house) -> Statement:
+    return Statement.parse(house.ledger.leaf(house.ledger.size - 1))
+
+
+def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
+    out = Quiet()
+    opened, results = running.play(house, AGENT, NoWorld(), out)
+    assert (len(results), out.steps) == (house.spec.size,) * 2
+    assert {result.verdict.value for result in results} == {"unknown"}
+    assert house.runs.get(opened.record.number).state is RunState.DONE
+    assert kinds(house)[-2:] == ["run-open", "score"]
+    assert house.ledger.published.size == house.ledger.size
+
+
+def test_what_never_had_a_world_was_served_to_nobody(house):
+    running.play(house, AGENT, NoWorld(), Quiet())
+    assert house.books.exposures.totals() == []
+
+
+@pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "worker-stopped"), (RuntimeError("x"), "mistake")])
+def test_a_run_that_breaks_off_before_anything_was_served_is_aborted_in_public(house, error, reason):
+    with pytest.raises(type(error)):
+        running.play(house, AGENT, NoWorld(stop=error, after=5), Quiet())
+    assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
+    assert last(house).kind == "abort"
+    assert last(house).predicate["reason"] == reason
+    assert house.ledger.published.size == house.ledger.size
+
+
+class Endless(NoWorld):
+    """A box in which the first world takes until the run has ended, and the run is ended while it does."""
+
+    def __init__(self, house):
+        super().__init__()
+        self.house, self.first, self.seen = house, threading.Lock(), threading.Event()
+
+    def world(self, servers, state, limits):
+        if self.first.acquire(blocking=False):
+            self.house.official.end(1, "turn")
+        assert self.seen.wait(PATIENCE)
+        raise Unavailable("no world today")
+
+
+def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house, monkeypatch):
+    """Nothing came back yet, so only looking at the row can tell."""
+    box, held = Endless(house), house.runs.held
+
+    def look(*run):
+        if not (found := held(*run)):
+            box.seen.set()
+        return found
+
+    monkeypatch.setattr(house.runs, "held", look)
+    with pytest.raises(NotAllowed, match="ended from outside"):
+        running.play(house, AGENT, box, Quiet())
+    assert house.runs.get(1).state is RunState.ABORTED
+    assert house.runs.finished(1) == set()
+    assert kinds(house).count("abort") == 1
+
+
+def test_what_went_wrong_first_is_what_is_said(house, monkeypatch):
+    def unbindable(_):
+        raise RuntimeError("the disk is full")
+
+    def no_abort(*_):
+        raise RuntimeError("still full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(house.official, "close", unbindable)
+        broken.setattr(house.official, "end", no_abort)
+        with pytest.raises(RuntimeError, match="the disk is full"):
+            running.play(house, AGENT, NoWorld(), Quiet())
+    house.rotation.run(house.official.month())
+    assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
+
+
+def test_a_wall_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
+    hole = Attempt("egress-canary", "network", "a namespace", "escaped", "it answered")
+    monkeypatch.setattr(running, "selfcheck", lambda box: [hole])
+    monkeypatch.setattr("quarterturn.composition.wiring.choose_box", lambda *_: NoWorld())
+    said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
+    assert said.code == 8
+    assert "lets these out: egress-canary" in said.data["error"]
+    assert house.runs.list() == ()
+
+
+def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypatch):
+    monkeypatch.setattr(running, "selfcheck", lambda box: [])
+    monkeypatch.setattr("quarterturn.composition.wiring.choose_box", lambda *_: NoWorld())
+    said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
+    assert said.code == 0
+    figures = {"whole", "sealed"}
+    assert set(said.data) == {"run", "month", "box", "name", "track", "rank", "note", "public_grammar", *figures}
+    assert (said.data["rank"], said.data["note"]) == (None, "unofficial")
+    tasks = [record.id for record in house.vault.records()]
+    assert not [task for task in tasks if task in said.out + said.err]
+    board = say("board", "--home", house.home, "--json").data
+    assert [line["run"] for line in board] == [said.data["run"]]
+    assert "unofficial" in say("board", "--home", house.home).out
+
+
+def test_the_reference_agent_cannot_be_submitted(house):
+    oracle = submissions.reference("true")
+    with pytest.raises(NotGiven, match="cannot be submitted"):
+        running.play(house, oracle, NoWorld(), Quiet())
+    assert house.runs.list() == ()
+
+
+@pytest.mark.parametrize(("image", "agent"), [(None, None), ("i", "a")])
+def test_one_thing_is_submitted(image, agent):
+    with pytest.raises(Malformed):
+        Choice(image, agent, "me", None)
+
+
+def test_an_image_goes_to_the_engine_whatever_the_settings_say():
+    assert Choice("i", None, "me", None).box_name("bwrap") == "docker"
+    assert Choice(None, "a", "me", None).box_name("bwrap") == "bwrap"
+    assert Choice(None, "a", "me", "docker").box_name("bwrap") == "docker"
+
+
+def test_an_image_is_known_by_what_the_engine_calls_its_content():
+    class Engine(NoWorld):
+        def digest(self, reference):
+            assert reference == "agents/mine:2"
+            return "sha256:" + "5" * 64
+
+    submitted, _ = Choice("agents/mine:2", None, "me", None).submission(Engine)
+    assert (submitted.kind, submitted.name, submitted.digest[-1]) == ("image", "mine", "5")
+
+
+def test_a_wall_that_holds_is_no_obstacle(monkeypatch):
+    blocked = Attempt("tcp", "network", "no route", "blocked", "")
+    monkeypatch.setattr(running, "selfcheck", lambda box: [blocked])
+    running.require_wall(NoWorld())
+    escaped = Attempt("tcp", "network", "no route", "escaped", "")
+    monkeypatch.setattr(running, "selfcheck", lambda box: [blocked, escaped])
+    with pytest.raises(Refused, match="No private task is run in it"):
+        running.require_wall(NoWorld())
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_the_dev_set_gives_everything_back(few, say, tmp_path):
+    (tmp_path / "quiet").mkdir()
+    agent = tmp_path / "quiet" / "agent.py"
+    agent.write_text("print('hello')\n")
+    for folder in (tmp_path, tmp_path.parent):
+        folder.chmod(0o755)
+    said = say("run", "--as", "me", "--box", "bwrap", "--agent", f"python3 {agent}", "--dev-of", "few", "--json")
+    assert said.code == 0, said.err
+    assert said.data["score"]["success_rate"]["value"] == 0.0
+    assert len(said.data["tasks"]) == 2
+    assert {item["run"]["verdict"] for item in said.data["tasks"]} == {"false"}
+    assert all(item["task"]["goal"] and item["run"]["evidence"] for item in said.data["tasks"])
+    assert {item["run"]["output"] for item in said.data["tasks"]} == {"hello\n"}
+    assert json.loads(said.out)["ok"] is True
+
+
+def test_a_failed_task_of_the_dev_set_says_why_and_what_was_printed_last():
+    kept = Evidence("filesystem.fileExists", Verdict.TRUE, found='"a.txt" is there')
+    gone = Evidence("not", Verdict.FALSE, children=(kept,))
+    whole = Evidence("all", Verdict.FALSE, children=(kept, gone))
+    run = TaskRun(
+        "t", "recovery", 3, Verdict.FALSE, whole, Transcript((), None, "agent-exited"), output="one\nno such file\n\n"
+    )
+    assert running._why(run) == ['      "a.txt" is there', "      it printed: no such file"]
+    lost = replace(run, verdict=Verdict.UNKNOWN, code="engine-lost", output="")
+    assert running._why(lost) == ["      engine-lost"]
+    assert running._why(replace(run, verdict=Verdict.TRUE)) == []

@@ -1,0 +1,121 @@
+"""Grammars from the command line: counted for a home, watched beside an editor, imported and drawn from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grammars.language.load import LIBRARY
+from quarterturn.composition.wiring import House, shipped_grammars
+from quarterturn.tasks import dev_sets, grammar_report, replenish
+
+from ...patience import PATIENCE
+
+
+def some(server: str, folder: Path, *templates: str) -> Path:
+    """Give a shipped grammar with a few of its templates: each takes its time to draw from."""
+    folder.mkdir()
+    for name in ("grammar", *templates):
+        shutil.copy(LIBRARY / server / f"{name}.yaml", folder)
+    return folder
+
+
+@pytest.fixture
+def mine(tmp_path):
+    folder = some("sqlite", tmp_path / "mine", "archive", "ask")
+    text = (folder / "archive.yaml").read_text().replace("is getting long", "has grown too long for anybody")
+    (folder / "archive.yaml").write_text(text)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("chosen", "least"),
+    [(("glance", "branch-from"), 1), pytest.param((), 12, marks=pytest.mark.exhaustive)],
+    ids=["two", "all"],
+)
+def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, chosen, least):
+    source = some("git", tmp_path / "some", *chosen) if chosen else "git"
+    data = say("grammar", "check", source, "--home", home, "--json").data
+    assert data["server"] == "git"
+    assert data["runway_months"]["composition"] > least
+    assert {one["live"] + one["near"] for one in data["templates"]} == {0}
+    names = tuple(one["template"] for one in data["templates"])
+    assert {name.removeprefix("git/") for name in names} >= {*chosen}
+    dev = {draft.skeleton for draft in dev_sets.public(shipped_grammars())}
+    public = {name for name in dev if name.startswith(tuple(f"{name}:" for name in names))}
+    assert sum(one["seen"] for one in data["templates"]) == len(public) >= 1  # everybody knows those of a dev set
+
+
+@pytest.mark.slow
+def test_what_a_home_has_used_is_counted(home, monkeypatch):
+    house = House(home, None)
+    grammar = shipped_grammars()["git"]
+    tag = house.vault.tag("skeleton", "git/glance:staged")
+    monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
+    use = grammar_report.used(house, grammar)
+    assert use.live == {"git/glance:staged"}
+    glance = dataclasses.replace(grammar, templates={"glance": grammar.templates["glance"]})
+    (line,) = (line for line in grammar_report.report(glance, use).lines if line.startswith("git/glance"))
+    seen = sum(name.startswith("git/glance:") for name in use.seen)
+    assert line.split()[:4] == ["git/glance", str(6 - 1 - seen), "1", str(seen)]
+    house.close()
+
+
+def replace(file: Path, text: str) -> None:
+    """Change a file at once: whoever looks meets the old text or the new one, and never half of it."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.replace(file)
+
+
+@pytest.mark.slow
+def test_a_watched_grammar_is_checked_again_when_a_file_changes(tmp_path):
+    mine = some("sqlite", tmp_path / "mine", "ask")
+    heeding = ["env", "--default-signal=INT"]  # whatever runs in the background of a shell is told to ignore it
+    command = [*heeding, f"{sys.prefix}/bin/quarterturn", "grammar", "check", str(mine), "--watch", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert json.loads(process.stdout.readline())["ok"]
+        file = mine / "ask.yaml"
+        text = file.read_text()
+        replace(file, text.replace("category:", "categorie:", 1))
+        said = json.loads(process.stdout.readline())
+        assert not said["ok"]
+        assert "ask.yaml" in said["data"]["error"]
+        replace(file, text)
+        assert json.loads(process.stdout.readline())["ok"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_public(home, mine, say):
+    said = say("grammar", "import", mine, "--as", "ada", "--home", home, "--json")
+    assert said.data == {"server": "sqlite", "version": 1, "templates": len(list(mine.glob("*.yaml"))) - 1}
+    again = say("grammar", "import", mine, "--as", "ada", "--home", home)
+    assert again.code == 8
+    assert "in force already" in again.sentence
+    house = House(home, None)
+    assert not replenish.grammars(house, who="ada")["sqlite"].public
+    assert replenish.grammars(house, who="ada")["git"].public
+    house.close()
+    left = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"has grown too long for anybody" not in left
+
+
+def test_a_grammar_that_cannot_be_understood_is_not_imported(home, mine, say):
+    (mine / "ask.yaml").write_text("grammar: sqlite\ntemplates: {ask: {category: riddle}}\n")
+    said = say("grammar", "import", mine, "--as", "ada", "--home", home)
+    assert said.code == 2
+    assert "ask.yaml" in said.sentence

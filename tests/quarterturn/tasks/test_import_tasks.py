@@ -1,0 +1,120 @@
+"""Taking hand-written tasks in, on real servers: all of them or none."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+
+import pytest
+
+from quarterturn.composition.wiring import House
+from quarterturn.errors import Refused
+from quarterturn.tasks import import_tasks
+from rotation.month.sets import Stratum
+from sandbox.boxes.bwrap.box import BwrapBox
+
+pytestmark = pytest.mark.box
+
+EASY = Stratum("filesystem", "single-tool", "easy")
+
+
+@pytest.fixture
+def house(home):
+    house = House(home, None)
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def drafts(document):
+    """Read so many hand-written drafts; the last may be changed first."""
+
+    def read(count=2, apply=lambda line: None):
+        lines = []
+        for number in range(count):
+            calls = [{"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/number-{number}"}}]
+            gone = {"remove": f"number-{number}"}
+            moved = {"move": {"from": f"number-{number}", "to": "elsewhere"}}
+            provenance = {
+                "template": "by-hand",
+                "skeleton": f"by-hand/{number}",
+                "solutions": [{"name": "direct", "calls": calls, "answer": None}],
+                "mutants": [
+                    {"name": "gone", "server": "filesystem", "change": gone},
+                    {"name": "moved", "server": "filesystem", "change": moved},
+                ],
+                "given": [f"number-{number}"],
+            }
+            lines.append({"task": document(EASY, number), "provenance": provenance})
+        apply(lines[-1])
+        return import_tasks.read_drafts("".join(json.dumps(line) + "\n" for line in lines).encode(), "tasks.jsonl")
+
+    return read
+
+
+def take_in(house, drafts):
+    return import_tasks.take_in(house, drafts, box=BwrapBox(), author="ada")
+
+
+def test_tasks_that_prove_themselves_are_kept_with_their_evidence(house, drafts):
+    kept = take_in(house, drafts())
+    assert [(record.state, record.author, record.public_grammar) for record in kept] == [("admitted", "ada", False)] * 2
+    evidence = house.drafts.evidence(kept[0].id, who="grace", why="review")
+    assert [gate["ok"] for gate in evidence["gates"]] == [True] * 7
+    with pytest.raises(Refused, match="already; nothing was kept"):
+        take_in(house, drafts())
+
+
+def unsolved(line):
+    line["provenance"]["solutions"][0]["calls"][0]["arguments"]["path"] = "/data/files/other"
+
+
+def harmless(line):
+    line["provenance"]["mutants"][1] = deepcopy(line["provenance"]["mutants"][0])
+    line["provenance"]["mutants"][1]["change"] = {"write": {"path": "beside.txt", "text": "x"}}
+
+
+def already_done(line):
+    line["task"]["initial_state"] = {"filesystem": {"directories": ["number-1"]}}
+
+
+@pytest.mark.parametrize(
+    ("apply", "gate"),
+    [
+        (unsolved, r"gate 3 \(solutions pass\): .*: solutions.direct: it gets false"),
+        (harmless, r"gate 4 \(mutants fail\): .*: mutants.gone gets true"),
+        (already_done, r"gate 2 \(null agent fails\)"),
+    ],
+)
+def test_one_that_stays_out_keeps_all_of_them_out(apply, gate, house, drafts):
+    with pytest.raises(Refused, match=gate):
+        take_in(house, drafts(2, apply))
+    assert house.vault.records() == []
+
+
+def test_a_task_that_is_kept_already_stays_out_under_another_id(house, drafts):
+    kept = take_in(house, drafts(1))
+
+    def renamed(line):
+        line["task"]["id"] = "t-zzzzzzzzzzzzzzzz"
+        line["provenance"]["skeleton"] = "by-hand/another"
+
+    with pytest.raises(Refused, match=f"gate 6 .*: its goal is word for word that of task {kept[0].id}"):
+        take_in(house, drafts(1, renamed))
+
+    def reworded(line):
+        renamed(line)
+        line["task"]["goal"] = "Please: " + line["task"]["goal"]
+
+    with pytest.raises(Refused, match=f"gate 6 .*: near-duplicate of task {kept[0].id}: 8"):
+        take_in(house, drafts(1, reworded))
+
+
+def test_two_tasks_of_one_file_that_are_told_in_the_same_words_stay_out(house, drafts):
+    def same(line):
+        line["task"]["goal"] = "Make a folder."
+
+    first = drafts(1, same)
+    with pytest.raises(Refused, match=f"gate 6 .*: its goal is word for word that of task {first[0].id}"):
+        take_in(house, [*first, drafts(2, same)[1]])
+    assert house.vault.records() == []

@@ -1,0 +1,140 @@
+"""From the serving of variants to the naming of a run, and to an audit that checks the keys: no worlds, real books."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rotation.detection.leaked_text import traced
+from rotation.month.sets import DEMO
+from rotation.runs import withdrawal
+from rotation.runs.official import OpenRun
+from vault.errors import NotAllowed
+from vault.ledger.audit.verify import audit
+from vault.task import variant
+from vault.task.document import Task
+from vault.task.lifecycle import State
+
+from ..conftest import BEFORE, FIRST, Benchmark, document
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("folder", "target", "output")
+
+
+def wide(number: int) -> dict[str, dict[str, list[str]]]:
+    return {name: {"from": [f"{name}-{number}-{n}" for n in range(256)]} for name in NAMES}
+
+
+@pytest.fixture
+def month(tmp_path: Path) -> Benchmark:
+    """A home whose first set is live; a task of each stratum and cohort is traceable."""
+    home = Benchmark(tmp_path, f"sqlite:///{tmp_path}/rows.db")
+    for number in range(5 * len(DEMO.per_cohort)):
+        plain = document(number, list(DEMO.per_cohort)[number % len(DEMO.per_cohort)])
+        goal = f"Take number {number} out of the folder {{{{folder}}}} into {{{{target}}}}, as {{{{output}}}}."
+        free = {"free": wide(number), "goal": goal} if number % 2 else {}
+        home.add(plain | free, f"s-{number}")
+    home.rotation.run(BEFORE)
+    return home
+
+
+def served(home: Benchmark, name: str) -> tuple[OpenRun, dict[str, Task]]:
+    run = home.open(name)
+    return run, {task.id: task for task in home.serve(run)}
+
+
+def varied(tasks: dict[str, Task]) -> list[Task]:
+    return [task for task in tasks.values() if "folder-" in task.goal]
+
+
+def test_each_submitter_is_served_their_own_variant_and_the_same_in_every_run(month):
+    _, alphas = served(month, "alpha")
+    _, again = served(month, "alpha")
+    _, betas = served(month, "beta")
+    assert alphas == again
+    assert varied(alphas)
+    assert all(betas[task.id].goal != task.goal for task in varied(alphas))
+    assert all(task.free == {} and "{{" not in task.goal for task in alphas.values())
+    plain = alphas.keys() - {task.id for task in varied(alphas)}
+    assert plain
+    assert all(alphas[name] == betas[name] for name in plain)
+
+
+def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(month):
+    for name in ("alpha", "beta", "gamma"):
+        served(month, name)
+    run, betas = served(month, "beta")
+    text = f"Somebody posted this:\n{varied(betas)[0].goal.upper()}\n".encode()
+    before = len(month.books.vault.access_log())
+    found = traced(month.books, text, who="ada")
+    assert found.trace.verdict == "one"
+    assert [(who.submitter, who.month) for who, _ in found.trace.named] == [("beta", str(FIRST))]
+    assert [source.task_id for source in found.trace.sources] == [varied(betas)[0].id]
+    assert next(iter(found.runs.values())) == (2, run.record.number)
+    log = month.books.vault.access_log()[before:]
+    assert log[0].what == f"text/{found.sha256}"
+    opened = [entry.what for entry in log[1:]]
+    assert opened == [f"task/{record.id}" for record in month.books.vault.records(State.LIVE)]
+    assert found.public == ()
+
+
+def test_who_came_after_a_withdrawal_was_not_served_the_task(month):
+    first, alphas = served(month, "alpha")
+    (leaked, *_) = varied(alphas)
+    withdrawal.withdraw(month.books, [leaked.id], "it leaked", who="ada")
+    served(month, "alpha")
+    found = traced(month.books, leaked.goal.encode(), who="ada")
+    assert list(found.runs.values()) == [(first.record.number,)]
+
+
+def test_an_unrelated_text_finds_nothing(month):
+    served(month, "alpha")
+    assert traced(month.books, b"Take number 3 out of the folder.", who="ada").trace.verdict == "nothing"
+
+
+def test_nobody_traces_without_a_name(month):
+    with pytest.raises(NotAllowed, match="must say who"):
+        traced(month.books, b"a text", who="")
+
+
+def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
+    run = month.play("alpha", 0.5)
+    of_sunset = varied({t.id: t for t in month.official.prepare(run) if t.id in run.cohorts[0].tasks})[0]
+    early = of_sunset.goal.encode()
+    traced(month.books, early, who="ada")
+    month.rotation.run(FIRST)
+    late = early + b" Again."
+    assert traced(month.books, late, who="ada").public == (of_sunset.id,)
+    known = traced(month.books, early, who="ada")
+    assert known.public == ()
+    assert known.trace.verdict == "one"
+
+
+def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month):
+    run = month.play("alpha", 0.5)
+    shown = {task.id: task for task in month.official.prepare(run)}
+    month.rotation.run(FIRST)
+    folder = month.releases / FIRST.release
+    report = audit(folder, [month.vkey])
+    assert report.ok
+    assert any("were served in variants, whose keys are those committed to" in step.proved for step in report.steps)
+    tasks = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
+    openings = [json.loads(line) for line in (folder / "openings.jsonl").read_text().splitlines()]
+    submitter = json.loads((folder / "runs.jsonl").read_text())["opening"]["submitter"]
+    assert {"variant_key" in opening for opening in openings} == {True, False}
+    for task, opening in zip(tasks, openings, strict=True):
+        assert ("variant_key" in opening) == ("free" in task)
+        if "free" in task:
+            free = {name: choice["from"] for name, choice in task["free"].items()}
+            values = variant.assigned(bytes.fromhex(opening["variant_key"]), submitter, str(FIRST), free)
+            assert Task.parse(task).filled(values) == shown[task["id"]]
+
+
+def test_an_audit_finds_a_key_that_was_chosen_afterwards(month, monkeypatch):
+    month.play("alpha", 0.5)
+    monkeypatch.setattr(type(month.books.vault), "variant_key", lambda _, task_id: variant.task_key(b"x", task_id))
+    month.rotation.run(FIRST)
+    failed = [step for step in audit(month.releases / FIRST.release, [month.vkey]).steps if step.state == "failed"]
+    assert [step.name for step in failed] == ["commitments"]
+    assert "was committed to with the variant key of sha256" in failed[0].detail

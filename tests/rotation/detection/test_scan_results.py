@@ -1,0 +1,228 @@
+"""The watch over real runs in a real database: what is exposed to whom, and what becomes rows."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rotation.detection.scan_results import Watch
+from rotation.exposure.store import Limits
+from sandbox.endpoint.address import parse
+from sandbox.runs import submission as submissions
+from verifiers.language.verdict import Verdict
+
+from ..conftest import BEFORE, FIRST, Benchmark, NamedBox
+
+pytestmark = pytest.mark.slow
+
+HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitter="host")
+PEERS = ("ada", "bob", "carol", "dan", "mallory")
+
+
+@dataclass(frozen=True)
+class Judged:
+    rotation: int
+    tested: SimpleNamespace
+    p_value: float
+    holm: float
+    discovery: float
+
+
+def gap(table, rotation):
+    """Stands for the detectors: who passes all that is exposed and nothing that is not, in the newest rotation."""
+    for submitter, name in enumerate(table.submitters):
+        runs = (table.submitter == submitter) & (table.rotation == rotation)
+        exposed = table.exposed[runs] & table.taken[runs]
+        fresh = ~table.exposed[runs] & table.taken[runs]
+        caught = table.passed[runs][exposed].all() and not table.passed[runs][fresh].any()
+        p = 0.0001 if caught and fresh.any() else 0.6
+        yield Judged(rotation, SimpleNamespace(kind="leak", subject=name), p, min(1, p * 5), min(1, p * 5))
+
+
+@pytest.fixture(scope="module")
+def two_months(template: Callable[..., Benchmark], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Benchmark]:
+    home = template(begun=True).copied(tmp_path_factory.mktemp("two-months"))
+    for name in PEERS:
+        home.play(name, 0.5)
+    home.rotation.run(FIRST)
+    for name in PEERS:
+        home.play(name, 18 / 24 if name == "mallory" else 0.5)
+    yield home
+    home.books.engine.dispose()
+
+
+@pytest.fixture
+def months(two_months: Benchmark, tmp_path: Path) -> Iterator[Benchmark]:
+    """Two months of five submitters: all are honest, but in the second month one passes what is old and no more."""
+    home = two_months.copied(tmp_path)
+    yield home
+    home.books.engine.dispose()
+
+
+def watch(home: Benchmark, scan=gap) -> Watch:
+    return Watch(home.books, Limits(), scan)
+
+
+def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months):
+    table = watch(months).table("test")
+    assert (table.submitters, len(table.runs), len(table.tasks)) == (PEERS, 10, 30)
+    assert [int(row.sum()) for row in table.taken] == [24] * 10
+    assert [int(row.sum()) for row in table.exposed] == [0] * 5 + [18] * 5
+    fresh = months.books.months.cohorts("live")[-1]
+    assert {table.tasks[place] for place in np.flatnonzero(table.first == 2)} == set(fresh.tasks)
+    assert not set(table.families) & {"t"}, "families are tags"
+
+
+def test_the_same_tools_in_the_same_order_are_one_sequence(months):
+    table = watch(months).table("test")
+    made = {}
+    for record in months.books.runs.list():
+        for one in months.books.runs.results(record.number, who="test", why="test"):
+            cell = table.runs.index(f"{record.number:09d}"), table.tasks.index(one.task_id)
+            made.setdefault(tuple(one.transcript.tools), set()).add(int(table.sequence[cell]))
+    assert len(made) > 1
+    assert sorted(index for indices in made.values() for index in indices) == list(range(len(made)))
+
+
+def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not(months):
+    watch(months).look("test")
+    found = {one.subject: (one.status, one.state, str(one.month)) for one in months.books.findings.all()}
+    assert found.pop("mallory") == ("review", "open", "2027-01")
+    assert found == dict.fromkeys(PEERS[:-1], ("clean", None, "2027-01"))
+    assert [(str(one.month), one.runs, one.submitters) for one in months.books.findings.looks()] == [
+        ("2026-12", 5, 5),
+        ("2027-01", 5, 5),
+    ]
+
+
+def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access_log(months):
+    for _ in range(2):
+        watch(months).look("results of run 10")
+    before = months.books.findings.all()
+    watch(months).look("results of run 10")
+    assert months.books.findings.all() == before
+    entries = [entry for entry in months.books.vault.access_log() if entry.who == "watch"]
+    assert [(entry.what, entry.why) for entry in entries] == [("blobs/closing/* (10)", "results of run 10")] * 3
+
+
+def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(begun_home):
+    begun_home.play("ada", 1)
+    watch(begun_home, scan=lambda table, rotation: pytest.fail("nothing to scan")).look("test")
+    assert begun_home.books.findings.all() == []
+    assert not [entry for entry in begun_home.books.vault.access_log() if entry.who == "watch"]
+
+
+def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_stands(months):
+    asked: list[int] = []
+
+    def scan(table, rotation):
+        asked.append(rotation)
+        return gap(table, rotation)
+
+    watch(months, scan).look("test")
+    before = months.books.findings.all()
+    months.stock(1)
+    months.rotation.run(FIRST.plus(1))
+    watch(months, scan).look("turn")
+    months.play("ada", 0.5)
+    watch(months, scan).look("test")
+    assert asked == [2, 2, 3], "the second month was the newest at the turn"
+    months.books.findings.failed(FIRST.plus(1), ValueError(), months.books.clock())
+    months.books.findings.failed(FIRST, ValueError(), months.books.clock())
+    watch(months, scan).look("test")
+    assert asked[3:] == [2, 3], "a month whose last look failed is tested again"
+    assert months.books.findings.all(FIRST.plus(1)) == before
+
+
+def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months):
+    for share in (0.3, None):
+        Watch(months.books, Limits(), gap, lambda table, rotation, share=share: share).look("test")
+        looks = months.books.findings.looks()
+        assert [one.smallest for one in looks] == [None, share], "nothing is compared in the first month"
+
+
+def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(begun_home):
+    begun_home.play("host", 0.5)
+    run = begun_home.official.open(HOSTED, NamedBox())
+    begun_home.finish(run)
+    begun_home.play("host", 0.5)
+    begun_home.play("ada", 0.5)
+    table = watch(begun_home).table("test")
+    exposed = {(table.submitters[table.submitter[row]], int(table.runs[row])): row for row in range(len(table.runs))}
+    counts = {key: int(table.exposed[row].sum()) for key, row in exposed.items()}
+    assert counts == {("host", 1): 0, ("host", 2): 0, ("host", 3): 6, ("ada", 4): 0}
+
+
+def test_an_unknown_verdict_is_no_result(begun_home):
+
+    def result(place, task):
+        return replace(begun_home.done(task), verdict=Verdict.TRUE if place else Verdict.UNKNOWN)
+
+    run = begun_home.finish(begun_home.open("odd"), result)
+    table = watch(begun_home).table("test")
+    assert run.tasks[0] not in table.tasks
+    assert int(table.taken.sum()) == 23
+
+
+def test_a_task_over_a_limit_is_proposed_and_stays_live(months):
+    Watch(months.books, Limits(servings=1), lambda table, rotation: []).look("test")
+    found = [one for one in months.books.findings.all() if one.kind == "exposure"]
+    staying = {task for cohort in months.books.months.cohorts("live")[1:3] for task in cohort.tasks}
+    assert {one.subject for one in found} == staying, "what leaves next, and what is fresh, is not proposed"
+    assert {(one.status, one.state, str(one.month)) for one in found} == {("review", "open", "2027-01")}
+    assert {months.books.vault.record(task).state.value for task in staying} == {"live"}
+
+
+def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
+    from vault.database import transaction
+
+    numbers = [begun_home.play("shaky", 0.5).record.number for _ in range(2)]
+    with transaction(begun_home.books.engine) as session:
+        for number in numbers:
+            begun_home.books.months.unsettle(session, number, "shaky", "unclear")
+    watch(begun_home).look("test")
+    (found,) = begun_home.books.findings.all()
+    assert (found.kind, found.subject, found.status, found.detail) == ("unclear", "shaky", "review", "in runs 1, 2")
+
+
+def test_the_real_detectors_read_what_the_home_holds(months):
+    from rotation.detection.detectors.scan import judged as scan
+
+    watch(months, scan).look("test")
+    found = months.books.findings.all()
+    assert {(one.kind, str(one.month)) for one in found} >= {("task", "2027-01"), ("copy", "2027-01")}
+    assert all(one.p_value is not None and 0 < one.p_value <= one.p_adj <= 1 for one in found)
+    before = found
+    watch(months, scan).look("test")
+    assert months.books.findings.all() == before
+
+
+def live(home: Benchmark) -> set[str]:
+    return {task for cohort in home.books.months.cohorts("live") for task in cohort.tasks}
+
+
+def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(benchmark_home):
+    from rotation.detection.detectors.scan import judged
+
+    home, dice = benchmark_home, random.Random(3)
+    home.rotation.run(BEFORE)
+    for month in range(2):
+        if month:
+            home.rotation.run(FIRST)
+        fresh = home.books.months.cohorts("live")[-1].tasks
+        for name in (*PEERS, "erin", "frank", "grace"):
+            knows = {task for task in live(home) if month and name == "mallory" and task not in fresh}
+
+            def result(_, task, knows=knows):
+                passed = task in knows or dice.random() < 0.3
+                return home.done(task, passed=passed, calls=1 if task in knows else dice.randint(3, 6))
+
+            home.finish(home.open(name), result)
+    watch(home, judged).look("test")
+    leaks = [one for one in home.books.findings.all() if one.kind == "leak"]
+    assert [one.subject for one in leaks if one.status == "review"] == ["mallory"]
+    assert len(leaks) == 8

@@ -1,0 +1,81 @@
+"""The exposure ledger: who was served what, when and through which channel, and what was shown too often."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from rotation.exposure.store import Limits, Serving, burns, proposals, read_before
+
+from ..conftest import FIRST
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def served(task, submitter, *, channel="docker", times=1, run=1, month="2026-12", skeleton=None):
+    return Serving(task, skeleton or f"of-{task}", run, month, submitter, channel, times, NOW, NOW)
+
+
+@pytest.mark.slow
+@pytest.mark.both_databases
+def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home):
+    run = begun_home.play("careful", 0.5)
+    again = begun_home.open("careful")
+    begun_home.official.serve(again, run.tasks[0])
+    begun_home.serve_again(again, run.tasks[0])
+    begun_home.official.serve(again, *run.tasks[1:])
+    first, second = begun_home.books.exposures.servings(run.tasks[0])
+    assert [(s.run, s.month, s.submitter, s.channel, s.times) for s in (first, second)] == [
+        (run.record.number, str(FIRST), "careful", "docker", 1),
+        (again.record.number, str(FIRST), "careful", "docker", 2),
+    ]
+    assert first.first_at == first.last_at < second.first_at < second.last_at
+    assert {s.skeleton for s in (first, second)} == {begun_home.books.vault.record(run.tasks[0]).skeleton_tag}
+    assert begun_home.books.exposures.totals(run.tasks[0]) == [(run.tasks[0], "careful", "docker", 3)]
+    assert len(begun_home.books.exposures.servings()) == 2 * len(run.tasks)
+
+
+def test_a_burn_counts_servings_submitters_and_readers_and_nobody_twice():
+    ledger = [
+        served("t", "ada", times=2),
+        served("t", "ada", channel="upstream:big", times=2),
+        served("t", "bob", run=2, month="2027-01"),
+        served("t", "eve", channel="endpoint", run=3, month="2027-01"),
+    ]
+    burn = burns(ledger, lambda s: s.task)["t"]
+    assert (burn.servings, burn.submitters) == (4, {"ada": 2, "bob": 1, "eve": 1})
+    assert burn.readers == ("endpoint:eve", "upstream:big")
+    assert {month: (rate.servings, rate.submitters) for month, rate in burn.months.items()} == {
+        "2026-12": (2, 1),
+        "2027-01": (2, 2),
+    }
+    assert burn.months["2026-12"].channels == {"docker": 2, "upstream:big": 2}
+
+
+@pytest.mark.parametrize(("times", "over"), [(80, False), (81, True)])
+def test_a_task_that_one_submitter_was_served_too_often_is_proposed(times, over):
+    ledger = [served("t", "ada", times=times), served("t", "bob", times=50, run=2), served("u", "bob", times=50)]
+    found = proposals(ledger, Limits(), {"t", "u", "never-served"})
+    assert [(p.task, p.month) for p in found] == ([("t", "2026-12")] if over else [])
+    assert not over or "served to ada 81 times, the limit is 80" in found[0].why
+
+
+def test_a_skeletons_readers_count_for_all_of_its_tasks():
+    ledger = [served("t", f"s{n}", channel=f"upstream:m{n}", skeleton="k") for n in range(3)]
+    ledger += [served("u", "ada", skeleton="k"), served("v", "ada")]
+    found = proposals(ledger, Limits(readers=2), {"t", "u", "v"})
+    assert [p.task for p in found] == ["t", "u"]
+    assert found[1].why == "its skeleton was read by 3, the limit is 2"
+
+
+def test_what_does_not_stay_is_not_proposed():
+    assert proposals([served("t", "ada", times=1000)], Limits(), {"u"}) == []
+
+
+def test_only_what_somebody_was_sent_do_they_know():
+    ledger = [
+        served("t", "ada", channel="endpoint", run=7, skeleton="k"),
+        served("u", "ada", channel="endpoint", run=4, skeleton="k"),
+        served("u", "bob", run=2, skeleton="k"),
+        served("v", "bob", channel="upstream:big", run=3),
+    ]
+    assert read_before(ledger) == {"ada": {"k": 4}}

@@ -1,0 +1,393 @@
+"""Tasks that leave early: who takes their place, what of them is opened, and that no moment to die in breaks it."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rotation.detection.scan_results import Watch
+from rotation.errors import Malformed, NotAllowed
+from rotation.exposure.store import Limits
+from rotation.findings.store import Found, Look
+from rotation.month.cohort import Candidate, allocate
+from rotation.month.sets import DEMO, Stratum
+from rotation.runs import openings, withdrawal
+from rotation.turn import promise
+from vault.database import transaction
+from vault.errors import NotAllowed as NotOpen
+from vault.errors import NotFound, Unavailable
+from vault.ledger.statements.results import figures
+from vault.task.lifecycle import State
+
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, killed, submission
+
+pytestmark = pytest.mark.slow
+
+WITH_RESERVE = replace(DEMO, reserve=2)
+
+
+@pytest.fixture
+def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
+    """A home whose first set is live, with one spare task of each stratum."""
+    made = Benchmark(tmp_path, migrated, WITH_RESERVE)
+    made.stock(5)
+    made.rotation.run(BEFORE)
+    yield made
+    made.books.engine.dispose()
+
+
+def members(home: Benchmark, place: int = 0) -> tuple[str, ...]:
+    return home.books.months.cohorts("live")[place].tasks
+
+
+def state(home: Benchmark, task: str) -> State:
+    return home.books.vault.record(task).state
+
+
+def stratum(home: Benchmark, task: str) -> Stratum:
+    return Stratum.of(home.books.vault.record(task))
+
+
+def spare(home: Benchmark, task: str) -> str:
+    """The one reserve task of a task's stratum."""
+    (found,) = (r.id for r in home.books.vault.records(State.REVIEWED) if stratum(home, r.id) == stratum(home, task))
+    return found
+
+
+def gone(home: Benchmark, *tasks: str, why: str = "it leaked") -> list[withdrawal.Withdrawn]:
+    withdrawal.withdraw(home.books, tasks, why, who="ada")
+    return [one for one in withdrawal.listed(home.books) if one.task in tasks]
+
+
+def broken_off(home: Benchmark, task: str, on_step: Any = killed) -> None:
+    with pytest.raises(Killed):
+        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=on_step)
+
+
+def lines(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+def turned(home: Benchmark, month: Any) -> Path:
+    home.stock(1)
+    home.rotation.run(month)
+    return home.audited(month)
+
+
+@pytest.mark.both_databases
+def test_the_next_of_the_reserve_takes_the_place_in_the_promised_order(home):
+    before = members(home)
+    refill = spare(home, before[2])
+    (one,) = gone(home, before[2])
+    assert (one.cohort, one.replacement, one.reason, one.month) == ("cohort-2026-12", refill, "it leaked", FIRST)
+    assert members(home) == (*before[:2], refill, *before[3:])
+    assert (state(home, before[2]), state(home, refill)) == (State.WITHDRAWN, State.LIVE)
+    assert home.books.ledger.published.size > one.leaf
+    folder = turned(home, FIRST)
+    assert [task["id"] for task in lines(folder, "tasks.jsonl")] == list(members_of(folder))
+    assert [task["id"] for task in lines(folder, "withdrawn.jsonl")] == [before[2]]
+
+
+def members_of(folder: Path) -> tuple[str, ...]:
+    return tuple(line["id"] for line in lines(folder, "openings.jsonl")[:6])
+
+
+def test_where_no_reserve_is_left_the_cohort_is_smaller_and_still_a_quarter(home):
+    first, second = members(home, 0), members(home, 1)
+    kind = stratum(home, first[0])
+    twin = next(task for task in second if stratum(home, task) == kind)
+    early, late = gone(home, first[0], twin)
+    assert early.replacement is not None
+    assert late.replacement is None
+    others = gone(home, *[task for task in second if task != twin][:2])
+    assert all(one.replacement for one in others)
+    assert len(members(home, 1)) == 5
+    turned(home, FIRST)
+    folder = turned(home, FIRST.plus(1))
+    assert {task["id"] for task in lines(folder, "withdrawn.jsonl")} == {twin, *(one.task for one in others)}
+
+
+def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_opened_after_it(home):
+    task = members(home)[0]
+    refill = spare(home, task)
+    early = home.open("early")
+    home.finish(early)
+    under_way = home.open("under-way")
+    gone(home, task)
+    late = home.open("late")
+    assert task in under_way.tasks
+    assert task not in late.tasks
+    assert refill in late.tasks
+    home.finish(under_way)
+    home.finish(late)
+    folder = turned(home, FIRST)
+    runs = {run["submitter"]: run for run in json.loads((folder / "aggregate.json").read_text())["runs"]}
+    assert {name: run["totals"]["attempted"] for name, run in runs.items()} == {"early": 5, "under-way": 5, "late": 6}
+    assert all(run["figures"] == figures(run["totals"]) for run in runs.values())
+    assert {line["totals"]["attempted"] for line in lines(folder, "runs.jsonl")} == {6}, "what was bound stays bound"
+    results = {(row["run"], row["result"]["task"]) for row in lines(folder, "results.jsonl")}
+    assert (early.record.number, task) in results
+
+
+@pytest.mark.both_databases
+def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home):
+    run = home.open()
+    tasks = run.tasks
+    home.official.serve(run, tasks[1])
+    home.official.record(run, home.done(tasks[1]))
+    gone(home, tasks[0], tasks[1])
+    again = home.official.resume(run.record.number, submission("careful"), NamedBox())
+    assert again.tasks == tasks
+    assert tasks[0] in {task.id for task in home.official.prepare(again)}
+    home.finish(again)
+    turned(home, FIRST)
+
+
+@pytest.mark.parametrize("finisher", ["a run", "a turn"])  # the verb: tests/quarterturn/month/test_withdraw_task.py
+@pytest.mark.parametrize("step", withdrawal.STEPS[:2])
+def test_killed_after_any_step_it_is_finished_once_by_whoever_comes_next(home, step, finisher):
+    task = members(home)[0]
+    refill = spare(home, task)
+
+    def after(done):
+        if done == step:
+            raise Killed
+
+    broken_off(home, task, after)
+    assert state(home, refill) is State.REVIEWED
+    home.reopen()
+    if finisher == "a run":
+        home.finish(home.open())
+    turned(home, FIRST)
+    assert state(home, refill) is State.PUBLISHED
+    (one,) = withdrawal.listed(home.books)
+    assert (one.reason, one.replacement) == ("it leaked", refill)
+
+
+def test_a_gap_that_nobody_published_is_opened_by_the_turn_that_comes_next(home):
+    task = members(home)[0]
+    gone(home, spare(home, task))
+
+    broken_off(home, task)
+    home.reopen()
+    assert task in {line["id"] for line in lines(turned(home, FIRST), "withdrawn.jsonl")}
+
+
+@pytest.mark.parametrize("call", ["advance", "record", "replace", "confirm"])
+def test_killed_inside_the_first_step_nothing_has_happened(home, monkeypatch, call):
+    books, task = home.books, members(home)[0]
+    rooms = {"advance": books.vault, "record": books.ledger, "replace": books.months, "confirm": books.findings}
+    target = rooms[call]
+    real = getattr(target, call)
+
+    def after(*args, **kwargs):
+        real(*args, **kwargs)
+        raise Killed
+
+    before = members(home)
+    with monkeypatch.context() as patch:
+        patch.setattr(target, call, after)
+        broken_off(home, task, None)
+    assert (members(home), state(home, task), withdrawal.listed(books)) == (before, State.LIVE, [])
+    assert not withdrawal.is_withdrawn(books, task)
+
+
+def test_nobody_is_served_a_refill_before_its_place_is_published(home, monkeypatch):
+    task = members(home)[0]
+    refill = spare(home, task)
+
+    def gone_away():
+        raise Unavailable("too few witnesses cosigned")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(home.books.ledger, "publish", gone_away)
+        with pytest.raises(Unavailable):
+            gone(home, task)
+        assert withdrawal.listed(home.books) == [], "what is not published is told nobody"
+        assert state(home, refill) is State.REVIEWED
+        with pytest.raises(Unavailable):
+            home.open()
+    assert refill in {one.id for one in home.serve(home.open())}
+
+
+@pytest.mark.both_databases
+def test_two_withdrawals_at_once_take_two_places_of_the_reserve_in_turn(home):
+    home.stock(1)
+    kind = stratum(home, members(home)[0])
+    twins = [next(task for task in members(home, place) if stratum(home, task) == kind) for place in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda task: withdrawal.withdraw(home.books, [task], "broken", who="ada"), twins))
+    refills = [one.replacement for one in withdrawal.listed(home.books)]
+    assert len({one for one in refills if one}) == 1, "the reserve was promised with the set, and held one"
+    assert refills[1:] == [None] * 3
+    turned(home, FIRST)
+
+
+def test_what_leaves_while_a_run_is_being_opened_is_not_served(home, monkeypatch):
+    task, real = members(home)[0], home.books.ledger.publish
+
+    def meanwhile():
+        head = real()
+        monkeypatch.undo()
+        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=lambda _: None)
+        return head
+
+    monkeypatch.setattr(home.books.ledger, "publish", meanwhile)
+    run = home.open()
+    assert task not in run.tasks
+    assert len(run.tasks) == run.record.tasks == 24
+    home.finish(run)
+    turned(home, FIRST)
+
+
+def test_during_a_turn_nothing_is_withdrawn(home, monkeypatch):
+    task = members(home, 1)[0]
+
+    home.stock(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(home.rotation, "_publish", killed)
+        with pytest.raises(Killed):
+            home.rotation.run(FIRST)
+    with pytest.raises(NotAllowed, match="the turn of 2026-12 is under way"):
+        gone(home, task)
+    home.rotation.run(FIRST)
+    gone(home, task)
+    home.audited(FIRST)
+
+
+def test_what_stands_in_the_reserve_leaves_it_and_the_next_one_moves_up(home):
+    task = members(home)[0]
+    first = spare(home, task)
+    (one,) = gone(home, first)
+    assert (one.cohort, one.replacement) == (None, None)
+    assert home.books.vault.record(first).skeleton_tag in home.books.months.seen()
+    (other,) = gone(home, task)
+    assert other.replacement is None, "whoever left the reserve takes no place"
+    folder = turned(home, FIRST)
+    assert [line["id"] for line in lines(folder, "withdrawn.jsonl")] == [first, task]
+    assert "withdrawn.jsonl" not in json.loads((turned(home, FIRST.plus(1)) / "manifest.json").read_text())["files"]
+
+
+def test_of_several_at_once_none_takes_anothers_place(home):
+    task = members(home)[0]
+    found = gone(home, task, spare(home, task))
+    assert [one.cohort for one in found] == [None, "cohort-2026-12"]
+    assert [one.replacement for one in found] == [None, None]
+
+
+def test_a_refill_may_be_withdrawn_too(home):
+    task = members(home)[0]
+    (one,) = gone(home, task)
+    assert one.replacement is not None
+    (two,) = gone(home, one.replacement)
+    assert (two.cohort, two.replacement) == ("cohort-2026-12", None)
+    folder = turned(home, FIRST)
+    assert [line["id"] for line in lines(folder, "withdrawn.jsonl")] == [task, one.replacement]
+
+
+def test_what_was_never_promised_leaves_without_a_leaf(home):
+    home.stock(1)
+    never = home.books.vault.records(State.REVIEWED)[-1].id
+    size = home.books.ledger.size
+    assert gone(home, never) == []
+    assert (state(home, never), home.books.ledger.size) == (State.WITHDRAWN, size)
+
+
+def test_before_the_first_turn_there_is_nothing_to_tell(benchmark_home):
+    task = benchmark_home.books.vault.records(State.REVIEWED)[0].id
+    assert gone(benchmark_home, task) == []
+    assert state(benchmark_home, task) is State.WITHDRAWN
+    assert benchmark_home.books.ledger.size == 0
+
+
+def test_what_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
+    good, size = members(home)[0], home.books.ledger.size
+    home.stock(1)
+    published = members(home)[1]
+    with pytest.raises(NotFound, match="no task t-nosuch"):
+        gone(home, good, "t-nosuch")
+    for reason in ("", "  ", "x" * 201, "two\nlines"):
+        with pytest.raises(Malformed, match="a reason has"):
+            gone(home, good, why=reason)
+    assert (state(home, good), home.books.ledger.size) == (State.LIVE, size)
+    home.rotation.run(FIRST)
+    with pytest.raises(NotOpen, match="'withdraw' is not open to a task that is published"):
+        gone(home, published)
+
+
+def test_withdrawing_again_changes_nothing(home):
+    task = members(home)[0]
+    gone(home, task)
+    size = home.books.ledger.size
+    assert [one.reason for one in gone(home, task, why="another reason")] == ["it leaked"]
+    assert home.books.ledger.size == size
+
+
+def test_the_finding_that_proposed_it_is_closed_with_it(home):
+    task, other = members(home)[:2]
+    found = [Found("exposure", name, FIRST, detail="served too often") for name in (task, other)]
+    now = home.clock()
+    home.books.findings.keep([Look(FIRST, now, 1, 1, None)], found, now)
+    (one,) = gone(home, task)
+    closed, left = sorted(home.books.findings.all(), key=lambda found: found.subject != task)
+    assert (closed.state, closed.reviews[-1].who) == ("confirmed", "ada")
+    assert closed.reviews[-1].note == f"withdrawn at leaf {one.leaf}"
+    assert left.state == "open"
+
+
+def test_the_watch_goes_on_looking_at_what_was_withdrawn(home):
+    task = members(home, 3)[0]
+    home.finish(home.open())
+    turned(home, FIRST)
+    (one,) = gone(home, task)
+    home.finish(home.open())
+    assert one.replacement is not None
+    entered = withdrawal.entered(home.books)
+    assert (entered[task], entered[one.replacement]) == (FIRST, FIRST.plus(1))
+    assert {task, one.replacement} < set(Watch(home.books, Limits()).table("test").tasks)
+
+
+def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
+    strata = sorted(DEMO.per_cohort)[:2]
+    spec = replace(WITH_RESERVE, per_cohort=dict.fromkeys(strata, 1))
+    pool = [
+        Candidate(f"t-{place}", stratum, f"s-{n}", bytes([n, place]))
+        for n in range(9)
+        for place, stratum in enumerate(strata)
+    ]
+    reserve = allocate(pool, spec, ["one"]).reserve
+    chosen = [candidate.skeleton for rest in reserve.values() for candidate in rest]
+    assert len(set(chosen)) == len(chosen) == 4
+
+
+def test_what_was_committed_to_and_shares_its_skeleton_by_now_is_in_the_reserve_no_more(home):
+    home.stock(1)
+    books, made = home.books, []
+    for number, stratum in enumerate(sorted(DEMO.per_cohort)[:2] * 4):  # of these one each enters
+        made.append(home.add(document(1000 + number, stratum), f"shared-{number // 2}"))
+    with transaction(books.engine) as session:
+        for task_id in made:
+            promise.record_commit(session, books, task_id)
+    home.rotation.run(FIRST)
+    promised = home.leaf("set/2027-01").predicate["reserve"]
+    tags = {record.commitment.hex(): record.skeleton_tag for record in books.vault.records(State.REVIEWED)}
+    found = [tags[item] for order in promised.values() for item in order]
+    assert len(set(found)) == len(found) > 0
+    assert not set(found) & {*books.months.taken(), *books.months.seen()}
+
+
+def test_a_refill_is_opened_with_what_it_was_served_alone(home):
+    """A run before the withdrawal has no result on the refill, and nobody misses one."""
+    run = home.open()
+    home.finish(run)
+    task = members(home)[0]
+    (one,) = gone(home, task)
+    cohort = home.books.months.cohorts("live")[0]
+    (found,) = openings.of_cohort(home.books, cohort, why="test")
+    names = {result.result["task"] for result in found.results}
+    assert task in names
+    assert one.replacement not in names

@@ -1,0 +1,272 @@
+"""Results that are judged again: a worker that lied is found, and nothing is judged in vain or kept for long."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from rotation.runs import withdrawal
+from rotation.turn import spot_check
+from sandbox.boxes import box
+from sandbox.judge import WORKER
+from sandbox.results.failure import Facts, Stage
+from sandbox.results.remains import Left
+from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
+from vault.ledger.audit.verify import audit
+from verifiers.language.verdict import Evidence, Verdict
+
+from ..conftest import FIRST, Benchmark, Killed, NamedBox, submission
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def home(begun_home, monkeypatch) -> Benchmark:
+    """A benchmark after its first turn, in which every result is chosen."""
+    monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
+    return begun_home
+
+
+def state(task_id, word) -> Left:
+    facts = Facts(Stage.FROZEN, ended="answered", world=box.Facts(running=True))
+    return Left(task_id, FrozenState(word.encode()), facts, Transcript((), None, "answered"))
+
+
+def played(home, *, words=None, **changes):
+    """Play a run that passes everything, in which what is left of each task is the word true, or another one.
+
+    `changes` are made to the outcome of its first task.
+    """
+    run = home.open("careful")
+    home.serve(run)
+    for place, task_id in enumerate(run.left):
+        home.official.seal(run, state(task_id, (words or {}).get(place, "true")))
+        made = replace(home.done(task_id), judged_by="another")
+        home.official.record(run, replace(made, **changes) if place == 0 else made)
+    home.official.close(run)
+    return run
+
+
+def stated(home):
+    return home.leaf(f"retire/{FIRST}").predicate["spot_check"]
+
+
+def found(home):
+    return [(one.kind, one.subject, one.state) for one in home.books.findings.all()]
+
+
+def kept(home):
+    return home.books.vault.blob_names("left/")
+
+
+def test_what_was_judged_rightly_is_judged_again_and_gone(home):
+    run = played(home)
+    assert len(kept(home)) == len(run.tasks) == 24
+    home.rotation.run(FIRST)
+    assert {name: stated(home)[name] for name in ("chosen", "judged", "differed")} == {
+        "chosen": 24,
+        "judged": 24,
+        "differed": 0,
+    }
+    assert sorted(home.again.asked) == sorted(run.tasks)
+    assert kept(home) == home.books.vault.blob_names("again/") == found(home) == []
+    step = audit(home.audited(FIRST), [home.vkey]).steps[-1]
+    assert "24 of the month's 24 results; the operator says that 24 were judged again: none" in step.proved
+
+
+def test_one_in_twenty_is_asked_for_and_the_audit_knows_which(begun_home):
+    home = begun_home
+    for number in range(4):
+        home.play(f"agent-{number}", 0.5)
+    home.rotation.run(FIRST)
+    assert 0 <= stated(home)["chosen"] <= 24, "of 96; more is once in a milliard months"
+    home.audited(FIRST)
+
+
+def test_a_worker_that_says_passed_where_the_state_says_not_is_found(home):
+    run = played(home, words={0: "false"})
+    home.rotation.run(FIRST)
+    assert stated(home)["differed"] == 1
+    name = f"{run.record.number}/{run.tasks[0]}"
+    assert found(home) == [("verdict", name, "open")]
+    assert any(name in line for line in spot_check.told(home.books.months.turn(FIRST)))
+    assert kept(home) == [f"left/{name}/1"], "of what came out otherwise, the state stays"
+    report = audit(home.audited(FIRST), [home.vkey])
+    assert report.ok
+    assert "1 CAME OUT OTHERWISE, and count as they were bound" in report.steps[-1].proved
+    home.stock(1)
+    home.rotation.run(FIRST.plus(1))
+    assert kept(home) == []
+    assert found(home) == [("verdict", name, "open")]
+
+
+FALSE = Evidence("filesystem.fileExists", Verdict.FALSE)
+
+
+@pytest.mark.parametrize(
+    ("word", "changes", "differs"),
+    {
+        "another verdict than its evidence": ("false", {"evidence": FALSE}, True),
+        "a fail that was none": ("true", {"evidence": FALSE, "verdict": Verdict.FALSE}, True),
+        "no state, and a pass": ("malformed", {}, True),
+        "a budget that was exceeded": ("true", {"transcript": Transcript((), None, "steps-exceeded")}, False),
+        "a failure, whatever the state says": (
+            "true",
+            {
+                "failure": "unclear",
+                "code": "relay-lost",
+                "verdict": Verdict.UNKNOWN,
+                "evidence": Evidence("run", Verdict.UNKNOWN, children=(Evidence("all", Verdict.TRUE),)),
+            },
+            False,
+        ),
+        "what was no state the first time": (
+            "malformed",
+            {"failure": "theirs", "verdict": Verdict.FALSE, "evidence": Evidence("run", Verdict.FALSE)},
+            False,
+        ),
+    }.values(),
+)
+def test_what_counts_as_another_verdict(home, word, changes, differs):
+    played(home, words={0: word}, **changes)
+    home.rotation.run(FIRST)
+    assert (stated(home)["judged"], stated(home)["differed"]) == (24, int(differs))
+
+
+def test_a_result_that_is_bound_otherwise_than_it_was_sealed_is_found(home, monkeypatch):
+    real = home.official._result
+    lies = iter([True])
+
+    def bound(number, run):
+        result = real(number, run)
+        return replace(result, verdict=Verdict.TRUE, passed=True) if next(lies, False) else result
+
+    monkeypatch.setattr(home.official, "_result", bound)
+    run = home.open("careful")
+    home.serve(run)
+    for task_id in run.left:
+        home.official.seal(run, state(task_id, "false"))
+        home.official.record(run, replace(home.done(task_id, passed=False), judged_by="another"))
+    home.official.close(run)
+    home.rotation.run(FIRST)
+    assert (stated(home)["judged"], stated(home)["differed"]) == (24, 1)
+
+
+def test_what_cannot_be_judged_again_is_counted_so(home):
+    run = played(home, words={0: "unjudged"})
+    bare = home.play("bare", 0.5)
+    home.rotation.run(FIRST)
+    assert {name: stated(home)[name] for name in ("chosen", "judged", "differed")} == {
+        "chosen": 48,
+        "judged": 23,
+        "differed": 0,
+    }
+    lines = "\n".join(spot_check.told(home.books.months.turn(FIRST)))
+    assert "23 of 48 chosen results judged again, 0 came out otherwise" in lines
+    passed = [f"{bare.record.number}/{task}" for task in bare.tasks[:12]]
+    assert all(name in lines for name in (f"{run.record.number}/{run.tasks[0]}", *passed)), "a pass has a state"
+
+
+def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
+    run = home.open("careful")
+    first, second, *others = home.official.prepare(run)
+    home.official.serve(run, first.id, second.id)
+    home.official.seal(run, state(first.id, "false"))
+    home.official.seal(run, state(first.id, "true"))  # served again
+    home.official.record(run, replace(home.done(first.id), judged_by="another"))
+    home.official.seal(run, state(second.id, "false"))  # served again, and its world broke
+    home.official.record(run, replace(home.done(second.id), judged_by=""))
+    taken = home.official.resume(run.record.number, submission("careful"), NamedBox())
+    home.serve(taken)
+    for task in others:
+        home.official.seal(taken, state(task.id, "true"))
+        home.official.record(taken, replace(home.done(task.id), judged_by=WORKER))
+    assert len(kept(home)) == 23
+    home.official.close(taken)
+    home.rotation.run(FIRST)
+    assert (stated(home)["judged"], stated(home)["differed"]) == (23, 0)
+    assert "(22 of them by the process that judged at first)" in spot_check.told(home.books.months.turn(FIRST))[0]
+
+
+def test_of_a_run_that_the_turn_closed_what_nobody_judged_is_not_judged_again(home):
+    run = home.open("careful")
+    home.serve(run)
+    home.official.seal(run, state(run.left[0], "true"))
+    home.official.record(run, replace(home.done(run.left[0]), judged_by="another"))
+    home.rotation.run(FIRST)
+    assert (stated(home)["chosen"], stated(home)["judged"]) == (24, 1)
+    assert kept(home) == []
+
+
+def test_a_run_that_was_served_nothing_has_nothing_to_judge_again(home):
+    home.open("careful")
+    home.rotation.run(FIRST)
+    assert stated(home)["chosen"] == 0
+    assert home.again.asked == []
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("place", [0, 5, 23])
+def test_a_check_that_is_killed_goes_on_where_it_was(home, place):
+    played(home, words={3: "false"})
+    real, asked = home.again.verdict, []
+
+    def dies(*args):
+        if len(asked) == place:
+            raise Killed
+        asked.append(args[1].id)
+        return real(*args)
+
+    home.again.verdict = dies
+    with pytest.raises(Killed):
+        home.rotation.run(FIRST)
+    home.reopen()
+    assert len(kept(home)) == 24
+    home.rotation.run(FIRST)
+    assert len(home.again.asked) == 24 - place
+    assert not set(asked) & set(home.again.asked)
+    assert (stated(home)["judged"], stated(home)["differed"], len(found(home))) == (24, 1, 1)
+    home.audited(FIRST)
+
+
+@pytest.mark.parametrize("step", ["drop_states", "conclude"])
+def test_a_check_that_is_killed_after_its_verdicts_judges_nothing_again(home, monkeypatch, step):
+    played(home, words={3: "false"})
+    real = getattr(spot_check, step)
+
+    def dies(*args):
+        real(*args)
+        raise Killed
+
+    monkeypatch.setattr(spot_check, step, dies)
+    with pytest.raises(Killed):
+        home.rotation.run(FIRST)
+    monkeypatch.setattr(spot_check, step, real)
+    home.reopen()
+    home.rotation.run(FIRST)
+    assert home.again.asked == []
+    assert (stated(home)["judged"], stated(home)["differed"], len(found(home))) == (24, 1, 1)
+
+
+def test_nobody_learns_the_choice_from_what_a_worker_has(home):
+    played(home)
+    seed = home.books.vault.open_blob(f"spot-seed/{FIRST}", who="ada", why="curious")
+    opened = [entry for entry in home.books.vault.access_log() if entry.what == f"blob/spot-seed/{FIRST}"]
+    assert [entry.who for entry in opened] == ["ada"], "and whoever looks is in the access log"
+    promised = home.leaf(f"set/{FIRST}").predicate["spot_check"]
+    home.rotation.run(FIRST)
+    assert (stated(home)["seed"], stated(home)["salt"]) == (seed[:32].hex(), seed[32:].hex())
+    assert spot_check.commitment("spot-check", seed[:32], seed[32:]).hex() == promised
+    assert json.loads(home.books.months.turn(FIRST).facts[spot_check.FACT]) == stated(home)
+
+
+def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):
+    home.play("early", 1)
+    sunset = home.books.months.cohorts("live")[0]
+    withdrawal.withdraw(home.books, [sunset.tasks[0]], "it leaked", who="ada")
+    home.finish(home.open("hosted", "endpoint"))
+    home.play("late", 1)
+    home.rotation.run(FIRST)
+    assert stated(home)["chosen"] == 24 + 5 + 23
+    home.audited(FIRST)

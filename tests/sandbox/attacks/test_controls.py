@@ -1,0 +1,219 @@
+import base64
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.attacks.controls import controls, wire
+from sandbox.attacks.controls.weakened_box import CAPABILITIES, grantable
+from sandbox.attacks.harness import apart
+from sandbox.attacks.harness.catalogue import APART, ROWS, Without
+from sandbox.attacks.probes import calls
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.fake_box import FakeBox
+from sandbox.errors import Unavailable
+from sandbox.isolation.filters import filter_of
+from sandbox.isolation.seccomp import AUDIT_ARCH, MACHINES
+from sandbox.isolation.system_calls import NUMBERS
+
+from ...patience import PATIENCE
+from ...sampling import sample
+from ..isolation.test_seccomp import decide
+
+TOGETHER = [name for name, row in ROWS.items() if not row.apart]
+CONTROLLED = {name: row for name, row in ROWS.items() if not row.apart and isinstance(row.positive, Without)}
+ONE_A_KIND = sorted({(row.group, row.positive.setting): name for name, row in CONTROLLED.items()}.values())
+"""An attempt of each group in each setting: how a box leaves a control out, and not which."""
+CHEAP = ("log-flood", "never-ending")
+IN_DOCKER = [pytest.param(DockerBox, name, marks=pytest.mark.engine) for name in APART]
+BEYOND = {"SYS_TIME": 25, "SYS_MODULE": 16, "SYS_BOOT": 22, "SYS_RAWIO": 17, "SYSLOG": 34, "SYS_PACCT": 20}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("box", "names"),
+    [
+        pytest.param(BwrapBox, TOGETHER, marks=pytest.mark.box),
+        pytest.param(DockerBox, ONE_A_KIND, marks=pytest.mark.engine),
+        pytest.param(DockerBox, TOGETHER, marks=[pytest.mark.engine, pytest.mark.exhaustive]),
+    ],
+    ids=["bwrap", "docker-sample", "docker"],
+)
+@pytest.mark.needs("root")
+def test_without_its_one_control_each_attempt_gets_through(box, names, monkeypatch):
+    usual = apart.limits
+    monkeypatch.setattr(apart, "limits", lambda *, lifted: replace(usual(lifted=lifted), wall=900.0))
+    monkeypatch.setattr(controls, "SECONDS", 900.0)
+    found = controls.controls(box(), names)
+    assert [name for name, through in found.items() if not through] == []
+    ungrantable = CAPABILITIES.keys() - set(grantable())
+    for name in names:
+        positive = ROWS[name].positive
+        harmless = isinstance(positive, Without) and not set(positive.capabilities) & ungrantable
+        assert (name in found) == harmless, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("box", "name"),
+    [
+        *(pytest.param(BwrapBox, name, marks=pytest.mark.box) for name in APART),
+        *sample(IN_DOCKER, keep=[case for case in IN_DOCKER if case.values[1] in CHEAP]),
+    ],
+)
+@pytest.mark.needs("root")
+def test_a_cap_that_is_lifted_tenfold_is_the_one_that_was_met(box, name):
+    assert controls.controls(box(), [name]) == {name: True}
+
+
+def test_every_positive_control_is_one_or_says_why_not():
+    for name, row in ROWS.items():
+        said = str(row.positive)
+        assert len(said) > 8, name
+        if isinstance(row.positive, Without):
+            assert set(row.positive.calls) <= NUMBERS.keys() | calls.NUMBERS.keys(), name
+            assert set(row.positive.capabilities) <= CAPABILITIES.keys(), name
+
+
+def test_what_would_change_the_kernel_keeps_its_filter_and_no_capability():
+    changing = {"set-time", "load-module", "unload-module", "kexec", "reboot", "swap", "accounting", "io-ports"}
+    for name in changing:
+        positive = ROWS[name].positive
+        assert positive.other_errno, name
+        assert not positive.capabilities, name
+    assert not set(CAPABILITIES.values()) & set(BEYOND.values())
+
+
+def opened(text):
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+def differ(one, other):
+    """Give the numbers of which two filters think differently."""
+    arch = AUDIT_ARCH[platform.machine()]
+    return {number for number in range(1024) if decide(one, number, arch=arch) != decide(other, number, arch=arch)}
+
+
+def test_a_control_leaves_out_one_rule_and_keeps_the_others():
+    said = opened(controls.document({"bpf": Without(calls=("bpf",)), "tcp": Without()}))
+    whole, less = (bytes.fromhex(text) for text in said["filters"])
+    assert whole == filter_of("agent")
+    assert differ(whole, less) == {calls.NUMBERS["bpf"][MACHINES.index(platform.machine())]}
+    assert said["without"]["tcp"]["filter"] == 0
+    assert said["without"]["bpf"]["filter"] == 1
+    assert said["without"]["bpf"]["limits"]["nofile"] == 1024
+
+
+def test_the_other_errno_is_all_that_differs():
+    said = opened(controls.document({"reboot": ROWS["reboot"].positive}))
+    whole, other = (bytes.fromhex(text) for text in said["filters"])
+    assert differ(whole, other) == {calls.NUMBERS["reboot"][MACHINES.index(platform.machine())]}
+
+
+@pytest.mark.needs("root")
+def test_a_box_without_a_lowered_twin_has_no_controls_inside():
+    assert controls.controls(FakeBox(), ["tcp", "bpf"]) == {}
+
+
+def test_nothing_is_asked_of_a_machine_where_nothing_is_wanted(monkeypatch):
+    monkeypatch.setattr(wire, "require", lambda: pytest.fail("it was"))
+    assert controls.controls(FakeBox(), ["x32-call"]) == {}
+
+
+def test_controls_need_root_and_their_programs(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Unavailable, match="run them as root"):
+        wire.require()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Unavailable, match="ip, nsenter, unshare: install Debian's iproute2"):
+        wire.require()
+
+
+def sleeper():
+    """A process in a network namespace of its own."""
+    words = ["unshare", "--net", "sh", "-c", "ip link set lo up; echo there; exec sleep 600"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE)
+    if process.stdout.readline() != b"there\n":
+        process.kill()
+        pytest.fail("no network namespace was made")
+    return process
+
+
+ASK = """
+import socket, json
+from sandbox.attacks.probes.wires import ways_out, interfaces
+said = socket.create_connection(("198.51.100.9", 443), 300).recv(10).decode()
+print(json.dumps([interfaces(), ways_out(), said]))
+"""
+
+
+@pytest.mark.parametrize("control", [True, False])
+@pytest.mark.needs("root")
+def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_control(control):
+    environment = dict(os.environ) | ({"PROBE_CONTROL": "x"} if control else {})
+    with sleeper() as place:
+        try:
+            with wire.wired(place.pid):
+                words = ["nsenter", f"--net=/proc/{place.pid}/ns/net", sys.executable, "-c", ASK]
+                done = subprocess.run(words, env=environment, capture_output=True, timeout=PATIENCE, check=False)
+        finally:
+            place.kill()
+    assert done.stderr == b""
+    interfaces, ways, said = json.loads(done.stdout)
+    assert said == "here"
+    assert interfaces == [wire.WIRE]
+    assert bool(ways) is not control
+
+
+@pytest.mark.needs("root")
+def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
+    with sleeper() as place:
+        try:
+            with wire.wired(place.pid):
+                enter = ["nsenter", f"--net=/proc/{place.pid}/ns/net"]
+                flush = [*enter, "ip", "address", "replace", "127.9.8.7/32", "dev", wire.WIRE]
+                subprocess.run([*enter, "ip", "-4", "address", "flush", "dev", wire.WIRE], check=True)
+                subprocess.run(flush, check=True)
+                words = [
+                    *enter,
+                    sys.executable,
+                    "-c",
+                    "from sandbox.attacks.probes.wires import ways_out; print(ways_out())",
+                ]
+                done = subprocess.run(
+                    words,
+                    env=dict(os.environ) | {"PROBE_CONTROL": "x"},
+                    capture_output=True,
+                    timeout=PATIENCE,
+                    check=True,
+                )
+        finally:
+            place.kill()
+    assert b"interface quarterturn0" in done.stdout
+
+
+@pytest.mark.needs("root")
+def test_the_machines_own_namespace_sees_nothing_of_a_wire():
+    with sleeper() as place:
+        try:
+            with wire.wired(place.pid):
+                names = {path.name for path in Path("/sys/class/net").iterdir()}
+        finally:
+            place.kill()
+    assert not names & {wire.WIRE, wire.FAR}
+
+
+def test_our_own_limits_can_be_lifted_that_far():
+    from sandbox.attacks.controls.weakened_box import LIFTED
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert hard == resource.RLIM_INFINITY or hard >= LIFTED["nofile"]

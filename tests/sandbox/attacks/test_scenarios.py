@@ -1,0 +1,314 @@
+"""Hostile agents in the whole machinery: what must hold, and that a hole would be seen."""
+
+import json
+import runpy
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.attacks import attempts, compromised_world, scenarios
+from sandbox.attacks.controls import vulnerable_baseline
+from sandbox.attacks.harness import playing
+from sandbox.attacks.harness.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
+from sandbox.attacks.harness.scenario_task import drill_task
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import AGENT_IMAGE, DockerBox
+from sandbox.errors import Lost
+from sandbox.results.outcome import TaskRun
+from sandbox.runs import submission
+from sandbox.runs.run import run_task
+from sandbox.transcript import CallRecord, Transcript
+from verifiers.language.verdict import Evidence, Verdict
+
+from ...patience import PATIENCE
+
+ROOT = Path(__file__).parents[3]
+PROGRAMS = runpy.run_path(str(HOSTILE / "agent.py"), run_name="agent")["ATTEMPTS"]
+WORLD = runpy.run_path(str(HOSTILE / "world.py"), run_name="world")["ATTEMPTS"]
+BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
+OF_THE_BOX = ("thousand-connections", "stay-in-folders", "stay-as-daemon", "stay-in-world", "whisper-labels")
+"""The drills that the box itself stops, one a kind; what stops the others is the same code in front of every box."""
+
+
+# ---- the real thing ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("box", "names"),
+    [
+        pytest.param(BwrapBox, list(scenarios.ATTEMPTS), marks=pytest.mark.box),
+        pytest.param(DockerBox, OF_THE_BOX, marks=pytest.mark.engine),
+        pytest.param(DockerBox, list(scenarios.ATTEMPTS), marks=[pytest.mark.engine, pytest.mark.exhaustive]),
+    ],
+    ids=["bwrap", "docker-sample", "docker"],
+)
+def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box, names):
+    made = list(scenarios.run(box(), names))
+    assert [f"{one.name}: {one.detail}" for one in made if one.outcome == "escaped"] == []
+    assert [one.name for one in made] == [
+        drill.spec.name for batch in batches(scenarios.DRILLS, names) for drill in batch
+    ]
+    lies = [one for one in made if one.name.startswith("postgres-")]
+    assert [one.name for one in lies if "false" in one.detail] == [], "each lie was told"
+    assert [one.outcome for one in made if one.name == "whisper-score"] in ([], ["bounded"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("box", BOXES)
+def test_a_world_that_was_taken_over_is_read_right_or_refused(box):
+    made = {one.name: one for one in compromised_world.run(box(), list(compromised_world.ATTEMPTS))}
+    assert made.keys() == compromised_world.ATTEMPTS.keys()
+    assert [f"{one.name}: {one.detail}" for one in made.values() if one.outcome == "escaped"] == []
+    assert made["frozen-sparse-file"].outcome == "bounded"
+    assert made["frozen-links"].outcome == "blocked"
+
+
+@pytest.mark.slow
+@pytest.mark.box
+@pytest.mark.needs("root")
+def test_the_same_programs_get_through_where_somebody_was_careless():
+    names = [*vulnerable_baseline.JUDGES, *vulnerable_baseline.PLACES]
+    assert scenarios.controls(BwrapBox(), names) == dict.fromkeys(names, True)
+    assert compromised_world.controls(BwrapBox(), list(compromised_world.ATTEMPTS)) == dict.fromkeys(
+        compromised_world.CARELESS, True
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.engine
+def test_an_image_leaves_nothing_in_its_layers_or_volumes(tmp_path):
+    box = DockerBox()
+    tags = [f"quarterturn-test-hostile-{name}" for name in ("first", "second")]
+    for tag, programs in zip(tags, ("stay-in-folders", LOOK), strict=True):
+        arguments = [f"BASE={AGENT_IMAGE}", f"ATTEMPTS={programs}"]
+        build = [
+            "docker",
+            "build",
+            "-q",
+            "--network=none",
+            "-t",
+            tag,
+            *(f"--build-arg={argument}" for argument in arguments),
+        ]
+        file = ROOT / "examples" / "agents" / "hostile" / "Dockerfile"
+        subprocess.run([*build, "-f", str(file), str(HOSTILE)], capture_output=True, check=True)
+    try:
+        said = [said_by(box, tag) for tag in tags]
+    finally:
+        subprocess.run(["docker", "image", "rm", "-f", *tags], capture_output=True, check=False)
+    assert set(said[0]["stay-in-folders"]["written"]) >= {"/keep", "/srv/keep", "/tmp"}
+    assert "/layer" not in said[0]["stay-in-folders"]["written"]
+    assert said[1][LOOK] == {"places": [], "in_the_world": []}
+
+
+def said_by(box, image):
+    hostile = submission.image(f"{image}:latest", submitter="mallory", resolve=box.digest)
+    run = run_task(drill_task(), hostile, box, alias="r-1", terms=TERMS)
+    lines = [json.loads(line) for line in run.output.splitlines() if line.startswith('{"attempt"')]
+    return {line["attempt"]: line["met"] for line in lines}
+
+
+# ---- the table ----
+
+
+def test_every_program_is_a_drill_and_every_drill_a_program():
+    assert PROGRAMS.keys() - {LOOK} == scenarios.ATTEMPTS.keys()
+    assert WORLD.keys() == compromised_world.ATTEMPTS.keys()
+    assert {spec.group for spec in scenarios.ATTEMPTS.values()} == {"gateway", "persistence", "score", "covert"}
+
+
+def test_the_suite_has_them_all_with_their_controls():
+    suite = attempts()
+    assert suite.keys() >= scenarios.ATTEMPTS.keys() | compromised_world.ATTEMPTS.keys()
+    assert all(spec.control for spec in suite.values())
+    assert not any(spec.short for spec in scenarios.ATTEMPTS.values()), "the short form takes a few seconds"
+
+
+def test_programs_are_played_together_where_the_table_says_so():
+    assert [
+        [drill.spec.name for drill in batch]
+        for batch in batches(scenarios.DRILLS, ["json-nan", "json-deep", "escapes"])
+    ] == [
+        ["json-deep", "json-nan"],
+        ["escapes"],
+    ]
+
+
+def test_a_program_says_which_there_are_and_leaves_nothing_where_there_is_a_way_out(tmp_path):
+    program = [sys.executable, "-B", str(HOSTILE / "agent.py")]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, "json-nan" in done.stderr) == (2, True)
+    interfaces = Path("/proc/net/dev").read_text().count(":")
+    if interfaces > 1:
+        done = subprocess.run(
+            [*program, "stay-in-folders"], capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        assert (done.returncode, done.stdout) == (3, "")
+
+
+def test_it_runs_from_a_copy_of_its_folder_as_a_submission_does():
+    made = submission.command(f"python3 {HOSTILE / 'agent.py'} json-nan", submitter="mallory")
+    done = subprocess.run(
+        [sys.executable, *made.program.command[1:-1]], capture_output=True, timeout=PATIENCE, check=False
+    )
+    assert b"json-nan" in done.stderr
+
+
+# ---- a judge that sees nothing proves nothing ----
+
+NAN = scenarios.DRILLS["json-nan"]
+STAY = scenarios.DRILLS["stay-in-folders"]
+
+
+def call(**changes):
+    values = {"tool": "filesystem.write_file", "arguments": {}, "listed": True, "error": False, "injected": False}
+    return CallRecord(**{**values, "result": "", "seconds": 0.0, **changes})
+
+
+def played(name="json-nan", *, calls=(), answer=None, met=None, seconds=1.0, memory=0, **changes):
+    evidence = Evidence("any", Verdict.FALSE)
+    values = {"task_id": "t", "category": "composition", "max_steps": 40, "verdict": Verdict.FALSE}
+    run = TaskRun(**values, evidence=evidence, transcript=Transcript(tuple(calls), answer, "agent-exited"))
+    said = {f"begun {name}": {}, name: {"statuses": [400, 400]} if met is None else met}
+    return Played(replace(run, **changes), said, seconds, memory)
+
+
+def test_a_drill_in_which_nothing_happened_is_blocked():
+    made = attempted(NAN, played(), None)
+    assert (made.outcome, made.control) == ("blocked", NAN.spec.control)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        (played(verdict=Verdict.TRUE), "the verdict is true"),
+        (played(verdict=Verdict.UNKNOWN), "the verdict is unknown"),
+        (played(failure="ours", code="gateway-lost"), "the machinery broke (gateway-lost)"),
+        (played(seconds=WALL + 1000), "the run took"),
+        (played(memory=700 << 20), "the gateway held 700 MiB"),
+        (replace(played(), logged=["a call of \x1b[2J"]), "moves a cursor"),
+        (played(calls=[call()] * 42), "42 calls were counted"),
+        (played(calls=[call(arguments={"x": "x" * 300_000})]), "beyond the cap"),
+        (played(calls=[call(tool="\x1b[2J", listed=False)]), "moves a cursor"),
+        (played(output="\u202e"), "moves a cursor"),
+        (played(evidence=Evidence("any", Verdict.FALSE, found="\x07")), "moves a cursor"),
+        (played(answer="10"), "1 of the requests were carried out"),
+        (played(met={"statuses": [400, 200]}), "a request was answered with 200"),
+    ],
+)
+def test_whatever_should_not_have_been_is_an_escape(bad, sentence):
+    made = attempted(NAN, bad, None)
+    assert made.outcome == "escaped"
+    assert sentence in made.detail
+
+
+def test_what_the_next_run_finds_is_an_escape():
+    first = played("stay-in-folders", met={"written": ["/tmp"]})
+    clean = played(LOOK, met={"places": [], "in_the_world": []})
+    full = played(LOOK, met={"places": ["/tmp/word"], "in_the_world": []})
+    assert attempted(STAY, first, clean).outcome == "blocked"
+    assert attempted(STAY, first, full).detail == "the next run found /tmp/word"
+
+
+@pytest.mark.parametrize(
+    "silent", [Played(played().run, {}, 1.0, 0), Played(played().run, {"begun json-nan": {}}, 1.0, 0)]
+)
+def test_a_program_that_did_not_come_to_its_end_proves_nothing(silent):
+    with pytest.raises(Lost, match="json-nan"):
+        attempted(NAN, silent, None)
+
+
+def test_a_look_that_did_not_come_to_its_end_proves_nothing():
+    with pytest.raises(Lost, match=r"leftovers of stay-in-folders .*agent-timeout"):
+        attempted(
+            STAY, played("stay-in-folders", met={"written": []}), Played(played(code="agent-timeout").run, {}, 1.0, 0)
+        )
+
+
+SILENT = Played(played(code="agent-timeout").run, {}, 1.0, 0)
+
+
+@pytest.fixture
+def plays(monkeypatch):
+    """Runs that are handed out in turn for each list of programs, instead of being played."""
+
+    def put(**runs):
+        waiting, asked = {name: list(those) for name, those in runs.items()}, []
+
+        def play(_box, names, *_):
+            asked.append(list(names))
+            return waiting[names[0].replace("-", "_")].pop(0)
+
+        monkeypatch.setattr(playing, "play", play)
+        return asked
+
+    return put
+
+
+def test_a_drill_that_did_not_come_to_its_end_is_played_once_more_by_itself(plays):
+    first = played("json-deep")
+    asked = plays(json_deep=[first], json_nan=[played()])
+    made = list(scenarios.run(None, ["json-deep", "json-nan"]))
+    assert [(one.name, one.outcome) for one in made] == [("json-deep", "blocked"), ("json-nan", "blocked")]
+    assert asked == [["json-deep", "json-nan"], ["json-nan"]]
+
+
+def test_a_drill_that_does_not_come_to_its_end_twice_is_named_after_the_others_were_made(plays):
+    plays(json_nan=[SILENT, SILENT], escapes=[played("escapes")])
+    made = scenarios.run(None, ["json-nan", "escapes"])
+    assert next(made).name == "escapes"
+    with pytest.raises(Lost, match=r"the attack scenario json-nan did not run to its end \(agent-timeout\): played
+        twice"): next(made)
+
+
+def test_a_look_that_did_not_come_to_its_end_is_made_once_more(plays):
+    clean = played(LOOK, met={"places": [], "in_the_world": []})
+    stay = played("stay-in-folders", met={"written": []})
+    plays(stay_in_folders=[stay, stay], look_for_leftovers=[SILENT, clean])
+    assert [one.outcome for one in scenarios.run(None, ["stay-in-folders"])] == ["blocked"]
+
+
+def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
+    runs = [Lost("no world"), played()]
+
+    def play(*_):
+        if isinstance(run := runs.pop(0), Lost):
+            raise run
+        return run
+
+    monkeypatch.setattr(playing, "play", play)
+    assert [one.outcome for one in scenarios.run(None, ["json-nan"])] == ["blocked"]
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("smuggle-pipelined", played("smuggle-pipelined", calls=[call()] * 3, met={"successes": 2})),
+        ("slow-heads", played("slow-heads", met={"served": False})),
+        ("slow-heads", played("slow-heads", met={"served": True, "left": 40})),
+        ("endless-body", played("endless-body", met={"sent": 60 << 20, "served": True})),
+        ("huge-arguments", played("huge-arguments", calls=[call(error=True)], met={})),
+        ("huge-arguments", played("huge-arguments", met={})),
+        ("unlisted-flood", played("unlisted-flood", calls=[call()], met={})),
+        ("other-alias", played("other-alias", met={"aliases": ["r-1", "r-2"], "statuses": [404]})),
+        ("replayed-request", played("replayed-request", calls=[call()], met={"statuses": [200, 200]})),
+        ("forged-solution", played("forged-solution", met={"calls": [True], "statuses": [404]})),
+        ("answer-twice", played("answer-twice", answer="10", met={})),
+        ("call-in-flight", played("call-in-flight", calls=[call()], met={})),
+        ("act-after-the-end", played("act-after-the-end", calls=[call()], met={})),
+        ("git-config", played("git-config", met={"ran": True})),
+        ("whisper-output", played("whisper-output", code="heliotrope", met={})),
+        ("whisper-tool-names", played("whisper-tool-names", met={})),
+        ("whisper-labels", played("whisper-labels", met={"engines": ["/run/docker.sock"]})),
+        ("whisper-score", played("whisper-score", met={"bit": 1})),
+        ("whisper-score", played("whisper-score", verdict=Verdict.TRUE, met={"bit": 0})),
+        ("postgres-view", played("postgres-view", verdict=Verdict.TRUE, met={})),
+    ],
+)
+def test_each_drill_sees_its_own_hole(name, bad):
+    after = played(LOOK, met={"places": [], "in_the_world": []}) if scenarios.DRILLS[name].after else None
+    assert attempted(scenarios.DRILLS[name], bad, after).outcome == "escaped"

@@ -1,0 +1,239 @@
+"""What is bubblewrap's own; what every box does is in tests/contracts/test_boxes.py."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.errors import Refused, Unavailable
+from sandbox.isolation.copies import interpreter
+from sandbox.servers.common.server import Server
+from sandbox.servers.registry import SERVERS
+from verifiers.tree import DIRECTORY, Node, Tree
+
+from ....patience import PATIENCE, until
+from ...builders import listening
+
+pytestmark = pytest.mark.box
+
+REPOSITORY = Path(__file__).parents[4]
+SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
+SEED = Tree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
+
+
+@pytest.fixture
+def sockets(tmp_path):
+    with listening(tmp_path / "sockets") as folder:
+        yield folder
+
+
+def below(pid):
+    """Every process that descends from one, as {pid: command line}."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found |= below(child)
+    return found
+
+
+def test_a_missing_program_is_named_with_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="bwrap, setpriv, prlimit: install Debian's bubblewrap"):
+        BwrapBox().check()
+
+
+def test_an_old_bubblewrap_is_named(monkeypatch, tmp_path):
+    old = tmp_path / "bwrap"
+    old.write_text("#!/bin/sh\necho usage: bwrap --args FD --as-pid-1 --json-status-fd FD --seccomp FD\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(Unavailable, match=r"--perms, --remount-ro, --size.*0\.8 or newer"):
+        BwrapBox().check()
+
+
+def test_a_bubblewrap_that_is_not_let_is_named(monkeypatch, tmp_path):
+    real = shutil.which("bwrap")
+    refusing = tmp_path / "bwrap"
+    refusing.write_text(f'#!/bin/sh\n[ "$1" = --help ] && exec {real} --help\nexit 1\n')
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(Unavailable, match="user namespaces"):
+        BwrapBox().check()
+
+
+def test_environments_that_are_not_set_up_are_named(tmp_path):
+    with pytest.raises(Unavailable, match=r"world is missing: run \./run setup"):
+        BwrapBox(tmp_path).check()
+
+
+def test_an_image_is_refused_before_anything_starts(sockets):
+    with pytest.raises(Refused, match="not an image"):
+        BwrapBox().place(Program(image="anything"), sockets, Limits())
+    with pytest.raises(Refused, match="not an image"):
+        BwrapBox().place(Program(), sockets, Limits())
+
+
+def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
+    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
+    try:
+        relays = [
+            pid
+            for pid, line in below(agent._place._process.pid).items()
+            if line.split()[1:4] == ["-I", "-S", "/relay.py"]
+        ]
+        assert len(relays) == 1
+        os.kill(relays[0], signal.SIGKILL)
+        facts = agent.wait(PATIENCE)
+        assert (facts.running, facts.lost, facts.relay_died) == (False, False, True)
+        until(lambda: not below(agent._place._process.pid), "the end of the agent")
+    finally:
+        agent.kill()
+
+
+def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
+    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
+    try:
+        until(lambda: "sleep 600 " in below(agent._place._process.pid).values(), "the agent")
+        pids = {line.split()[0].rpartition("/")[2]: pid for pid, line in below(agent._place._process.pid).items()}
+        kinds = ("net", "pid", "mnt", "ipc", "uts")
+        spaces = {
+            name: {kind: (Path(f"/proc/{pids[program]}/ns") / kind).readlink() for kind in kinds}
+            for name, program in (("relay", Path(interpreter()).name), ("agent", "sleep"))
+        }
+        shared = {kind for kind in spaces["relay"] if spaces["relay"][kind] == spaces["agent"][kind]}
+        assert shared == {"net"}
+        ours = {kind: (Path("/proc/self/ns") / kind).readlink() for kind in spaces["agent"]}
+        assert not set(ours.values()) & {*spaces["agent"].values(), *spaces["relay"].values()}
+    finally:
+        agent.kill()
+
+
+def test_neither_state_nor_variables_are_on_a_command_line(sockets):
+    program = Program(command=("sleep", "600"), environment={"WORD": "heliotrope-secret"})
+    world, agent = BwrapBox().world([SERVER], SEED, Limits()), BwrapBox().place(program, sockets, Limits()).start()
+    try:
+        with world.channel():
+            lines = " ".join(below(os.getpid()).values())
+            assert "bwrap" in lines
+            assert "heliotrope" not in lines
+            assert "private words" not in lines
+    finally:
+        agent.kill()
+        world.close()
+
+
+RUNNER = """
+import socket, sys, time
+from pathlib import Path
+sys.path[:0] = {path!r}
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.servers.common.server import Server
+from verifiers.tree import DIRECTORY, Tree
+cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: Tree({{}}), lambda t, c: t, {{}})
+box = BwrapBox(Path({environments!r}))
+{body}
+"""
+
+
+def a_runner(body, environments=None, python=sys.executable, **more):
+    code = RUNNER.format(path=sys.path, environments=str(environments or sys.prefix), body=textwrap.dedent(body))
+    return subprocess.Popen([python, "-B", "-c", code], stdout=subprocess.PIPE, cwd="/", **more)
+
+
+def test_nothing_outlives_a_runner_that_was_killed(sockets):
+    runner = a_runner(
+        f"""
+        world = box.world([cat], Tree({{"files": DIRECTORY}}), Limits())
+        agent = box.place(Program(command=("sleep", "600")), Path({str(sockets)!r}), Limits()).start()
+        print("up", flush=True)
+        time.sleep(600)
+        """
+    )
+    with runner:
+        try:
+            assert runner.stdout.readline() == b"up\n"
+            until(lambda: sum("bwrap" in line for line in below(runner.pid).values()) >= 3, "both boxes")
+            left = set(below(runner.pid))
+        finally:
+            runner.kill()
+    until(lambda: not any(map(running, left)), "the end of all that it had started")
+    BwrapBox().reap()
+
+
+UNWILLING = "import ctypes, time; ctypes.CDLL(None).prctl(1, 0); print('up', flush=True); time.sleep(600)"
+"""An agent that no longer wants to die with whoever started it."""
+
+
+@pytest.mark.parametrize("killed", ["place", "relay", "wall"])
+def test_whatever_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed):
+    program = Program(command=("python3", "-c", UNWILLING))
+    agent = BwrapBox().place(program, sockets, Limits()).start()
+    try:
+        until(lambda: "up" in agent.output(), "the agent")
+        found = below(agent._place.pid)
+        walls = [pid for pid, line in found.items() if line.split()[0].endswith("bwrap")]
+        relays = [pid for pid, line in found.items() if line.split()[1:4] == ["-I", "-S", "/relay.py"]]
+        victim = {"place": agent._place.pid, "relay": relays[-1], "wall": max(walls)}[killed]
+        os.kill(victim, signal.SIGKILL)
+        assert not agent.wait(PATIENCE).running
+        until(lambda: not any(map(running, found)), "the end of all that was in it")
+    finally:
+        agent.kill()
+
+
+def running(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.needs("root")  # as an ordinary user the whole suite shows it
+def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
+    """As nobody, with an interpreter and environments that nobody can read."""
+    python = "/usr/bin/python3" if not sys.base_prefix.startswith("/usr") else sys.executable
+    place = tmp_path_factory.mktemp("nobody")
+    for folder in (place, *place.parents):
+        if (
+            folder.stat().st_uid == 0
+            and folder != Path("/")
+            and folder.is_relative_to("/tmp")
+            and folder != Path("/tmp")
+        ):
+            folder.chmod(0o755)
+    for name in ("world/python", "agents"):
+        subprocess.run([python, "-m", "venv", "--without-pip", str(place / name)], check=True)
+    (place / "world" / "node" / "bin").mkdir(parents=True)
+    (place / "world" / "node" / "bin" / "node").write_text("#!/bin/sh\n")
+    body = """
+        from sandbox.attacks import selfcheck
+        box.check()
+        world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
+        assert b"files" in world.freeze(300).tar
+        world.close()
+        print([attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"])
+"""
+    nobody = pwd.getpwnam("nobody")
+    readable = {"PYTHONPATH": "", "HOME": str(place), "TMPDIR": "/tmp", "PATH": "/usr/bin:/bin"}
+    with a_runner(
+        body, place, python, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], env=readable
+    ) as runner:
+        assert runner.stdout.read() == b"[]\n"
+    assert runner.returncode == 0
+
+
+def test_a_server_whose_backend_is_not_installed_is_named_with_what_to_do(tmp_path):
+    with pytest.raises(Unavailable, match=r"the server postgres needs .*template\.tar: .*run setup"):
+        BwrapBox(tmp_path).world([SERVERS["postgres"]], Tree({}), Limits())

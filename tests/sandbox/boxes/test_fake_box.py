@@ -1,0 +1,53 @@
+"""What is the fake's own; what it shares with the real boxes is in tests/contracts/test_boxes.py."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sandbox.boxes import fake_box
+from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.fake_box import FakeBox
+from sandbox.errors import Refused
+from sandbox.servers.common.server import Server
+from verifiers.tree import DIRECTORY, Tree
+
+SERVER = Server(
+    "sh",
+    "p",
+    "1",
+    "files",
+    ("/bin/sh", "-c", "pwd > place; sleep 60"),
+    {},
+    {},
+    {},
+    lambda s: Tree({}),
+    lambda t, c: t,
+    {},
+)
+
+
+def test_it_is_not_official_and_says_that_it_is_no_wall():
+    assert FakeBox.name == "fake"
+    assert not FakeBox.official
+    assert "no wall" in fake_box.__doc__
+
+
+def test_a_worlds_data_is_a_folder_of_its_own_that_goes_with_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    one, other = (FakeBox().world([SERVER], Tree({"files": DIRECTORY}), Limits()) for _ in range(2))
+    with one.channel(), other.channel():
+        assert len(list(tmp_path.iterdir())) == 2
+        one.close()
+        other.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_image_is_refused(tmp_path):
+    with pytest.raises(Refused, match="not an image"):
+        FakeBox().place(Program(image="anything"), tmp_path, Limits())
+
+
+def test_the_product_never_offers_it():
+    wiring = Path(fake_box.__file__).parents[3] / "quarterturn"
+    assert not [path for path in wiring.rglob("*.py") if "fake_box" in path.read_text()]

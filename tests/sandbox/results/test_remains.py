@@ -1,0 +1,75 @@
+"""What an attempt left is handed over before it is judged, and judged later without serving the task again."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox.boxes.box import Facts
+from sandbox.results.remains import Left
+from sandbox.runs.run import run_set
+from verifiers.language.verdict import Verdict
+
+from ..builders import Hands, an_sqlite_task, in_memory
+
+
+class Died(BaseException):
+    """Whoever was judging is gone."""
+
+
+def interrupted(story, **more):
+    """Play a set whose runner dies once something was handed over; give that, and the box and agent to go on with."""
+    kept: dict[str, Left] = {}
+
+    def keep(left):
+        kept[left.task_id] = Left.from_bytes(left.to_bytes())
+        raise Died
+
+    box, agent = in_memory(lambda made: story(Hands(made)), **more)
+    task = an_sqlite_task()[0]
+    with pytest.raises(Died):
+        run_set([task], agent, box, on_left=keep)
+    return task, kept, box, agent
+
+
+def test_what_was_handed_over_is_judged_and_its_task_is_not_served_again():
+    task, kept, box, agent = interrupted(Hands.add)
+    assert list(kept) == [task.id]
+    served: list[str] = []
+    (run,) = run_set([task], agent, box, left=kept, on_serve=served.append)
+    assert (run.verdict, run.code, run.attempts, served) == (Verdict.TRUE, "finished", 1, [])
+    assert len(box.worlds) == len(box.agents) == 1, "the one that was played, and none for the verdict"
+    assert [call.tool for call in run.transcript.calls] == ["sqlite.write_query"]
+    assert run.phases["verdict"] > 0
+    assert "freeze" in run.phases
+
+
+def test_what_a_later_verdict_says_is_what_the_first_would_have_said():
+    task, kept, box, agent = interrupted(Hands.look)
+    (late,) = run_set([task], agent, box, left=kept)
+    (now,) = run_set([task], agent, in_memory(lambda made: Hands(made).look())[0])
+    assert (late.verdict, late.evidence, late.code) == (now.verdict, now.evidence, now.code)
+
+
+def test_it_is_handed_over_before_it_is_judged(monkeypatch):
+    order: list[str] = []
+    monkeypatch.setattr("sandbox.judge.judging.Judging.verdict", lambda *_: order.append("judged"))
+    box, agent = in_memory(lambda made: Hands(made).add())
+    with pytest.raises(AttributeError):  # nothing came of the verdict
+        run_set([an_sqlite_task()[0]], agent, box, on_left=lambda _: order.append("handed over"))
+    assert order == ["handed over", "judged"]
+
+
+def test_a_retry_hands_over_what_came_before_it():
+    kept: list[Left] = []
+
+    def story(hands):
+        if len(box.agents) == 1:
+            hands.agent.die(Facts(running=False, lost=True))
+        hands.add()
+
+    box, agent = in_memory(lambda made: story(Hands(made)))
+    (run,) = run_set([an_sqlite_task()[0]], agent, box, on_left=kept.append)
+    assert run.attempts == 2
+    assert [len(left.earlier) for left in kept] == [0, 1]
+    assert Left.from_bytes(kept[1].to_bytes()) == kept[1]
+    assert "heliotrope" not in repr(kept[1])

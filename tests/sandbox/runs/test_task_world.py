@@ -1,0 +1,45 @@
+"""A task's world: what its data folder holds, and what is asked of it."""
+
+import pytest
+
+from sandbox.attacks.harness.scenario_task import drill_task
+from sandbox.errors import Malformed
+from sandbox.runs.task_world import question_of, seed, servers_of, untouched
+
+from ...frozen import content
+
+TASK = {
+    "available_tools": ["filesystem.read_text_file", "sqlite.read_query", "filesystem.write_file"],
+    "initial_state": {"filesystem": {"files": {"notes/a.txt": "hello"}}},
+}
+
+
+def test_every_server_with_a_listed_tool_is_seeded_and_no_other():
+    assert [server.name for server in servers_of(TASK)] == ["filesystem", "sqlite"]
+    tree = seed(TASK)
+    assert sorted(tree) == ["files", "files/notes", "files/notes/a.txt", "sqlite", "sqlite/main.db"]
+
+
+def test_a_seed_is_a_state_that_nobody_touched():
+    assert dict(content(untouched(TASK))) == dict(seed(TASK))
+
+
+def test_a_question_names_the_folder_of_each_server_and_what_is_looked_at():
+    question = question_of(drill_task())
+    assert question.roots == {"filesystem": "files", "git": "repos", "sqlite": "sqlite"}
+    assert question.looked_at == ["filesystem", "git", "sqlite"]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"available_tools": ["filesystem.fly"]}, r"\$\.available_tools\[0\]"),
+        ({"available_tools": ["nowhere.read"]}, r"\$\.available_tools\[0\]"),
+        ({"initial_state": {"git": {}}}, r"\$\.initial_state\.git"),
+        ({"initial_state": {"filesystem": {"files": {"a": 1}}}}, r"filesystem at \$\.files\.a"),
+        ({"initial_state": {"sqlite": {"tables": {"t": {}}}}}, r"sqlite at \$\.tables\.t"),
+    ],
+)
+def test_a_document_that_no_world_can_be_made_from_is_refused_with_its_place(change, place):
+    with pytest.raises(Malformed, match=place):
+        seed({**TASK, **change})

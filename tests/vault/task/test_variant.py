@@ -1,0 +1,58 @@
+"""Who is shown which variant: fixed bytes, no bias, and nothing to learn from one task about another."""
+
+import hmac
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from vault.errors import Malformed
+from vault.task import variant
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors/variants/assigned.json").read_bytes())
+FREE = {"folder": [f"folder-{n}" for n in range(1000)], "owner": VECTORS["free"]["owner"]}
+KEY = bytes.fromhex(VECTORS["key"])
+
+
+def test_a_tasks_key_is_the_one_that_was_frozen():
+    assert variant.task_key(bytes.fromhex(VECTORS["master"]), VECTORS["task"]) == KEY
+    assert variant.digest(KEY) == VECTORS["sha256"]
+
+
+def test_a_tasks_key_is_what_rfc_5869_says():
+    extracted = hmac.digest(bytes(32), bytes.fromhex(VECTORS["master"]), "sha256")
+    info = b"quarterturn/variant-key/v1\n" + VECTORS["task"].encode()
+    assert hmac.digest(extracted, info + b"\x01", "sha256") == KEY
+
+
+@pytest.mark.parametrize("shown", VECTORS["assigned"], ids=lambda shown: f"{shown['submitter']} {shown['month']}")
+def test_who_is_shown_what_is_frozen(shown):
+    assert variant.assigned(KEY, shown["submitter"], shown["month"], FREE) == shown["choices"]
+
+
+def test_every_choice_is_equally_likely():
+    drawn = Counter(variant.assigned(KEY, f"s-{n}", "2026-12", FREE)["owner"] for n in range(3000))
+    assert all(abs(count - 1000) < 130 for count in drawn.values())  # five standard deviations
+
+
+def test_parameters_and_tasks_are_drawn_apart():
+    free = {"one": FREE["folder"], "two": FREE["folder"]}
+    shown = [variant.assigned(KEY, f"s-{n}", "2026-12", free) for n in range(500)]
+    assert sum(one["one"] == one["two"] for one in shown) < 8
+    other = variant.task_key(bytes.fromhex(VECTORS["master"]), "t-" + "b" * 16)
+    assert sum(variant.assigned(other, f"s-{n}", "2026-12", free) == one for n, one in enumerate(shown)) == 0
+
+
+def test_from_twenty_bits_on_a_task_is_traceable():
+    assert variant.traceable({"a": FREE["folder"], "b": FREE["folder"], "c": ["x", "y"]})
+    assert not variant.traceable({"a": FREE["folder"], "b": FREE["folder"]})
+    assert not variant.traceable({})
+    assert variant.bits({"a": ["x", "y"], "b": list("abcd")}) == 3
+
+
+def test_a_key_of_another_length_and_a_month_that_is_none_are_refused():
+    with pytest.raises(Malformed, match="32 bytes, this one 31"):
+        variant.assigned(KEY[1:], "acme", "2026-12", FREE)
+    with pytest.raises(Malformed, match="YYYY-MM"):
+        variant.assigned(KEY, "acme", "2026-12-01", FREE)
