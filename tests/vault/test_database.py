@@ -192,8 +192,11 @@ def test_what_no_column_holds_is_malformed_and_not_a_mistake_of_ours(postgres, w
 @pytest.mark.parametrize("value", ["\udcff", 1 << 70])
 def test_half_a_character_and_a_number_without_end_are_malformed_too(tmp_path, value):
     engine = open_engine(f"sqlite:///{tmp_path / 'x.db'}")
-    with engine.connect() as connection, pytest.raises(Malformed, match="cannot store a text or a number that was
-        given"): connection.exec_driver_sql("SELECT ?", (value,))
+    with (
+        engine.connect() as connection,
+        pytest.raises(Malformed, match="cannot store a text or a number that was given"),
+    ):
+        connection.exec_driver_sql("SELECT ?", (value,))
     engine.dispose()
 
 

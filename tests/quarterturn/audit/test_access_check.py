@@ -108,7 +108,7 @@ def test_a_log_that_was_made_anew_is_found_though_its_chain_holds(house, say):
 def test_whoever_seals_another_opening_for_it_is_found_too(house):
     forged = made_anew(house)[2]
     rewrite(house, lambda database: database.execute("DELETE FROM vault_blob WHERE name = ?", [BLOB]))
-    with pytest.raises(Broken, match="sealed opening of the access-log head .* is missing"):
+    with pytest.raises(Broken, match=r"sealed opening of the access-log head .* is missing"):
         access_check.verify(house)
     opening = {"entries": 3, "digest": forged.digest, "salt": "00" * 32}
     house.vault.seal_blob(BLOB, json.dumps(opening).encode())

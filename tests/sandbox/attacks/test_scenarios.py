@@ -261,8 +261,8 @@ def test_a_drill_that_does_not_come_to_its_end_twice_is_named_after_the_others_w
     plays(json_nan=[SILENT, SILENT], escapes=[played("escapes")])
     made = scenarios.run(None, ["json-nan", "escapes"])
     assert next(made).name == "escapes"
-    with pytest.raises(Lost, match=r"the attack scenario json-nan did not run to its end \(agent-timeout\): played
-        twice"): next(made)
+    with pytest.raises(Lost, match=r"the attack scenario json-nan did not run to its end \(agent-timeout\): played twice"):
+        next(made)
 
 
 def test_a_look_that_did_not_come_to_its_end_is_made_once_more(plays):
